@@ -2,7 +2,8 @@
 
 import socket
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 
 import typer
 from prometheus_client import disable_created_metrics
@@ -12,10 +13,11 @@ from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
 from process import logs
-from process.addresses import HostPort, listen_address
-from process.cli import KafkaIfGiven, application, one_line_for, reads
+from process.addresses import HostPort
+from process.cli import application, one_line_for
 from process.errors import SettingError
 from process.health import always, serving
+from process.flags import takes
 from process.profiled import profiled
 from process.settings import read
 from process.variables import variable
@@ -28,26 +30,19 @@ def main() -> None:
     """schedulerlog over HTTP."""
 
 
+def _is_switched_off(given: Mapping[str, Any]) -> bool:
+    """Read before all others: what is switched off needs no other setting. Raises ``SettingError``."""
+    if read(Switch, api_enabled=given["api_enabled"]).api_enabled:
+        return False
+    typer.echo(f"the API is switched off ({variable('api_enabled')}=false)")
+    return True
+
+
 @app.command()
 @profiled
-def serve(
-    listen: Annotated[
-        HostPort | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Address to listen on; a port alone is one of 127.0.0.1, port 0 takes a free one.",
-            show_default="127.0.0.1:9090",
-            **reads(listen_address),
-        ),
-    ] = None,
-    kafka: KafkaIfGiven = None,
-) -> None:
-    """Answer until SIGTERM or Ctrl-C. Settings come from SCHEDULERLOG_ variables; docs/api.md lists them."""
-    with one_line_for(SettingError):
-        if not read(Switch).api_enabled:
-            typer.echo(f"the API is switched off ({variable('api_enabled')}=false)")
-            return
-        settings = read(Settings, api_listen=listen, kafka_bootstrap_servers=kafka)
+@takes(Settings, unless=_is_switched_off)
+def serve(settings: Settings) -> None:
+    """Answer until SIGTERM or Ctrl-C."""
     with one_line_for(SettingError), one_line_for(ListenError, status=1):
         _listen_and_serve(settings)
 
@@ -58,7 +53,7 @@ class ListenError(Exception):
 
 def _listen_and_serve(settings: Settings) -> None:
     # aiokafka logs every failed connection, several times a second; the consumer logs a failure once.
-    logs.configure(silent=["aiokafka"])
+    logs.configure(settings, silent=["aiokafka"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     certificates = certificates_of(settings)
     listening = _listen(settings.api_listen)

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
-import httpx
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from opensearchpy import AsyncOpenSearch
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, Response
@@ -34,9 +34,12 @@ from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.routes import routes
 from api.settings import Settings
+from search.client import new_client
 
 log = logging.getLogger(__name__)
 
+_CONNECTIONS: Final = 100
+"""To each node of OpenSearch, at most."""
 DESCRIPTION: Final = (
     "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? "
     "Which placements can't be right? The latest attempts are answered from memory, milliseconds after the decision; "
@@ -47,22 +50,18 @@ DESCRIPTION: Final = (
 )
 
 
-def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
-    """The application. ``transport`` replaces the network to OpenSearch in tests.
+def create_app(settings: Settings, client: AsyncOpenSearch | None = None) -> FastAPI:
+    """The application. ``client`` replaces that of OpenSearch in tests. Raises ``SettingError``.
 
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
     ``app.state.registry`` has its metrics.
     """
     metrics = Metrics()
-    latest = LatestAttempts(settings.api_cached_pods, settings.api_cached_bytes)
-    topic = AttemptsTopic(
-        settings.kafka_bootstrap_servers, latest, settings.api_replayed_records, metrics.observe_delay
-    )
+    latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
+    topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay)
     _export(metrics, latest, topic.state)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
-    client = httpx.AsyncClient(
-        base_url=settings.opensearch_url, timeout=settings.opensearch_timeout_seconds, transport=transport
-    )
+    client = client or new_client(settings, max_connections=_CONNECTIONS)
     index = OpenSearch(client, metrics.observe_index)
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
@@ -105,7 +104,7 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
-def _lifespan(topic: AttemptsTopic, client: httpx.AsyncClient) -> Any:
+def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # Not awaited: the API answers from the index while memory is being replayed.
@@ -116,7 +115,7 @@ def _lifespan(topic: AttemptsTopic, client: httpx.AsyncClient) -> Any:
         consumer_task.cancel()
         with suppress(asyncio.CancelledError):
             await consumer_task
-        await client.aclose()
+        await client.close()
 
     return lifespan
 
@@ -151,8 +150,8 @@ async def _on_index_down(request: Request, error: IndexDownError) -> Response:
 async def _on_index_refused(_: Request, error: IndexRefusedError) -> Response:
     log.error("OpenSearch refused a request of the API: %s", error)
     next_step = (
-        "May the user in SCHEDULERLOG_OPENSEARCH_URL read schedulerlog-*? Are this version's index templates there "
-        "(`python -m pipeline provision`)? If both hold, please report it."
+        "May the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, read schedulerlog-*? Are this "
+        "version's index templates there (`python -m pipeline provision`)? If both hold, please report it."
     )
     return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], next_step)
 

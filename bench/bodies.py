@@ -31,6 +31,7 @@ from pipeline.sinks.bulk_result import WriteResult
 from pipeline.sinks.msearch import Hits, Search
 from pipeline.worker import attempt_records
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
+from process.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import DevicesJudged
 from schemas.topics import DECISIONS
@@ -167,7 +168,9 @@ async def without_index(servers: str, warm_up: int, attempts: int) -> float:
     builder = DocumentBatchBuilder(SummaryParts(), _REQUESTS * BATCH_DOCUMENTS, _REQUESTS * BATCH_BYTES)
     audit = StateAudit(null_sink, null_sink, null_sink, lambda: datetime.now(UTC))
     reader = TopicsReader(builder, IndexWriter(null_sink, null_sink, Metrics()), audit)
-    async with connected(new_consumer(servers, *(topic.name for topic in READ), group="bench-bodies")) as consumer:
+    async with connected(
+        new_consumer(kafka_at(servers), *(topic.name for topic in READ), group="bench-bodies")
+    ) as consumer:
         while null_sink.attempts < warm_up:
             await reader.step(consumer)
         print("warm", flush=True)

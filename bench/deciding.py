@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench import cluster, fleet
 from process.addresses import LOOPBACK, HostPort
+from process.kafka_connection import kafka_at
 from scheduler import malloc
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
@@ -81,7 +82,7 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
         parts = (columns, api, claims, binder, records, now_utc)
         scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
-        publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
+        publisher = Publisher(spool, kafka_at(recording), now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
         await server.answer(app, server.bind(HostPort(LOOPBACK, port)), None, tasks)
 

@@ -11,10 +11,11 @@ from bench.backends import send
 from bench.cpu import cpu_seconds
 from broker.consumer import TopicPartition, connected, new_consumer
 from demo.processes import Processes, free_ports
+from process.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
 
-PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
+PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT": "120"}
 """Processes are paused while records are sent, and must keep their partitions meanwhile."""
 WORKERS: Final = "schedulerlog-pipeline"
 INDEX_WRITERS: Final = "schedulerlog-index"
@@ -84,7 +85,7 @@ def settled(processes: Processes, servers: str, group: str, topics: Iterable[Top
 
 async def unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
     """How many records of the topics the group has not committed."""
-    async with connected(new_consumer(servers, group=group)) as consumer:
+    async with connected(new_consumer(kafka_at(servers), group=group)) as consumer:
         consumer.assign([TopicPartition(topic.name, each) for topic in topics for each in range(topic.partitions)])
         ends: dict[TopicPartition, int] = await consumer.end_offsets(consumer.assignment())
         return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])

@@ -40,7 +40,7 @@ def takeover() -> Result:
     """Goals: 100,000 pods are read in 5 s; what comes after a kill is published 3 s after it."""
     figures: list[Figure] = []
     for how, session in (("started again", "60"), ("another one takes over", "2")):
-        with provisioned(FOLDER / "takeover", SCHEDULERLOG_SESSION_TIMEOUT_SECONDS=session) as (backends, processes):
+        with provisioned(FOLDER / "takeover", SCHEDULERLOG_SESSION_TIMEOUT=session) as (backends, processes):
             servers = backends.bootstrap_servers
             asyncio.run(_fill(servers))
             began = time.monotonic()

@@ -8,7 +8,9 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from broker.errors import CommitFailedError, IllegalStateError, KafkaError
+from broker.security import client_arguments
 from process.backoff import Backoff
+from process.kafka_connection import KafkaConnection
 
 __all__ = [
     "TopicPartition",
@@ -35,7 +37,7 @@ Consumer = Any
 
 
 def new_consumer(
-    bootstrap_servers: str,
+    kafka: KafkaConnection,
     *topics: str,
     group: str | None = None,
     session_seconds: float | None = None,
@@ -52,7 +54,7 @@ def new_consumer(
         options |= {"session_timeout_ms": session_ms, "heartbeat_interval_ms": session_ms // 4}
     return AIOKafkaConsumer(
         *topics,
-        bootstrap_servers=bootstrap_servers,
+        **client_arguments(kafka),
         group_id=group,
         # The client's own commits run on a timer: they would cover records that were fetched and not processed yet.
         enable_auto_commit=False,

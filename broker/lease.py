@@ -13,6 +13,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 
 from broker.consumer import connected, new_consumer, on_assignment
 from broker.topics import require, topic_names
+from process.kafka_connection import KafkaConnection
 from schemas.topics import ALERTS
 
 _TOPIC: Final = ALERTS
@@ -49,12 +50,12 @@ class Lease:
 
 
 @asynccontextmanager
-async def lease(bootstrap_servers: str, group: str, session_seconds: float) -> AsyncIterator[Lease]:
+async def lease(kafka: KafkaConnection, group: str, session_seconds: float) -> AsyncIterator[Lease]:
     """The lease of the processes that name this consumer group. Within the context this process waits for it, or holds
     it; it is given up at the end. Raises ``KafkaError``, ``NotProvisionedError``."""
-    require([_TOPIC.name], await topic_names(bootstrap_servers))
+    require([_TOPIC.name], await topic_names(kafka))
     consumer = new_consumer(
-        bootstrap_servers,
+        kafka,
         group=group,
         session_seconds=session_seconds,
         # The client's default may move the partition each time that a process joins.

@@ -5,25 +5,26 @@ from collections.abc import Iterable
 from broker.consumer import TopicPartition, connected, new_consumer
 from broker.errors import KafkaError
 from broker.topics import administration, partitions_of
+from process.kafka_connection import KafkaConnection
 
 
-async def ends_of(bootstrap_servers: str, topic: str) -> dict[TopicPartition, int]:
+async def ends_of(kafka: KafkaConnection, topic: str) -> dict[TopicPartition, int]:
     """Of each partition the offset that its next record will have. Raises ``NotProvisionedError`` where the topic is
     missing; ``KafkaError``, ``OSError``."""
-    async with administration(bootstrap_servers) as admin:
+    async with administration(kafka) as admin:
         partitions = await partitions_of(admin, [topic])
-    async with connected(new_consumer(bootstrap_servers)) as consumer:
+    async with connected(new_consumer(kafka)) as consumer:
         ends: dict[TopicPartition, int] = await consumer.end_offsets(partitions)
         return ends
 
 
 async def committed_by(
-    bootstrap_servers: str, group: str, partitions: Iterable[TopicPartition]
+    kafka: KafkaConnection, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """What the group has committed of these partitions, by all its readers; 0 before the first commit. Raises
     ``KafkaError``, ``OSError``, also while the group's coordinator is still loading."""
     wanted = list(partitions)
-    async with administration(bootstrap_servers) as admin:
+    async with administration(kafka) as admin:
         found = await admin.list_consumer_group_offsets(group, partitions=wanted)
     # The client ignores the error of the whole answer, which then has no partition at all.
     if unknown := [partition for partition in wanted if partition not in found]:

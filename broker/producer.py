@@ -9,7 +9,9 @@ from aiokafka import AIOKafkaProducer
 
 from broker.errors import UNAVAILABLE
 from broker.record import Outgoing, Place
+from broker.security import client_arguments
 from process.backoff import Backoff
+from process.kafka_connection import KafkaConnection
 
 logger = logging.getLogger(__name__)
 
@@ -21,11 +23,11 @@ _BATCH_BYTES: Final = 512 * 1024
 
 
 def idempotent_producer(
-    bootstrap_servers: str, max_request_bytes: int, *, client_id: str = "schedulerlog", linger_ms: int = 5
+    kafka: KafkaConnection, max_request_bytes: int, *, client_id: str = "schedulerlog", linger_ms: int = 5
 ) -> AIOKafkaProducer:
     """A producer that is not started yet. Its own retries neither repeat nor reorder records."""
     return AIOKafkaProducer(
-        bootstrap_servers=bootstrap_servers,
+        **client_arguments(kafka),
         client_id=client_id,
         # A leader that acknowledges alone and then fails takes the record with it.
         acks="all",
@@ -77,14 +79,14 @@ class TopicsSink:
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        kafka: KafkaConnection,
         max_request_bytes: int,
         *,
         count_retry: Callable[[], object],
         max_backoff_seconds: float = 10.0,
     ) -> None:
         """``count_retry`` is called each time that records have to be sent again."""
-        self._servers = bootstrap_servers
+        self._kafka = kafka
         self._max_request_bytes = max_request_bytes
         self._count_retry = count_retry
         self._producer: Any = None
@@ -128,7 +130,7 @@ class TopicsSink:
 
     async def _send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
         if self._producer is None:
-            producer = idempotent_producer(self._servers, self._max_request_bytes, linger_ms=2)
+            producer = idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
             self._producer = await started(producer)
         # All are queued, in their order, before the first is awaited, so that they share batches.
         acknowledged = await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])

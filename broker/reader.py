@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from broker.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end
 from broker.errors import UNAVAILABLE
 from process.backoff import Backoff
+from process.kafka_connection import KafkaConnection
 
 T = TypeVar("T")
 
@@ -23,8 +24,8 @@ _FETCH_BYTES: Final = 128 * 1024
 class TopicReader:
     """Waits while the broker does not answer. For one reader at a time."""
 
-    def __init__(self, bootstrap_servers: str, max_backoff_seconds: float = 10.0) -> None:
-        self._servers = bootstrap_servers
+    def __init__(self, kafka: KafkaConnection, max_backoff_seconds: float = 10.0) -> None:
+        self._kafka = kafka
         self._backoff = Backoff("Kafka", max_backoff_seconds)
         self._consumer: Consumer = None
 
@@ -44,7 +45,7 @@ class TopicReader:
         wanted = [TopicPartition(topic, number) for number in sorted(partitions)]
 
         async def read() -> None:
-            async with connected(new_consumer(self._servers, fetch_max_wait_ms=_FETCH_WAIT_MS)) as consumer:
+            async with connected(new_consumer(self._kafka, fetch_max_wait_ms=_FETCH_WAIT_MS)) as consumer:
                 consumer.assign(wanted)
                 await consumer.seek_to_beginning()
                 async for record in read_to_end(consumer):
@@ -58,7 +59,7 @@ class TopicReader:
         async def read() -> list[Any]:
             if self._consumer is None:
                 self._consumer = new_consumer(
-                    self._servers, max_partition_fetch_bytes=_FETCH_BYTES, fetch_max_wait_ms=_FETCH_WAIT_MS
+                    self._kafka, max_partition_fetch_bytes=_FETCH_BYTES, fetch_max_wait_ms=_FETCH_WAIT_MS
                 )
                 await self._consumer.start()
             return await _at(self._consumer, TopicPartition(topic, partition), offsets)

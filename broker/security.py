@@ -14,7 +14,6 @@ import aiohttp
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
-from process.errors import SettingError
 from process.kafka_connection import KafkaConnection
 
 TOKEN_SECONDS: Final = 10.0
@@ -23,14 +22,15 @@ _RENEW_BEFORE_SECONDS: Final = 30.0
 """A token that is so close to its end is not used for another connection."""
 
 
-class TokenError(KafkaError):  # type: ignore[misc]
-    """No token could be had; worth another try, as an unreachable broker is."""
+class CredentialsError(KafkaError):  # type: ignore[misc]
+    """A certificate or a token can't be had now; worth another try, as an unreachable broker is: somebody may be
+    replacing it. What a process starts with was checked with its settings."""
 
     retriable = True
 
 
 def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
-    """Arguments that every client of aiokafka takes. Raises ``SettingError`` for files that can't be read (any more).
+    """Arguments that every client of aiokafka takes. Raises ``CredentialsError``, a ``KafkaError``.
 
     To be called within the event loop where OAUTHBEARER is used.
     """
@@ -43,11 +43,11 @@ def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
 
 
 def ssl_context(kafka: KafkaConnection) -> Any:
-    """The context of TLS; None without it. Raises ``SettingError``."""
+    """The context of TLS; None without it. Raises ``CredentialsError``."""
     try:
         return kafka.ssl_context()
     except ValueError as error:
-        raise SettingError(f"TLS to Kafka: {error}") from None
+        raise CredentialsError(f"TLS to Kafka: {error}") from None
 
 
 def token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
@@ -63,12 +63,16 @@ def token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
 def _sasl(kafka: KafkaConnection) -> dict[str, Any]:
     if kafka.kafka_sasl_mechanism == "OAUTHBEARER":
         return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": token_provider(kafka)}
-    password = kafka.kafka_password
     return {
         "sasl_mechanism": kafka.kafka_sasl_mechanism,
         "sasl_plain_username": kafka.kafka_username,
-        "sasl_plain_password": password.get_secret_value() if password else "",
+        "sasl_plain_password": sasl_password(kafka),
     }
+
+
+def sasl_password(kafka: KafkaConnection) -> str:
+    """For PLAIN and SCRAM."""
+    return kafka.kafka_password.get_secret_value() if kafka.kafka_password else ""
 
 
 class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
@@ -78,13 +82,13 @@ class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
         self._path = path
 
     async def token(self) -> str:
-        """Raises ``TokenError``."""
+        """Raises ``CredentialsError``."""
         try:
             text = self._path.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise TokenError(f"{self._path}: {getattr(error, 'strerror', None) or 'is not a token'}") from None
+            raise CredentialsError(f"{self._path}: {getattr(error, 'strerror', None) or 'is not a token'}") from None
         if not text:
-            raise TokenError(f"{self._path} is empty")
+            raise CredentialsError(f"{self._path} is empty")
         return text
 
 
@@ -101,7 +105,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
         self._asking = asyncio.Lock()
 
     async def token(self) -> str:
-        """Raises ``TokenError``, which does not show the secret."""
+        """Raises ``CredentialsError``, which does not show the secret."""
         async with self._asking:
             if not self._token or self._clock() >= self._used_until:
                 answer = await self._ask()
@@ -119,8 +123,8 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             ):
                 answer = await response.json(content_type=None)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            raise TokenError(f"{self._url}: {type(error).__name__}: {error}") from None
+            raise CredentialsError(f"{self._url}: {type(error).__name__}: {error}") from None
         if response.status != 200 or not isinstance(answer, dict) or "access_token" not in answer:
             cause = answer.get("error", "") if isinstance(answer, dict) else ""
-            raise TokenError(f"{self._url}: HTTP {response.status} without a token {cause}".strip())
+            raise CredentialsError(f"{self._url}: HTTP {response.status} without a token {cause}".strip())
         return answer

@@ -12,8 +12,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from broker.security import client_arguments
 from process.backoff import Backoff
 from process.errors import NotProvisionedError
+from process.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
 Say = Callable[[str], None]
@@ -22,9 +24,9 @@ _METADATA_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
-async def administration(bootstrap_servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
+async def administration(kafka: KafkaConnection) -> AsyncIterator[AIOKafkaAdminClient]:
     """A connected client for administration. Raises ``KafkaError``, ``OSError``."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    admin = AIOKafkaAdminClient(**client_arguments(kafka))
     try:
         await admin.start()
         yield admin
@@ -32,21 +34,21 @@ async def administration(bootstrap_servers: str) -> AsyncIterator[AIOKafkaAdminC
         await admin.close()
 
 
-async def topic_names(bootstrap_servers: str) -> list[str]:
+async def topic_names(kafka: KafkaConnection) -> list[str]:
     """All topics that the broker has. Raises ``KafkaError``, ``OSError``."""
-    async with administration(bootstrap_servers) as admin:
+    async with administration(kafka) as admin:
         # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
         return list(await admin.list_topics())
 
 
-async def wait_for_topics(bootstrap_servers: str, wanted: Iterable[str], backoff: Backoff) -> None:
+async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff: Backoff) -> None:
     """Return when Kafka answers and has these topics.
 
     Raises ``NotProvisionedError`` where it lacks one, or one has fewer partitions than the topic it is partitioned as.
     """
     while True:
         try:
-            async with administration(bootstrap_servers) as admin:
+            async with administration(kafka) as admin:
                 # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
                 found = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
         # A topic that is missing is not retried here: only an operator's `provision` makes it.
@@ -95,13 +97,13 @@ def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> 
                 )
 
 
-async def provision_topics(bootstrap_servers: str, replication_factor: int, say: Say) -> None:
+async def provision_topics(kafka: KafkaConnection, replication_factor: int, say: Say) -> None:
     """Create or correct every topic of the contract; ``say`` gets a line about each.
 
     ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``
     (also where the broker does not show a topic that was made).
     """
-    async with administration(bootstrap_servers) as admin:
+    async with administration(kafka) as admin:
         # A broker refuses more replicas than there are brokers.
         replicas = replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
         known = {found["topic"]: found for found in await admin.describe_topics() if not found["error_code"]}

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
-from ingest.options import ClusterOptions, LogOptions, SourceOptions
+from ingest.options import ClusterOptions, IngestSettings, LogOptions, SourceOptions, WatchSettings
 from kube.errors import KubeApiError, KubeConfigError
 from process.addresses import HostPort, listen_address
-from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, application, one_line_for, reads, takes
-from process.cluster_name import DEFAULT_CLUSTER
+from process.cli import application, one_line_for, reads
 from process.errors import SettingError
+from process.flags import takes
 from process.profiled import profiled
 
 GROUP = "schedulerlog-ingest-raw-logs"
@@ -34,8 +34,9 @@ def main() -> None:
 
 @app.command("hami-log")
 @profiled
-@takes(LogOptions)
+@takes(IngestSettings, LogOptions)
 def hami_log(
+    settings: IngestSettings,
     asked: LogOptions,
     scheduler: Annotated[
         str, typer.Option(help="The scheduler's name, as in the pods' spec.schedulerName.")
@@ -49,13 +50,14 @@ def hami_log(
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_hami_log(asked, scheduler, nodes, timezone)
+        commands.read_hami_log(settings, asked, scheduler, nodes, timezone)
 
 
 @app.command("kai-log")
 @profiled
-@takes(LogOptions)
+@takes(IngestSettings, LogOptions)
 def kai_log(
+    settings: IngestSettings,
     asked: LogOptions,
     nodes: Annotated[
         Path | None, typer.Option(help="`kubectl get nodes -o json`: names the memory and the pool of each node.")
@@ -69,13 +71,14 @@ def kai_log(
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_kai_log(asked, nodes, node_pool, node_pool_label)
+        commands.read_kai_log(settings, asked, nodes, node_pool, node_pool_label)
 
 
 @app.command("sniffer")
 @profiled
-@takes(SourceOptions)
+@takes(IngestSettings, SourceOptions)
 def sniffer(
+    settings: IngestSettings,
     source: SourceOptions,
     listen: Annotated[
         HostPort | None,
@@ -97,37 +100,36 @@ def sniffer(
         if listen:
             from ingest import services
 
-            services.serve_sniffer(listen, source, namespace)
+            services.serve_sniffer(settings, listen, namespace)
         else:
             from ingest import commands
 
-            commands.read_sniffer_log(source, namespace)
+            commands.read_sniffer_log(settings, source, namespace)
 
 
 @app.command("raw-logs")
 @profiled
+@takes(IngestSettings)
 def raw_logs(
-    kafka: KafkaIfGiven = None,
-    cluster_name: ClusterName = DEFAULT_CLUSTER,
+    settings: IngestSettings,
     group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
-    metrics_address: MetricsAddress = None,
 ) -> None:
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
     from ingest import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        services.read_raw_logs(kafka, cluster_name, group, metrics_address)
+        services.read_raw_logs(settings, group)
 
 
 @app.command("kube-events")
 @profiled
-@takes(ClusterOptions)
-def kube_events(asked: ClusterOptions) -> None:
+@takes(WatchSettings, ClusterOptions)
+def kube_events(settings: WatchSettings, asked: ClusterOptions) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
     from ingest import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        services.watch_cluster(asked)
+        services.watch_cluster(settings, asked)
 
 
 if __name__ == "__main__":

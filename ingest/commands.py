@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from ingest.errors import MistakeError
-from ingest.options import LogOptions, SourceOptions
+from ingest.options import IngestSettings, LogOptions, SourceOptions
 from ingest.run_command import read
 from kube.errors import KubeApiError
 
@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def read_hami_log(asked: LogOptions, scheduler: str, nodes: Path | None, timezone: str) -> None:
+def read_hami_log(
+    settings: IngestSettings, asked: LogOptions, scheduler: str, nodes: Path | None, timezone: str
+) -> None:
     from ingest.hami.reader import HamiLog
 
-    read("hami-log", asked, HamiLog(scheduler, _devices(nodes, asked), _zone(timezone), cluster=asked.cluster_name))
+    zone = _zone(timezone)
+    reader = HamiLog(scheduler, _devices(nodes, asked), zone, cluster=settings.cluster_name)
+    read("hami-log", settings, asked, reader)
 
 
-def read_kai_log(asked: LogOptions, nodes: Path | None, node_pool: str, node_pool_label: str) -> None:
+def read_kai_log(
+    settings: IngestSettings, asked: LogOptions, nodes: Path | None, node_pool: str, node_pool_label: str
+) -> None:
     from ingest.kai import KaiLog
     from ingest.kai.devices import labels_of_nodes
     from ingest.kai.node_pools import NodePools, pools_of_nodes
@@ -40,13 +46,13 @@ def read_kai_log(asked: LogOptions, nodes: Path | None, node_pool: str, node_poo
     elif node_pool:
         raise MistakeError("--node-pool: give --nodes too, which names the pool of each node")
     served = NodePools(pools, node_pool_label, node_pool)
-    read("kai-log", asked, KaiLog(labels, cluster=asked.cluster_name, pools=served))
+    read("kai-log", settings, asked, KaiLog(labels, cluster=settings.cluster_name, pools=served))
 
 
-def read_sniffer_log(source: SourceOptions, namespace: str) -> None:
+def read_sniffer_log(settings: IngestSettings, source: SourceOptions, namespace: str) -> None:
     from ingest.sniffer.reader import SnifferLog
 
-    read("sniffer", LogOptions(**asdict(source)), SnifferLog(namespace, cluster=source.cluster_name))
+    read("sniffer", settings, LogOptions(**asdict(source)), SnifferLog(namespace, cluster=settings.cluster_name))
 
 
 def _of_node_list(nodes: Path, parse: Callable[[bytes], T]) -> T:

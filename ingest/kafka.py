@@ -10,6 +10,7 @@ from broker.producer import hand_over, idempotent_producer, started, topics_know
 from broker.record import Outgoing
 from broker.topics import missing
 from ingest.errors import KafkaUnavailableError
+from process.kafka_connection import KafkaConnection
 from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
@@ -25,25 +26,25 @@ _TOPIC_OF: Final = {kind: topic.name for topic in _TOPICS for kind in topic.even
 
 
 class KafkaSink:
-    """Use it as an async context: ``async with KafkaSink(servers) as sink``."""
+    """Use it as an async context: ``async with KafkaSink(kafka) as sink``."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._servers = bootstrap_servers
+    def __init__(self, kafka: KafkaConnection) -> None:
+        self._kafka = kafka
         self._producer: Any = None
         self._is_taking = False
 
     async def __aenter__(self) -> Self:
-        producer = idempotent_producer(self._servers, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
+        producer = idempotent_producer(self._kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
         try:
             self._producer = await started(producer)
             known = await topics_known_to(producer)
         except UNAVAILABLE as error:
             await producer.stop()
-            raise KafkaUnavailableError(f"no Kafka at {self._servers}: {error}") from None
+            raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {error}") from None
         # At the start: the producer would otherwise wait two minutes for a topic that nothing creates.
         if problem := missing(sorted(set(_TOPIC_OF.values())), known):
             await producer.stop()
-            raise KafkaUnavailableError(f"{self._servers}: {problem}")
+            raise KafkaUnavailableError(f"{self._kafka}: {problem}")
         self._is_taking = True
         return self
 
@@ -64,7 +65,7 @@ class KafkaSink:
                 await self._send(event for event in events if not isinstance(event, NodeStateChanged))
         except UNAVAILABLE as error:
             raise KafkaUnavailableError(
-                f"{self._servers} did not take {len(events)} events ({type(error).__name__}: {error}); "
+                f"{self._kafka} did not take {len(events)} events ({type(error).__name__}: {error}); "
                 "start again to continue after the last ones it took"
             ) from None
         else:
@@ -80,4 +81,4 @@ class KafkaSink:
     def _warn(self, events: int) -> None:
         self._is_taking = False
         seconds = GIVE_UP_SECONDS - WARN_SECONDS
-        log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._servers, events, seconds)
+        log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._kafka, events, seconds)

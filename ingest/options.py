@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from process import durations
-from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, PodLabels, reads
 from process.cluster_name import DEFAULT_CLUSTER
+from process.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
+from process.service_settings import ServiceSettings
+from process.settings import ClusterName, Duration, Flag, LabelNames
 
 Logs = Annotated[
     list[Path] | None,
@@ -37,16 +38,34 @@ CheckpointFile = Annotated[
 ]
 
 
+class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
+    """Of which cluster is read, and where its events go."""
+
+    cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
+    """Of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+
+    @property
+    def kafka(self) -> KafkaConnection:
+        """Raises ``SettingError`` where it was not given."""
+        return self.required(", or ask a log --explain POD")
+
+
+class WatchSettings(IngestSettings):
+    """Also: what of a cluster is published."""
+
+    pod_labels: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = ()
+    """Labels of pods that are kept with their attempts."""
+    handshake_timeout: Duration = timedelta(seconds=300)
+    """A node has a problem where its handshake with HAMi's scheduler is older; 0s: none has."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Which log of which cluster is read, how far it was read before, and where its events go."""
+    """Which log is read, and how far it was read before."""
 
     logs: Logs = None
     follow: Follow = False
     checkpoint: CheckpointFile = None
-    kafka: KafkaIfGiven = None
-    cluster_name: ClusterName = DEFAULT_CLUSTER
-    metrics_address: MetricsAddress = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,22 +80,10 @@ class LogOptions(SourceOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """Which cluster is watched, what of it, and where its events go."""
+    """Which cluster is watched, and what of it."""
 
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Default: the service account of the pod that this runs in.")
     ] = None
     context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None
     namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = ""
-    kafka: KafkaIfGiven = None
-    cluster_name: ClusterName = DEFAULT_CLUSTER
-    pod_labels: PodLabels = ""
-    handshake_timeout: Annotated[
-        timedelta,
-        typer.Option(
-            metavar="DURATION",
-            help="A node has a problem where its handshake with HAMi's scheduler is older; 0s: none has.",
-            **reads(durations.parse),
-        ),
-    ] = "300s"  # type: ignore[assignment]  # typer reads the default as it reads an argument
-    metrics_address: MetricsAddress = None

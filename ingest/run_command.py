@@ -14,7 +14,7 @@ import typer
 from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.errors import MistakeError
 from ingest.explain import PodExplanation
-from ingest.options import LogOptions
+from ingest.options import IngestSettings, LogOptions
 from ingest.protocol import LogReader
 from ingest.pump import LinesRead, run
 from ingest.report import report
@@ -33,10 +33,10 @@ def collect_seldom() -> None:
     gc.set_threshold(200_000, 50, 100)
 
 
-def read(name: str, asked: LogOptions, reader: LogReader) -> None:
+def read(name: str, settings: IngestSettings, asked: LogOptions, reader: LogReader) -> None:
     """Read what the options ask for; ``name`` is that of the command. Raises ``ReadingError``, ``SettingError``."""
     # An explanation is read by a person at a terminal: the log of this process would only disturb.
-    logs.configure(logging.WARNING if asked.explain else logging.INFO)
+    logs.configure(settings, level=logging.WARNING if asked.explain else None)
     collect_seldom()
     if bool(asked.logs) == bool(asked.pod):
         raise MistakeError("what is to be read? Give files, - for standard input, or --pod NAMESPACE/NAME")
@@ -47,11 +47,11 @@ def read(name: str, asked: LogOptions, reader: LogReader) -> None:
     # Held while reading: two processes with one checkpoint would each move it past what the other has read.
     kept = _checkpoint(name, asked)
     with kept.held() if kept else nullcontext():
-        _read(name, asked, reader, kept)
+        _read(name, settings, asked, reader, kept)
     typer.echo(report(reader.counts), err=True)
 
 
-def _read(name: str, asked: LogOptions, reader: LogReader, kept: Checkpoint | None) -> None:
+def _read(name: str, settings: IngestSettings, asked: LogOptions, reader: LogReader, kept: Checkpoint | None) -> None:
     state = kept.load() if kept else CheckpointState()
     if state.memory:
         try:
@@ -63,18 +63,23 @@ def _read(name: str, asked: LogOptions, reader: LogReader, kept: Checkpoint | No
     if asked.explain:
         _explain(asked, reader)
     else:
-        _publish_until_stopped(name, asked, reader, kept, state)
+        _publish_until_stopped(name, settings, asked, reader, kept, state)
 
 
 def _publish_until_stopped(
-    name: str, asked: LogOptions, reader: LogReader, kept: Checkpoint | None, state: CheckpointState
+    name: str,
+    settings: IngestSettings,
+    asked: LogOptions,
+    reader: LogReader,
+    kept: Checkpoint | None,
+    state: CheckpointState,
 ) -> None:
     """Raises ``typer.Exit`` where a log that has an end was not read to it."""
     # An explanation needs neither Kafka's client nor metrics, which are slow to import.
     from ingest.publishing import publish
 
     try:
-        asyncio.run(publish(name, asked, reader, kept, _found(asked, state)))
+        asyncio.run(publish(name, settings, reader, kept, _found(asked, state)))
     except KeyboardInterrupt:  # the way to end a log that is followed
         if asked.follow or asked.pod:
             return

@@ -11,36 +11,34 @@ from ingest.kube import KubeEvents
 from ingest.kube.node_checks import HamiNodeChecks
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.options import ClusterOptions, SourceOptions
-from ingest.publishing import servers_of
+from ingest.options import ClusterOptions, IngestSettings, WatchSettings
 from ingest.report import report
 from ingest.sniffer.reader import SnifferLog
 from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
 from process import logs
 from process.addresses import HostPort
 from process.health import always, serving
-from process.pod_labels import label_names
 from process.signals import stop_event
 
 
-def serve_sniffer(address: HostPort, source: SourceOptions, namespace: str) -> None:
-    logs.configure()
-    asyncio.run(_serve_sniffer(address, source, SnifferLog(namespace, cluster=source.cluster_name)))
+def serve_sniffer(settings: IngestSettings, address: HostPort, namespace: str) -> None:
+    logs.configure(settings)
+    asyncio.run(_serve_sniffer(settings, address, SnifferLog(namespace, cluster=settings.cluster_name)))
 
 
-async def _serve_sniffer(address: HostPort, source: SourceOptions, reader: SnifferLog) -> None:
+async def _serve_sniffer(settings: IngestSettings, address: HostPort, reader: SnifferLog) -> None:
     # gRPC is slow to import, and the other sources do without it.
     from ingest.sniffer.service import server
 
     stop = stop_event()
-    metrics, sink = Metrics("sniffer"), KafkaSink(servers_of(source.kafka))
+    metrics, sink = Metrics("sniffer"), KafkaSink(settings.kafka)
 
     async def take(request: dict[str, str]) -> None:
         # The gRPC call is answered after Kafka has the events.
         await sink.send(reader.send(request, datetime.now(UTC)))
         metrics.note(reader.counts)
 
-    with serving(source.metrics_address, metrics.registry, always, sink.waiting_for):
+    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
             try:
                 running, port = server(str(address), take)
@@ -53,34 +51,34 @@ async def _serve_sniffer(address: HostPort, source: SourceOptions, reader: Sniff
     typer.echo(report(reader.counts), err=True)
 
 
-def read_raw_logs(kafka: str | None, cluster: str, group: str, metrics_address: HostPort | None) -> None:
-    logs.configure()
-    asyncio.run(_read_raw_logs(servers_of(kafka), cluster, group, metrics_address))
+def read_raw_logs(settings: IngestSettings, group: str) -> None:
+    logs.configure(settings)
+    asyncio.run(_read_raw_logs(settings, group))
 
 
-async def _read_raw_logs(servers: str, cluster: str, group: str, metrics_address: HostPort | None) -> None:
+async def _read_raw_logs(settings: IngestSettings, group: str) -> None:
     # Faust is slow to import, and the other sources do without it.
     from ingest.raw_logs.app import serve
 
-    metrics, sink = Metrics("raw-logs"), KafkaSink(servers)
-    with serving(metrics_address, metrics.registry, always, sink.waiting_for):
+    metrics, sink = Metrics("raw-logs"), KafkaSink(settings.kafka)
+    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
-            raw_logs = await serve(sink, servers, stop_event(), group, metrics, cluster=cluster)
+            raw_logs = await serve(sink, settings.kafka, stop_event(), group, metrics, cluster=settings.cluster_name)
     for (name, outcome), count in sorted(raw_logs.lines().items()):
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
 
-def watch_cluster(asked: ClusterOptions) -> None:
+def watch_cluster(settings: WatchSettings, asked: ClusterOptions) -> None:
     load = from_kubeconfig(asked.kubeconfig, asked.context) if asked.kubeconfig else in_cluster
-    logs.configure()
-    asyncio.run(_watch(load, asked, servers_of(asked.kafka)))
+    logs.configure(settings)
+    asyncio.run(_watch(load, settings, asked.namespace))
 
 
-async def _watch(load: LoadConfiguration, asked: ClusterOptions, servers: str) -> None:
-    stop, reader = stop_event(), KubeEvents(asked.cluster_name, label_names(asked.pod_labels))
-    checks = HamiNodeChecks(asked.cluster_name, asked.handshake_timeout)
-    metrics, sink = Metrics("kube-events"), KafkaSink(servers)
-    with serving(asked.metrics_address, metrics.registry, always, sink.waiting_for):
+async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
+    stop, reader = stop_event(), KubeEvents(settings.cluster_name, settings.pod_labels)
+    checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
+    metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
+    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
-            await watch(load, reader, sink, metrics, checks=checks, namespace=asked.namespace, until=stop.is_set)
+            await watch(load, reader, sink, metrics, checks=checks, namespace=namespace, until=stop.is_set)
     typer.echo(report(reader.counts), err=True)

@@ -1,12 +1,20 @@
-"""The settings of the pipeline's processes; process.settings says how they are read."""
+"""The settings of the pipeline's commands, a model each; process.settings says how they are read."""
 
+from datetime import timedelta
 from socket import gethostname
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from process.settings import BootstrapServers, EnvironmentSettings, LabelNames, Url
+from process.cluster_name import DEFAULT_CLUSTER
+from process.kafka_connection import KafkaConnection
+from process.opensearch_connection import OpenSearchConnection
+from process.service_settings import ServiceSettings
+from process.settings import ClusterName, Duration, EnvironmentSettings, Flag, LabelNames, Size
 from process.variables import variable
+
+_NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
+_DAY: Final = timedelta(days=1)
 
 
 def _known_pools(expected: str, info: ValidationInfo) -> str:
@@ -21,71 +29,113 @@ def _known_pools(expected: str, info: ValidationInfo) -> str:
     return expected
 
 
-class KafkaSettings(EnvironmentSettings):
-    """Settings of the commands that need Kafka alone, and of all others."""
+def _at_least_a_day(retention: timedelta) -> timedelta:
+    # A bare number means seconds: somebody who means days must not lose all but today's index.
+    if timedelta(0) < retention < _DAY:
+        raise ValueError("is shorter than a day: write hours, for example 720h for 30 days, or 0")
+    return retention
 
-    kafka_bootstrap_servers: BootstrapServers
-    """Addresses of any of the brokers, ``host:port[,host:port…]``."""
 
-    consumer_group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "schedulerlog-pipeline"
-    """The Kafka consumer group: workers that share it share the partitions."""
-    instance_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(default_factory=gethostname)
-    """The name of this worker in the group. A worker that restarts under its name gets its partitions back at once.
-    Defaults to the host's name; two workers on one host need a name each."""
-    session_timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 6.0
-    """Seconds without a heartbeat after which a worker's partitions are assigned to others. With 2, another worker
-    takes over within 3 seconds of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6 seconds by
+class PoolSettings(EnvironmentSettings):
+    node_pools: Annotated[
+        str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$"), Flag(metavar="POOL=PATTERN,…")
+    ] = ""
+    """The pools of nodes, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
+
+
+class ConsumerSettings(KafkaConnection, ServiceSettings):
+    """For processes that share partitions, or a lease, with others of their kind."""
+
+    session_timeout: Annotated[Duration, Field(ge=timedelta(seconds=1), le=timedelta(minutes=5))] = timedelta(seconds=6)
+    """Without a heartbeat for so long, a process loses its partitions or its lease to others. With 2s, another worker
+    takes over within 3 seconds of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6s by
     default."""
 
-    incomplete_after_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """Seconds to wait for missing records of an attempt; then its summary is written and marked incomplete."""
+    @property
+    def session_seconds(self) -> float:
+        return self.session_timeout.total_seconds()
+
+
+class PatientSettings(EnvironmentSettings):
+    max_backoff: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=10)
+    """The longest pause between two attempts to reach a store that is down."""
+
+    @property
+    def max_backoff_seconds(self) -> float:
+        return self.max_backoff.total_seconds()
+
+
+class WorkerSettings(ConsumerSettings, PatientSettings, PoolSettings):
+    consumer_group: Annotated[str, Field(pattern=_NAME), Flag(metavar="NAME")] = "schedulerlog-pipeline"
+    """The Kafka consumer group: workers that share it share the partitions."""
+    instance_id: Annotated[str, Field(pattern=_NAME), Flag(metavar="NAME")] = Field(default_factory=gethostname)
+    """The name of this worker in the group. A worker that restarts under its name gets its partitions back at once.
+    Defaults to the host's name; two workers on one host need a name each."""
+
+    incomplete_after: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=30)
+    """How long to wait for missing records of an attempt; then its summary is written and marked incomplete."""
     store_devices: bool = True
     """Whether records of device verdicts are passed on to the index, besides the summaries."""
 
-    batch_documents: Annotated[int, Field(ge=1)] = 1_000
-    """Documents in one bulk request, at most."""
-    batch_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024 * 1024
-    """Bytes of one bulk request, approximately. A larger document is sent in a request of its own."""
-    linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.003
-    """Seconds that the first write of a batch waits for others. Longer means larger batches and older answers."""
-    queue_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
-    """Bytes of memory for what waits to be written. Reading pauses when they are used up."""
-    summary_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
-    """Bytes of memory for summaries that a later record may complete, or that the pod's next attempt is compared with;
-    the others are read back from the topic of attempts."""
+    linger: Annotated[Duration, Field(ge=timedelta(0), le=timedelta(seconds=10))] = timedelta(milliseconds=3)
+    """How long the first write of a batch waits for others. Longer means larger batches and older answers."""
+    queue_size: Annotated[Size, Field(ge=1024)] = 10 * 1024**2
+    """Memory for what waits to be written. Reading pauses when it is used up."""
+    summary_cache_size: Annotated[Size, Field(ge=0)] = 64 * 1024**2
+    """Memory for summaries that a later record may complete, or that the pod's next attempt is compared with; the
+    others are read back from the topic of attempts."""
 
-    count_seconds: Annotated[float, Field(ge=0, le=30)] = 2.0
-    """Seconds between two publications of the counts of minutes."""
-    node_pools: Annotated[str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$")] = ""
-    """The pools of nodes, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
+    count_interval: Annotated[Duration, Field(ge=timedelta(0), le=timedelta(seconds=30))] = timedelta(seconds=2)
+    """Between two publications of the counts of minutes."""
+    stuck_after: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=2)
+    """Without progress for so long, although there are records to read, a worker ends itself to be restarted.
+    Consumers have been seen to stop without an error."""
+
+
+class IndexSettings(ConsumerSettings, PatientSettings, OpenSearchConnection):
+    batch_documents: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1_000
+    """Documents in one bulk request, at most."""
+    batch_size: Annotated[Size, Field(ge=1024)] = 4 * 1024**2
+    """The size of one bulk request, approximately. A larger document is sent in a request of its own."""
+
+
+class PlacementsSettings(ConsumerSettings, PoolSettings, OpenSearchConnection):
     expected_pools: Annotated[
-        str, Field(pattern=r"^([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?$"), AfterValidator(_known_pools)
+        str,
+        Field(pattern=r"^([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?$"),
+        AfterValidator(_known_pools),
+        Flag(metavar="NAMESPACE=POOL|POOL,…"),
     ] = ""
     """Which pools a namespace may use, by patterns of its name, for the audits: ``team-a=a100|t4,batch-*=t4``. The
     first pattern that matches counts; a namespace that matches none may use every node."""
 
-    max_backoff_seconds: Annotated[float, Field(gt=0)] = 10.0
-    """Seconds between attempts to reach a store that is down, at most."""
-    stuck_after_seconds: Annotated[float, Field(gt=0)] = 120.0
-    """Seconds without progress, although there are records to read, after which a worker ends itself to be restarted.
-    Consumers have been seen to stop without an error."""
 
-    retention_days: Annotated[int, Field(ge=0)] = 0
-    """Days that ``retention`` keeps every index; 0 keeps each as long as docs/operations.md says (7 to 90 days)."""
-    kept_clusters: LabelNames = ()
-    """Names of clusters, between commas, whose data ``retention`` never deletes: of old logs that were read under a
+class AlertsSettings(ConsumerSettings):
+    """Nothing else: the rules are a file."""
+
+
+class AlertmanagerSettings(KafkaConnection, ServiceSettings):
+    """Nothing else."""
+
+
+class EventsSettings(KafkaConnection, ServiceSettings):
+    cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
+    """Of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+
+
+class RetentionSettings(OpenSearchConnection):
+    retention: Annotated[Duration, AfterValidator(_at_least_a_day)] = timedelta(0)
+    """How long `retention` keeps every index, in whole days (720h: 30 days); 0 keeps each as long as
+    docs/operations.md says (7 to 90 days)."""
+    kept_clusters: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = ()
+    """Names of clusters, between commas, whose data `retention` never deletes: of old logs that were read under a
     name of their own, for example."""
 
-    replication_factor: Annotated[int, Field(ge=0)] = 0
-    """Replicas of the topics that ``provision`` makes; 0 means one on every broker, three at most."""
-    index_shards: Annotated[int, Field(ge=1)] = 1
+
+class ProvisionSettings(KafkaConnection, OpenSearchConnection):
+    replication_factor: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
+    """Replicas of the topics that `provision` makes; 0 means one on every broker, three at most."""
+    index_shards: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1
     """Primary shards of each index that is created from now on; docs/operations.md says how many."""
-    index_replicas: Annotated[int, Field(ge=0)] = 0
+    index_replicas: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Copies of each index besides the first; 0 is right only for a single OpenSearch node."""
-
-
-class Settings(KafkaSettings):
-    """Settings of the commands that read or write the index."""
-
-    opensearch_url: Url
-    """Base URL of OpenSearch; it may contain a user and password."""

@@ -17,6 +17,9 @@
 ``version``                the version of this program
 ``variables``              names of environment variables that several processes read
 ``flags``                  flags of a command from a model of settings
+``service_settings``       settings of every process: its log, and where its metrics are served
+``settings_table``         all settings of a command line, for the page about them
+``unknown_variables``      variables that look like settings and are none
 ``errors``                 what ends a command with one line
 ``signals``                work until SIGTERM or SIGINT
 ``exposition``             the metrics of a process in Prometheus' text or as OpenMetrics

@@ -1,4 +1,5 @@
-"""Durations as Go writes and reads them (`5m0s`, `1h30m`, `500ms`): HAMi's flags and error texts use that form.
+"""Durations as Go writes and reads them (`5m0s`, `1h30m`, `500ms`): all settings, HAMi's flags and error texts use
+that form.
 
 The package durationpy is not used: it also accepts what Go refuses (`1d`, `1y`, `5m, 3s`), and drops the minutes' zero
 seconds that Go prints.
@@ -16,6 +17,7 @@ _UNITS: Final = {
     "us": timedelta(microseconds=1),
 }
 # ``ms`` before ``m``: the first alternative that matches wins. Nine digits keep the sum within what a timedelta holds.
+_NUMBER: Final = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 _PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|us|m|s)", re.ASCII)
 
 
@@ -26,6 +28,11 @@ def parse(text: str) -> timedelta:
     if not parts or "".join(part[0] for part in parts) != text:
         raise ValueError(f"{text!r} is not a duration, write one such as 5m, 90s or 1h30m")
     return sum((float(part[1]) * _UNITS[part[2]] for part in parts), timedelta())
+
+
+def read(text: str) -> timedelta:
+    """A duration, or a number of seconds without a unit, as settings have it. Raises `ValueError`."""
+    return timedelta(seconds=float(text)) if _NUMBER.fullmatch(text) else parse(text)
 
 
 def format_go(duration: timedelta) -> str:

@@ -134,6 +134,10 @@ class KafkaConnection(KafkaSecurity):
     kafka_bootstrap_servers: Annotated[BootstrapServers, _ADDRESSES]
     """Addresses of any of Kafka's brokers."""
 
+    def __str__(self) -> str:
+        """As messages name it."""
+        return self.kafka_bootstrap_servers
+
 
 class KafkaConnectionIfGiven(KafkaSecurity):
     """For commands that may do without Kafka."""

@@ -1,26 +1,70 @@
-"""The log of a process, configured once by its command: its own lines in full, those of libraries less often."""
+"""The log of a process, configured once by its command: its own lines in full, those of libraries less often.
 
+As text for people, or as one JSON object a line: ``time``, ``level``, ``logger``, ``message``, and what the line is
+about: ``attempt``, ``pod``, ``cluster``, ``trace``, where ``extra=about(...)`` names it.
+"""
+
+import json
 import logging
 import time
 from collections.abc import Iterable
-from typing import Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from process.service_settings import LogSettings
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0
 LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka", "httpx", "kubernetes")
+ABOUT: Final = ("attempt", "pod", "cluster", "trace")
 
 
-def configure(level: int = logging.INFO, *, quiet: Iterable[str] = (), silent: Iterable[str] = ()) -> None:
-    """Log to stderr. ``quiet`` loggers warn at most, as those of the libraries; ``silent`` ones say nothing, because
-    the process itself says once what they would repeat."""
-    logging.basicConfig(level=level, format=FORMAT)
+def configure(
+    settings: "LogSettings | None" = None,
+    *,
+    level: int | None = None,
+    quiet: Iterable[str] = (),
+    silent: Iterable[str] = (),
+) -> None:
+    """Log to stderr as the settings say; ``level`` comes before theirs. ``quiet`` loggers warn at most, as those of
+    the libraries; ``silent`` ones say nothing, because the process itself says once what they would repeat."""
+    wanted = logging.getLevelName(settings.log_level.upper()) if settings else logging.INFO
+    logging.basicConfig(level=wanted if level is None else level, format=FORMAT)
     for handler in logging.getLogger().handlers:
         # At the handler: filters of a logger do not see the records of the loggers below it.
         handler.addFilter(RarelyRepeated())
+        if settings and settings.log_format == "json":
+            handler.setFormatter(JsonLines())
     for name in (*LIBRARIES, *quiet):
-        logging.getLogger(name).setLevel(logging.WARNING)
+        # Somebody who asks for errors alone gets no warnings of libraries either.
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
     for name in silent:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def about(*, attempt: str = "", pod: object = "", cluster: str = "", trace: str = "") -> dict[str, str]:
+    """For ``extra=`` of a log call: what the line is about. What is empty is left out."""
+    values = {"attempt": attempt, "pod": str(pod), "cluster": cluster, "trace": trace}
+    return {name: value for name, value in values.items() if value}
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line. A traceback is its text in ``error``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Line breaks are escaped as JSON does."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: value for name in ABOUT if (value := getattr(record, name, None))},
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        # Not orjson: it refuses lone surrogates, which a broken name may hold, and a line must not be lost by them.
+        return json.dumps(line, default=str, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
 class RarelyRepeated(logging.Filter):

@@ -5,7 +5,6 @@ No field is called ``…_port``, ``…_service_host`` or ``…_service_port``: K
 every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT=tcp://10.0.0.11:9090``).
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +23,6 @@ from process.secret_files import SecretFiles
 from process.variables import PREFIX
 
 S = TypeVar("S", bound=BaseSettings)
-_NUMBER: Final = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -37,10 +35,7 @@ def _listen_address(value: object) -> object:
 
 
 def _duration(value: object) -> object:
-    """A duration, or a number of seconds: of a text, as flags and variables are; other values as they are."""
-    if not isinstance(value, str):
-        return value
-    return timedelta(seconds=float(value)) if _NUMBER.fullmatch(value) else durations.parse(value)
+    return durations.read(value) if isinstance(value, str) else value
 
 
 def _size(value: object) -> object:

@@ -8,6 +8,7 @@ from typing import Final
 
 from process.addresses import without_user_info
 from process.flags import shown
+from process.kafka_connection import KafkaConnectionIfGiven
 from process.version import VERSION
 from scheduler import device_config
 from scheduler.settings import Settings
@@ -18,10 +19,10 @@ DEVICE_CONFIG: Final = "device-config-digest"
 """Among the settings: equal for equal contents of the device configuration."""
 
 
-def own_settings(settings: Settings, started_at: datetime) -> SchedulerObserved:
+def own_settings(settings: Settings, kafka: KafkaConnectionIfGiven, started_at: datetime) -> SchedulerObserved:
     """Every setting in force, by the name of its flag. None of them is a secret."""
     # Of a URL that was given for HOST:PORT, a password must not be published.
-    in_force = {name: without_user_info(text) for name, text in shown(settings).items()}
+    in_force = {name: without_user_info(text) for name, text in (shown(settings) | shown(kafka)).items()}
     in_force[DEVICE_CONFIG] = _digest(settings)
     return SchedulerObserved(
         cluster=settings.cluster_name,

@@ -13,6 +13,7 @@ from hami.vendors import Vendors
 from kube.resources import Key
 from process.errors import SettingError
 from process.health import serving
+from process.kafka_connection import KafkaConnectionIfGiven
 from process.profiled import serving_profiles
 from process.server_tls import BrokenPairError, CertificatePair, Certificates
 from scheduler import malloc
@@ -73,7 +74,7 @@ class _Parts:
     hami_metrics: HamiMetrics
 
 
-async def serve(settings: Settings, vendors: Vendors) -> None:
+async def serve(settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vendors) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
     malloc.keep_freed()
     with (
@@ -83,7 +84,7 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
         serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
     ):
-        parts = await _assemble(settings, vendors, spool, binds)
+        parts = await _assemble(settings, kafka, vendors, spool, binds)
         stack.enter_context(
             serving(settings.metrics_bind_address, parts.metrics.registry, more=[parts.hami_metrics.text])
         )
@@ -98,7 +99,7 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
                 await _end(following)
                 await parts.cluster.close()
             if parts.publisher:
-                await parts.publisher.drain(settings.drain_seconds)
+                await parts.publisher.drain(settings.drain_timeout.total_seconds())
         finally:
             # After the drain, since the publisher is one of them.
             await _end(*others)
@@ -113,7 +114,9 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: BindJournal) -> _Parts:
+async def _assemble(
+    settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vendors, spool: Spool, binds: BindJournal
+) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
     event_writer, columns = SpoolWriter(spool, now_utc, metrics), ClusterColumns(vendors)
@@ -129,7 +132,7 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     locks = LockPolicy(settings.node_lock_timeout, settings.node_lock_retry_timeout)
     binder = Binder(cluster.api, locks, vendors=vendors)
     klog = _klog(settings, metrics)
-    observed = own_settings(settings, now_utc())
+    observed = own_settings(settings, kafka, now_utc())
     event_writer.write([observed])
     records = Records(event_writer, metrics, klog or NoKlog(), binds, observed.settings_digest, settings.pod_labels)
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
@@ -140,11 +143,11 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
         scheduler,
         metrics,
         lambda: {"spool": spool.problem, "cluster": cluster.api.problem()},
-        settings.max_body_bytes,
+        settings.max_body_size,
         simulates_whole_nodes=settings.whole_nodes == "simulate",
         review=lambda body: answer(body, rules, columns.quotas),
     )
-    publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.publish and settings.kafka else None
+    publisher = Publisher(spool, kafka.required(), now_utc, metrics) if settings.publish else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
     return _Parts(
         app, certificates, cluster, checks, scheduler.states, settler, publisher, klog, metrics, HamiMetrics(columns)
@@ -191,7 +194,7 @@ def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asynci
 
 def _open_spool(settings: Settings) -> Spool:
     try:
-        return Spool(settings.spool, SpoolLimits(max_bytes=settings.spool_max_bytes, sync=settings.spool_sync))
+        return Spool(settings.spool, SpoolLimits(max_bytes=settings.spool_max_size, sync=settings.spool_sync))
     except SpoolInUseError as error:
         raise SettingError(f"--spool: {error}") from None
     except OSError as error:

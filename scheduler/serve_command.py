@@ -10,7 +10,9 @@ from kube.errors import KubeConfigError
 from process import logs
 from process.cli import application, one_line_for
 from process.errors import SettingError
-from process.flags import takes_settings
+from process.flags import takes
+from process.kafka_connection import KafkaConnectionIfGiven
+from process.service_settings import LogSettings
 from scheduler import device_config, hami_arguments
 from scheduler.cluster.manifests import ManifestError
 from scheduler.device_config import DeviceConfigError
@@ -33,17 +35,18 @@ class _HamisArguments(TyperCommand):
 
 
 @app.command(cls=_HamisArguments)
-@takes_settings(Settings)
-def serve(settings: Settings) -> None:
+@takes(Settings, KafkaConnectionIfGiven, LogSettings)
+def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings) -> None:
     """Answer POST /filter, POST /bind and POST /webhook; GET /healthz, /readyz and /metrics too.
 
-    Every flag is also an environment variable: SCHEDULERLOG_SCHEDULER_ and its name in capitals, with _ for -.
     The arguments of HAMi's scheduler are understood as they are.
     """
     # The servers and clients take their time to import: only this command needs them.
     from scheduler.serve import serve as run
 
     # The publisher says once that a broker is away, where aiokafka fills the log.
-    logs.configure(silent=["aiokafka"])
+    logs.configure(log, silent=["aiokafka"])
     with one_line_for(SettingError, ManifestError, KubeConfigError, DeviceConfigError):
-        asyncio.run(run(settings, device_config.read(settings.device_config_file or device_config.SHIPPED)))
+        if settings.publish:
+            kafka.required("say --no-publish")
+        asyncio.run(run(settings, kafka, device_config.read(settings.device_config_file or device_config.SHIPPED)))

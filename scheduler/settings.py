@@ -19,19 +19,16 @@ from process.addresses import LOOPBACK, HostPort
 from process.cluster_name import DEFAULT_CLUSTER
 from process.flags import Flag
 from process.settings import (
-    BootstrapServers,
     ClusterName,
+    Duration,
     EnvironmentSettings,
     LabelNames,
     ListenAddress,
     ListenAddressIfGiven,
+    Size,
 )
 
 LEASE_NAME = "schedulerlog-scheduler"
-
-
-def _duration(value: object) -> object:
-    return durations.parse(value) if isinstance(value, str) else value
 
 
 def _verbosity(value: object) -> object:
@@ -44,9 +41,7 @@ def _verbosity(value: object) -> object:
     return int(level)
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration), Flag(metavar="DURATION", text=durations.format_go)]
 Verbosity = Annotated[int | None, BeforeValidator(_verbosity), Flag(("--v", "-v"), metavar="0|2|4|5")]
-Kafka = Annotated[BootstrapServers | None, Flag(("--kafka",), metavar="HOST:PORT,…")]
 NodePolicy = Literal["binpack", "spread"]
 
 
@@ -71,7 +66,7 @@ class Settings(EnvironmentSettings):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = Field(
         DEFAULT_CLUSTER, validation_alias=variables.CLUSTER_NAME
     )
-    """Of the Kubernetes cluster, where several share Kafka and OpenSearch ($SCHEDULERLOG_CLUSTER_NAME)."""
+    """Of the Kubernetes cluster, where several share Kafka and OpenSearch."""
     node_label_selector: Annotated[str, Flag(metavar="K=V,…")] = ""
     """Use only nodes with these labels."""
 
@@ -96,7 +91,7 @@ class Settings(EnvironmentSettings):
     """The address to listen on; a port alone is one of 127.0.0.1, port 0 takes a free one."""
     metrics_bind_address: Annotated[
         ListenAddressIfGiven, Flag(("--metrics-bind-address", "--metrics-address"), metavar="HOST:PORT")
-    ] = None
+    ] = Field(None, validation_alias=variables.METRICS_ADDRESS)
     """Serve /metrics there too, without TLS; it is always at the address above."""
     cert_file: Annotated[Path | None, Flag(("--cert-file", "--cert_file"), metavar="FILE")] = None
     """The certificate for HTTPS, in PEM form; followed when it changes."""
@@ -105,26 +100,24 @@ class Settings(EnvironmentSettings):
     insecure_http: Annotated[bool, Flag(("--insecure-http",))] = False
     """Plain HTTP in place of HTTPS."""
     # HAMi cuts a body at 1 MiB, which some hundred whole nodes exceed (docs/hami-differences.md).
-    max_body_bytes: Annotated[int, Field(gt=0), Flag(metavar="BYTES")] = 32 * 1024**2
+    max_body_size: Annotated[Size, Field(gt=0)] = 32 * 1024**2
     """Longer requests are refused (413)."""
 
-    kafka: Kafka = Field(None, validation_alias=variables.KAFKA)
-    """Addresses of any of Kafka's brokers; default: $SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS."""
     publish: bool = True
     """Send decisions to Kafka, or leave them in the spool."""
     spool: Annotated[Path, Flag(metavar="FOLDER")] = Path(".run/spool")
     """The folder for decisions that Kafka does not have yet."""
-    spool_max_bytes: Annotated[int, Field(gt=0), Flag(metavar="BYTES")] = 4 * 1024**3
+    spool_max_size: Annotated[Size, Field(gt=0)] = 4 * 1024**3
     """The most that folder may take."""
     spool_sync: Annotated[Literal["always", "interval"], Flag(metavar="always|interval")] = "always"
     """always: an answer waits for the disk. interval: the disk follows twice a second."""
-    drain_seconds: Annotated[float, Field(ge=0), Flag(metavar="SECONDS")] = 5.0
+    drain_timeout: Annotated[Duration, Field(ge=timedelta(0))] = timedelta(seconds=5)
     """At the end, how long to wait for Kafka to take what is left."""
 
     pod_labels: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = Field(
         (), validation_alias=variables.POD_LABELS
     )
-    """Labels of pods that are published with their attempts ($SCHEDULERLOG_POD_LABELS)."""
+    """Labels of pods that are published with their attempts."""
 
     name: str = "hami-scheduler"
     """This scheduler's name, as in the pods' spec.schedulerName."""
@@ -180,12 +173,6 @@ class Settings(EnvironmentSettings):
             _ = self.lease_timings
         except ValueError as error:
             raise ValueError(f"--leader-elect-lease-duration: {error}") from None
-        return self
-
-    @model_validator(mode="after")
-    def _names_kafka_or_does_not_publish(self) -> Self:
-        if self.publish and not self.kafka:
-            raise ValueError(f"no Kafka: give --kafka HOST:PORT, set {variables.KAFKA}, or say --no-publish")
         return self
 
     @model_validator(mode="after")

@@ -43,7 +43,7 @@ def simulate(
     from scheduler.judge.decision import SchedulingPolicy
     from scheduler.simulate import simulated_schedulerlog
 
-    logs.configure(logging.WARNING)
+    logs.configure(level=logging.WARNING)
     with one_line_for(SettingError, ManifestError, DeviceConfigError):
         if node_policy not in NODE_POLICIES:
             raise SettingError(f"--node-policy: {node_policy!r} is not known, write {' or '.join(NODE_POLICIES)}")

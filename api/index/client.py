@@ -1,8 +1,4 @@
-"""The OpenSearch client: the few reads that the API needs, over plain HTTP. The one module here that knows httpx.
-
-Plain HTTP instead of opensearch-py, because documents are large and orjson decodes them several times as fast as the
-library does; the API writes nothing, so it needs none of the library's bulk helpers.
-"""
+"""The few reads that the API needs of OpenSearch, and what its errors mean to a caller."""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -10,10 +6,14 @@ from time import perf_counter
 from typing import Any, Final
 from urllib.parse import quote
 
-import httpx
-import orjson
+from opensearchpy import AsyncOpenSearch
+from opensearchpy.exceptions import ConnectionError as NoConnectionError
+from opensearchpy.exceptions import ConnectionTimeout, SerializationError, TransportError
 
 Json = dict[str, Any]
+
+# Of these the security plugin answers some without JSON.
+_NOT_ALLOWED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 PING_TIMEOUT_SECONDS: Final = 2.0
 # Before the first document is written there is no index behind an alias; the answer is then an empty list, not a 404.
@@ -41,7 +41,7 @@ RequestObserver = Callable[[str, str, float], None]
 class OpenSearch:
     """Every method raises ``IndexDownError`` or ``IndexRefusedError`` when OpenSearch does not answer as asked."""
 
-    def __init__(self, client: httpx.AsyncClient, observe: RequestObserver) -> None:
+    def __init__(self, client: AsyncOpenSearch, observe: RequestObserver) -> None:
         self._client = client
         self._observe = observe
 
@@ -86,8 +86,7 @@ class OpenSearch:
         # "failed" until an answer is decoded, so that a cancelled request is counted too.
         started, outcome = perf_counter(), "failed"
         try:
-            response = await self._send(method, path, body, query, timeout_seconds)
-            answer = _decoded(response)
+            answer = await self._send(method, path, body, query, timeout_seconds)
             outcome = "answered"
             return answer
         finally:
@@ -95,47 +94,47 @@ class OpenSearch:
 
     async def _send(
         self, method: str, path: str, body: Json | None, query: dict[str, str] | None, timeout_seconds: float | None
-    ) -> httpx.Response:
-        content = orjson.dumps(body) if body is not None else None
-        request = self._client.build_request(
-            method,
-            quote(path, safe="/"),
-            params=query,
-            content=content,
-            headers={"content-type": "application/json"},
-            timeout=timeout_seconds or self._client.timeout,
-        )
+    ) -> Json:
+        request = method, quote(path, safe="/"), query, body, timeout_seconds
         try:
-            return await self._client.send(request)
-        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
-            # OpenSearch closed a kept-alive connection, as a restart does. All requests here are reads, so sending
-            # one twice is harmless.
-            return await self._send_again(request)
-        except httpx.HTTPError as error:
+            return await self._ask(*request)
+        except ConnectionTimeout as error:
             raise IndexDownError(_error_text(error)) from None
+        except NoConnectionError:
+            # OpenSearch closed a kept-alive connection, as a restart does, or one of several nodes is away. All
+            # requests here are reads, so sending one twice is harmless.
+            try:
+                return await self._ask(*request)
+            except NoConnectionError as error:
+                raise IndexDownError(_error_text(error)) from None
 
-    async def _send_again(self, request: httpx.Request) -> httpx.Response:
+    async def _ask(
+        self, method: str, path: str, query: dict[str, str] | None, body: Json | None, timeout_seconds: float | None
+    ) -> Json:
         try:
-            return await self._client.send(request)
-        except httpx.HTTPError as error:
-            raise IndexDownError(_error_text(error)) from None
+            answer = await self._client.transport.perform_request(method, path, query, body, timeout=timeout_seconds)
+        except NoConnectionError:
+            raise
+        except SerializationError as error:
+            # A proxy in front of OpenSearch answers HTML while the node behind it is away.
+            raise IndexDownError(f"an answer without JSON: {str(error)[:200]!r}") from None
+        except TransportError as error:
+            raise _error_of(error) from None
+        if isinstance(answer, dict):
+            return answer
+        raise IndexDownError(f"an answer without an object in JSON: {str(answer)[:200]!r}")
 
 
-def _error_text(error: httpx.HTTPError) -> str:
-    # Some of httpx's exceptions have no text of their own.
-    return f"{type(error).__name__}: {error}".removesuffix(": ")[:300]
+def _error_text(error: TransportError) -> str:
+    # The library puts the error of its HTTP client there; some of these have no text of their own.
+    return f"{type(error.info).__name__}: {error.error}".removesuffix(": ")[:300]
 
 
-def _decoded(response: httpx.Response) -> Json:
-    """The JSON of a success. Raises what ``error_of_answer`` makes of anything else."""
-    try:
-        answer = orjson.loads(response.content)
-    except orjson.JSONDecodeError:
-        # A proxy in front of OpenSearch answers HTML while the node behind it is away.
-        raise IndexDownError(f"HTTP {response.status_code} without JSON: {response.text[:200]!r}") from None
-    if response.is_success and isinstance(answer, dict):
-        return answer
-    raise error_of_answer(response.status_code, answer)
+def _error_of(error: TransportError) -> Exception:
+    if isinstance(error.info, dict) or error.status_code in _NOT_ALLOWED:
+        return error_of_answer(error.status_code, error.info or error.error)
+    else:
+        return IndexDownError(f"HTTP {error.status_code} without JSON: {str(error.error)[:200]!r}")
 
 
 def error_of_answer(status: int, answer: Any) -> Exception:

@@ -19,6 +19,7 @@ from broker.errors import UNAVAILABLE
 from broker.topics import require
 from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
+from process.kafka_connection import KafkaConnection
 from process.log_once import LoggedProblem
 from schemas.codec.records import Rejected, decode
 from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized
@@ -73,11 +74,11 @@ class AttemptsTopic:
     """Fills ``latest`` from the topic. ``max_records`` bounds the replay, all partitions together."""
 
     def __init__(
-        self, bootstrap_servers: str, latest: LatestAttempts, max_records: int, observe_delay: ObserveDelay
+        self, kafka: KafkaConnection, latest: LatestAttempts, max_records: int, observe_delay: ObserveDelay
     ) -> None:
         self.state = TopicState()
         self._observe_delay = observe_delay
-        self._servers = bootstrap_servers
+        self._kafka = kafka
         self._latest = latest
         self._max_records = max_records
         self._positions: dict[Any, int] = {}
@@ -98,7 +99,7 @@ class AttemptsTopic:
                 self._note(str(error))
                 waits = self._pauses()
             except UNAVAILABLE as error:
-                self._note(f"Kafka at {self._servers} does not answer ({type(error).__name__}: {error})"[:300])
+                self._note(f"Kafka at {self._kafka} does not answer ({type(error).__name__}: {error})"[:300])
             # After a session that ended by itself as well: partitions were added, or the brokers were silent.
             await asyncio.sleep(next(waits))
 
@@ -121,7 +122,7 @@ class AttemptsTopic:
 
     def _consumer(self, *topics: str) -> Any:
         # Its metadata is renewed every few seconds: partitions that were added are found only with it.
-        return new_consumer(self._servers, *topics, request_timeout_ms=10_000)
+        return new_consumer(self._kafka, *topics, request_timeout_ms=10_000)
 
     async def _seek(self, consumer: Any) -> None:
         partitions = consumer.assignment()
@@ -162,7 +163,7 @@ class AttemptsTopic:
             async with asyncio.timeout(CURRENT_SECONDS / 2):
                 end = await consumer.end_offsets(partitions)
         except UNAVAILABLE as error:
-            self._note(f"Kafka at {self._servers} does not answer ({type(error).__name__})")
+            self._note(f"Kafka at {self._kafka} does not answer ({type(error).__name__})")
             return
         self._note("")
         self.state.answered_at = time.monotonic()

@@ -14,11 +14,13 @@ from typing import Any, Final
 from faust import App
 from faust.types import StreamT
 
+from broker.faust_connection import faust_arguments
 from broker.record import Record
 from ingest.errors import KafkaUnavailableError
 from ingest.kafka import KafkaSink
 from ingest.metrics import Metrics
 from ingest.raw_logs.agent import RawLogs
+from process.kafka_connection import KafkaConnection
 from process.scratch import scratch_folder
 from schemas.topics import RAW_LOGS
 
@@ -28,11 +30,11 @@ SESSION_SECONDS: Final = 20.0
 _BUFFERED_RECORDS: Final = 512
 
 
-def create_app(servers: str, folder: Path, raw_logs: RawLogs, group: str) -> App:
+def create_app(kafka: KafkaConnection, folder: Path, raw_logs: RawLogs, group: str) -> App:
     """An app whose one agent feeds ``raw_logs``. ``folder``: Faust insists on a data folder."""
     app = App(
         group,
-        broker=[f"kafka://{server.strip()}" for server in servers.split(",")],
+        **faust_arguments(kafka),
         datadir=str(folder),
         store="memory://",
         key_serializer="raw",
@@ -78,13 +80,13 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
 
 
 async def serve(
-    sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, metrics: Metrics, *, cluster: str
+    sink: KafkaSink, kafka: KafkaConnection, stop: asyncio.Event, group: str, metrics: Metrics, *, cluster: str
 ) -> RawLogs:
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
     failed: list[BaseException] = []
     raw_logs = RawLogs(_StoppingSink(sink, failed, stop), cluster=cluster)
     with scratch_folder("raw-logs") as folder:
-        app = create_app(servers, folder, raw_logs, group)
+        app = create_app(kafka, folder, raw_logs, group)
         await app.start()
         try:
             while not stop.is_set():

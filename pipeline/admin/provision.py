@@ -7,6 +7,7 @@ mapping of an existing index) is reported and left as it is.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from opensearchpy import AsyncOpenSearch
@@ -15,11 +16,11 @@ from opensearchpy.exceptions import RequestError, TransportError
 
 from broker.errors import KafkaError
 from broker.topics import provision_topics
-from pipeline.settings import Settings
-from pipeline.sinks.opensearch import client
+from pipeline.settings import ProvisionSettings
 from process.addresses import without_user_info
 from process.errors import UnreachableError
 from schemas.indices import INDICES, MAPPING_VERSION, Index
+from search.client import new_client
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -27,13 +28,14 @@ T = TypeVar("T")
 RETRY_SECONDS: Final = 0.5
 
 
-async def provision(settings: Settings, wait_seconds: float, say: Say) -> None:
+async def provision(settings: ProvisionSettings, wait: timedelta, say: Say) -> None:
     """Make or correct everything; ``say`` gets a line about each. Raises ``UnreachableError``."""
-    deadline = time.monotonic() + wait_seconds
-    servers, url = settings.kafka_bootstrap_servers, settings.opensearch_url
+    deadline = time.monotonic() + wait.total_seconds()
     replicas = settings.replication_factor
-    await _patiently(lambda: provision_topics(servers, replicas, say), deadline, f"Kafka at {servers}")
-    await _patiently(lambda: _provision_templates(settings, say), deadline, f"OpenSearch at {without_user_info(url)}")
+    await _patiently(
+        lambda: provision_topics(settings, replicas, say), deadline, f"Kafka at {settings.kafka_bootstrap_servers}"
+    )
+    await _patiently(lambda: _provision_templates(settings, say), deadline, f"OpenSearch at {settings.opensearch_url}")
 
 
 async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: str) -> T:
@@ -57,8 +59,8 @@ def _may_pass(error: Exception) -> bool:
     return error.retriable if isinstance(error, KafkaError) else True
 
 
-async def _provision_templates(settings: Settings, say: Say) -> None:
-    store = client(settings.opensearch_url)
+async def _provision_templates(settings: ProvisionSettings, say: Say) -> None:
+    store = new_client(settings)
     try:
         for index in INDICES:
             say(await _put_template(store, index, settings))
@@ -68,7 +70,7 @@ async def _provision_templates(settings: Settings, say: Say) -> None:
         await store.close()
 
 
-async def _put_template(store: AsyncOpenSearch, index: Index, settings: Settings) -> str:
+async def _put_template(store: AsyncOpenSearch, index: Index, settings: ProvisionSettings) -> str:
     wanted = index.template(settings.index_shards, settings.index_replicas)
     path = f"/_index_template/{index.alias}"
     # 404: there is no template yet.

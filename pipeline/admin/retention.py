@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
-from pipeline.settings import Settings
-from pipeline.sinks.opensearch import client
+from pipeline.settings import RetentionSettings
 from process.addresses import without_user_info
 from process.errors import UnreachableError
 from schemas.codec.records import rfc3339
 from schemas.indices import INDICES, Index
+from search.client import new_client
 
 Say = Callable[[str], None]
 
@@ -55,9 +55,9 @@ def _day_of(index: Index, name: str) -> datetime | None:
         return None
 
 
-async def keep_clean(settings: Settings, every: timedelta | None, *, dry_run: bool, say: Say) -> None:
+async def keep_clean(settings: RetentionSettings, every: timedelta | None, *, dry_run: bool, say: Say) -> None:
     """Delete expired indices once, or ``every`` so often. Raises ``UnreachableError``, unless it runs again anyway."""
-    store = client(settings.opensearch_url)
+    store = new_client(settings)
     try:
         while True:
             try:
@@ -74,11 +74,13 @@ async def keep_clean(settings: Settings, every: timedelta | None, *, dry_run: bo
         await store.close()
 
 
-async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime, *, dry_run: bool, say: Say) -> None:
+async def drop_expired(
+    store: AsyncOpenSearch, settings: RetentionSettings, now: datetime, *, dry_run: bool, say: Say
+) -> None:
     """Delete expired indices now; ``say`` gets a line about each. Raises ``UnreachableError``."""
     try:
         for index in INDICES:
-            keep = timedelta(days=settings.retention_days) if settings.retention_days else index.retention
+            keep = settings.retention or index.retention
             # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
             for old in expired(index, await _made_at(store, index), keep, now):
                 if await _is_needed(store, index, old.name, settings.kept_clusters):

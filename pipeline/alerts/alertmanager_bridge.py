@@ -18,6 +18,7 @@ from pipeline.alerts.metrics import BridgeMetrics
 from process.addresses import HostPort, without_user_info
 from process.backoff import Backoff
 from process.health import always, serving
+from process.kafka_connection import KafkaConnection
 from process.signals import until_stopped
 from schemas.codec.records import decode
 from schemas.events import AlertChanged
@@ -32,7 +33,7 @@ _TIMEOUT_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    servers: str
+    kafka: KafkaConnection
     url: str
     """Of the Alertmanager, without ``/api/v2``."""
     resend: timedelta
@@ -50,7 +51,7 @@ async def run(settings: Settings) -> None:
         return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.waiting_for()
 
     async def session() -> None:
-        async with connected(new_consumer(settings.servers, ALERTS.name)) as consumer:
+        async with connected(new_consumer(settings.kafka, ALERTS.name)) as consumer:
             kafka.established()
             await _read(consumer, latest, is_caught_up)
 

@@ -4,23 +4,27 @@ import asyncio
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
+from pipeline.settings import AlertmanagerSettings, AlertsSettings
 from process import addresses, logs
-from process.cli import Kafka, MetricsAddress, one_line_for, reads
+from process.cli import duration, fail, one_line_for, reads
 from process.errors import NotProvisionedError, SettingError
+from process.flags import takes
+
+_SHORTEST_RESEND: Final = timedelta(milliseconds=100)
 
 
+@takes(AlertsSettings)
 def alerts(
-    kafka: Kafka,
+    settings: AlertsSettings,
     rules: Annotated[Path, typer.Option(help="A file of rules, as docs/alerting.md describes.")] = DEFAULTS,
     group: Annotated[
         str, typer.Option(help="The Kafka consumer group; its offset stores how far alerts are published.")
     ] = "schedulerlog-alerts",
-    metrics_address: MetricsAddress = None,
 ) -> None:
     """Evaluate rules and publish alerts, until SIGTERM. Of several, one works and the others wait to take over."""
     # Here and not above: the client of Kafka takes long to import, and `check-rules` needs none.
@@ -28,9 +32,9 @@ def alerts(
 
     with one_line_for(RuleError):
         loaded = load(rules)
-    logs.configure()
+    logs.configure(settings)
     with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):
-        asyncio.run(run(Settings(kafka, group, loaded, metrics_address)))
+        asyncio.run(run(Settings(settings, group, loaded, settings.metrics_address, settings.session_seconds)))
 
 
 def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] = DEFAULTS) -> None:
@@ -40,7 +44,9 @@ def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] 
     typer.echo(f"{rules}: {len(loaded)} rules: {', '.join(rule.name for rule in loaded)}")
 
 
+@takes(AlertmanagerSettings)
 def alertmanager(
+    settings: AlertmanagerSettings,
     url: Annotated[
         str,
         typer.Option(
@@ -49,19 +55,18 @@ def alertmanager(
             **reads(partial(addresses.url, example="http://127.0.0.1:9093")),
         ),
     ],
-    kafka: Kafka,
-    resend_seconds: Annotated[
-        float,
-        typer.Option(help="Time between two posts of a firing alert; its end is four times that ahead.", min=0.1),
-    ] = 60,
+    resend: Annotated[
+        timedelta, duration("--resend", "Time between two posts of a firing alert; its end is four times that ahead.")
+    ] = "60s",  # type: ignore[assignment]
     api_url: Annotated[str, typer.Option(help="Where people reach the API, for links to the evidence.")] = "",
     opensearch_url: Annotated[str, typer.Option(help="Where people reach OpenSearch, for links to the evidence.")] = "",
-    metrics_address: MetricsAddress = None,
 ) -> None:
     """Post alerts to an Alertmanager, until SIGTERM."""
     from pipeline.alerts.alertmanager_bridge import Settings, run
 
-    logs.configure()
+    if resend < _SHORTEST_RESEND:
+        fail("--resend: is too short, write for example 60s", 2)
+    logs.configure(settings)
     base_urls = {"api": api_url.rstrip("/"), "opensearch": opensearch_url.rstrip("/")}
     with one_line_for(SettingError):
-        asyncio.run(run(Settings(kafka, url, timedelta(seconds=resend_seconds), base_urls, metrics_address)))
+        asyncio.run(run(Settings(settings, url, resend, base_urls, settings.metrics_address)))

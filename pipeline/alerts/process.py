@@ -25,6 +25,7 @@ from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.addresses import HostPort
 from process.health import always, serving
+from process.kafka_connection import KafkaConnection
 from process.signals import first_of, until_stopped
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
@@ -41,7 +42,7 @@ _TICKS_PER_COMMIT: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    servers: str
+    kafka: KafkaConnection
     group: str
     rules: Sequence[Rule]
     metrics_address: HostPort | None
@@ -59,14 +60,14 @@ async def run(settings: Settings) -> None:
 
 async def _work(settings: Settings) -> None:
     metrics, connection = Metrics(), Connection()
-    topics = topics_sink(settings.servers, TopicsMetrics("alerts", metrics.registry))
+    topics = topics_sink(settings.kafka, TopicsMetrics("alerts", metrics.registry))
 
     waiting = WAITING
 
     async def session() -> None:
         """Wait until no other process evaluates the rules, then do so until another one takes over."""
         nonlocal waiting
-        async with lease(settings.servers, f"{settings.group}-lease", settings.session_seconds) as held:
+        async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
             connection.established()
             await held.acquired()
             try:
@@ -77,7 +78,7 @@ async def _work(settings: Settings) -> None:
     async def hold() -> None:
         """Read as far back as the rules need, then continue; nothing is published twice."""
         nonlocal waiting
-        async with connected(new_consumer(settings.servers, group=settings.group)) as consumer:
+        async with connected(new_consumer(settings.kafka, group=settings.group)) as consumer:
             reader = await _Reader.open(settings, consumer)
             waiting = ""
             await reader.work(topics, metrics)
@@ -184,7 +185,7 @@ async def _committed(settings: Settings, names: Collection[str]) -> tuple[dateti
 
     Raises ``NotProvisionedError``.
     """
-    async with administration(settings.servers) as admin:
+    async with administration(settings.kafka) as admin:
         partitions = await partitions_of(admin, sorted(names))
         found = await admin.list_consumer_group_offsets(settings.group)
     return _moment(found[_ALERTS].metadata if _ALERTS in found else ""), partitions

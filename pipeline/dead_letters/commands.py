@@ -9,18 +9,18 @@ from broker.consumer import connected, new_consumer, read_to_end
 from broker.errors import KafkaError
 from broker.record import Outgoing
 from pipeline.dead_letters.codec import original
-from pipeline.settings import KafkaSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.errors import UnreachableError
+from process.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTERS
 
 Say = Callable[[str], None]
 
 
-async def list_latest(settings: KafkaSettings, limit: int, say: Say) -> None:
+async def list_latest(kafka: KafkaConnection, limit: int, say: Say) -> None:
     """Print the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
-    latest = [record async for record in _all(settings)][-limit:]
+    latest = [record async for record in _all(kafka)][-limit:]
     for record in latest:
         say(line(record))
     if not latest:
@@ -41,9 +41,9 @@ def line(record: Any) -> str:
     return _printable(text)
 
 
-async def show_one(settings: KafkaSettings, offset: int, say: Say) -> bool:
+async def show_one(kafka: KafkaConnection, offset: int, say: Say) -> bool:
     """Print all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
-    async for record in _all(settings):
+    async for record in _all(kafka):
         # The offset alone names a dead letter: their topic has one partition.
         if record.offset == offset:
             for text in lines(record):
@@ -75,14 +75,14 @@ class _OrUnknown(dict[str, str]):
         return "?"
 
 
-async def replay(settings: KafkaSettings, offsets: Collection[int] | None, say: Say) -> None:
+async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: Say) -> None:
     """Send the dead letters at ``offsets`` (None: all) to the topics they came from. Raises ``UnreachableError``."""
-    topics = topics_sink(settings.kafka_bootstrap_servers, TopicsMetrics("dead_letters", CollectorRegistry()))
+    topics = topics_sink(kafka, TopicsMetrics("dead_letters", CollectorRegistry()))
     count = 0
     try:
         # Ends where the topic ended at the start: a record that fails again becomes a new dead letter, which would be
         # replayed without an end.
-        async for record in _all(settings):
+        async for record in _all(kafka):
             if offsets is not None and record.offset not in offsets:
                 continue
             try:
@@ -98,15 +98,13 @@ async def replay(settings: KafkaSettings, offsets: Collection[int] | None, say: 
     say(f"replayed {count}")
 
 
-async def _all(settings: KafkaSettings) -> AsyncIterator[Any]:
+async def _all(kafka: KafkaConnection) -> AsyncIterator[Any]:
     """Every dead letter that the topic has now."""
     # Without a group: reading commits nothing, so `list` and `replay` begin at the oldest record each time.
-    consumer = new_consumer(
-        settings.kafka_bootstrap_servers, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes
-    )
+    consumer = new_consumer(kafka, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes)
     try:
         async with connected(consumer):
             async for record in read_to_end(consumer):
                 yield record
     except (KafkaError, OSError) as error:
-        raise UnreachableError(f"Kafka at {settings.kafka_bootstrap_servers}: {error}") from None
+        raise UnreachableError(f"Kafka at {kafka}: {error}") from None

@@ -29,14 +29,15 @@ from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.state_audit import Ends, StateAudit, auditing
 from pipeline.index.summary_parts import SummaryParts
-from pipeline.settings import Settings
+from pipeline.settings import IndexSettings
 from pipeline.sinks.kafka import topics_sink
-from pipeline.sinks.opensearch import OpenSearchSink, client
-from process.addresses import HostPort
+from pipeline.sinks.opensearch import OpenSearchSink
 from process.health import always, serving
+from process.kafka_connection import KafkaConnection
 from process.signals import first_of, until_stopped
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
+from search.client import new_client
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ _LONGEST_BATCH_SECONDS: Final = 3_600
 """A batch may wait this long for the index before the group gives the partitions to another process."""
 
 
-async def run(settings: Settings, group: str, metrics_address: HostPort | None) -> None:
+async def run(settings: IndexSettings, group: str) -> None:
     """Work until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
@@ -64,22 +65,22 @@ async def run(settings: Settings, group: str, metrics_address: HostPort | None) 
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings, group, metrics_address))
+    await until_stopped(_work(settings, group))
 
 
-async def _work(settings: Settings, group: str, metrics_address: HostPort | None) -> None:
-    servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
+async def _work(settings: IndexSettings, group: str) -> None:
+    longest_pause = settings.max_backoff_seconds
     metrics, parts = Metrics(), SummaryParts()
     index = OpenSearchSink(
-        client(settings.opensearch_url),
+        new_client(settings),
         metrics.index,
         batch_documents=settings.batch_documents,
-        batch_bytes=settings.batch_bytes,
+        batch_bytes=settings.batch_size,
         max_backoff_seconds=longest_pause,
     )
-    topics = topics_sink(servers, metrics.topics, longest_pause)
-    builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_bytes)
-    audit = StateAudit(index, topics, _StatePositions(servers, group), lambda: datetime.now(UTC))
+    topics = topics_sink(settings, metrics.topics, longest_pause)
+    builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_size)
+    audit = StateAudit(index, topics, _StatePositions(settings, group), lambda: datetime.now(UTC))
     reader = TopicsReader(builder, IndexWriter(index, topics, metrics), audit)
     connection = Connection(longest_pause)
     metrics.watch("is_waiting", lambda: index.is_waiting)
@@ -87,11 +88,11 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
     metrics.watch("incomplete_summaries", lambda: len(parts))
 
     async def session() -> None:
-        require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(servers))
+        require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(settings))
         consumer = new_consumer(
-            servers,
+            settings,
             group=group,
-            session_seconds=settings.session_timeout_seconds,
+            session_seconds=settings.session_seconds,
             max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
         )
         # Positions begin where the group has committed: what was read and is not written comes again.
@@ -103,7 +104,7 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
     def ready() -> str:
         return "waiting for OpenSearch" if index.is_waiting else connection.waiting_for()
 
-    with serving(metrics_address, metrics.registry, always, ready):
+    with serving(settings.metrics_address, metrics.registry, always, ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
@@ -114,14 +115,14 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
 
 
 class _StatePositions:
-    def __init__(self, servers: str, group: str) -> None:
-        self._servers, self._group = servers, group
+    def __init__(self, kafka: KafkaConnection, group: str) -> None:
+        self._kafka, self._group = kafka, group
 
     async def ends(self) -> Ends:
-        return await ends_of(self._servers, NODE_STATES.name)
+        return await ends_of(self._kafka, NODE_STATES.name)
 
     async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
-        return await committed_by(self._servers, self._group, partitions)
+        return await committed_by(self._kafka, self._group, partitions)
 
 
 class StateReferences(Protocol):

@@ -3,19 +3,23 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from kube.errors import KubeConfigError
+from pipeline.settings import EventsSettings
 from process import logs
-from process.cli import ClusterName, Kafka, MetricsAddress, one_line_for
-from process.cluster_name import DEFAULT_CLUSTER
+from process.cli import duration, fail, one_line_for
 from process.errors import NotProvisionedError, SettingError
+from process.flags import takes
+
+_LONGEST_LINGER: Final = timedelta(minutes=1)
 
 
+@takes(EventsSettings)
 def events(
-    kafka: Kafka,
+    settings: EventsSettings,
     kubeconfig: Annotated[
         Path | None, typer.Option(help="How to reach the API server; without it, by the pod's service account.")
     ] = None,
@@ -25,19 +29,15 @@ def events(
     scheduler: Annotated[
         list[str] | None, typer.Option(help="Only messages of this scheduler; repeatable. Without it, of all.")
     ] = None,
-    cluster_name: ClusterName = DEFAULT_CLUSTER,
     group: Annotated[
         str | None, typer.Option(help="The Kafka consumer group. Without it, schedulerlog-events-CLUSTER.")
     ] = None,
     kube_api_qps: Annotated[float, typer.Option(help="Requests a second to the API server; 0: no limit.", min=0)] = 20,
     kube_api_burst: Annotated[int, typer.Option(help="Requests that may be sent at once after a pause.", min=1)] = 50,
-    linger_seconds: Annotated[
-        float, typer.Option(help="Retries that arrive within this time share a request.", min=0, max=60)
-    ] = 1.0,
-    max_age_minutes: Annotated[
-        float, typer.Option(help="Older messages are passed over; see kube-apiserver's --event-ttl.", min=0)
-    ] = 60,
-    metrics_address: MetricsAddress = None,
+    linger: Annotated[timedelta, duration("--linger", "Retries that arrive within this time share a request.")] = "1s",  # type: ignore[assignment]
+    max_age: Annotated[
+        timedelta, duration("--max-age", "Older messages are passed over; see kube-apiserver's --event-ttl.")
+    ] = "1h",  # type: ignore[assignment]
 ) -> None:
     """Write messages into Kubernetes as events of their pods, until SIGTERM. Each cluster needs a process of its own.
 
@@ -49,11 +49,15 @@ def events(
     from pipeline.kube_events.event_writer import EventPolicy
     from pipeline.kube_events.process import Settings, run
 
-    policy = EventPolicy(cluster_name, frozenset(scheduler or ()), timedelta(minutes=max_age_minutes))
+    if linger > _LONGEST_LINGER:
+        fail("--linger: is too long, write at most 60s", 2)
+    cluster_name = settings.cluster_name
+    policy = EventPolicy(cluster_name, frozenset(scheduler or ()), max_age)
     load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
-    logs.configure()
+    logs.configure(settings)
     # A group of its own: the processes of two clusters would each read a part of the messages.
     group = group or f"schedulerlog-events-{cluster_name}"
-    settings = Settings(kafka, group, load, kube_api_qps, kube_api_burst, linger_seconds, metrics_address, policy)
+    rates = kube_api_qps, kube_api_burst, linger.total_seconds()
+    chosen = Settings(settings, group, load, *rates, settings.metrics_address, policy)
     with one_line_for(SettingError, KubeConfigError), one_line_for(NotProvisionedError, status=1):
-        asyncio.run(run(settings))
+        asyncio.run(run(chosen))

@@ -16,6 +16,7 @@ from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.addresses import HostPort
 from process.health import always, serving
+from process.kafka_connection import KafkaConnection
 from process.signals import until_stopped
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
@@ -27,7 +28,7 @@ _LONGEST_BATCH_SECONDS: Final = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    servers: str
+    kafka: KafkaConnection
     group: str
     load: LoadConfiguration
     """How to reach the API server."""
@@ -55,14 +56,14 @@ async def _work(settings: Settings) -> None:
         rate_limiter=RateLimiter(settings.qps, settings.burst),
         count=lambda verb, result: metrics.requests.labels(verb, result).inc(),
     )
-    topics = topics_sink(settings.servers, TopicsMetrics("events", metrics.registry))
+    topics = topics_sink(settings.kafka, TopicsMetrics("events", metrics.registry))
     writer = EventWriter(client, topics, metrics, settings.policy)
     connection = Connection(settings.policy.longest_pause_seconds)
 
     async def session() -> None:
-        require([MESSAGES.name, DEAD_LETTERS.name], await topic_names(settings.servers))
+        require([MESSAGES.name, DEAD_LETTERS.name], await topic_names(settings.kafka))
         consumer = new_consumer(
-            settings.servers, group=settings.group, max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000
+            settings.kafka, group=settings.group, max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000
         )
         # With a listener, hence not in the constructor: what is known of events is out of date when partitions move.
         consumer.subscribe([MESSAGES.name], listener=on_assignment(writer.forget))

@@ -5,17 +5,17 @@ from typing import Annotated
 
 import typer
 
-from pipeline.settings import Settings
+from pipeline.settings import PlacementsSettings
 from process import logs
-from process.cli import KafkaIfGiven, MetricsAddress, one_line_for
+from process.cli import one_line_for
 from process.errors import NotProvisionedError, SettingError
-from process.settings import read
+from process.flags import takes
 
 
+@takes(PlacementsSettings)
 def placements(
+    settings: PlacementsSettings,
     group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-placements",
-    kafka: KafkaIfGiven = None,
-    metrics_address: MetricsAddress = None,
 ) -> None:
     """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Of several, one works
     and the others wait to take over."""
@@ -24,9 +24,7 @@ def placements(
     from pipeline.placements.pools import expected_pools
 
     with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):
-        settings = read(Settings, kafka_bootstrap_servers=kafka)
-        logs.configure()
+        logs.configure(settings)
         pools = expected_pools(settings.node_pools, settings.expected_pools)
-        places = settings.kafka_bootstrap_servers, settings.opensearch_url
-        session_seconds = settings.session_timeout_seconds
-        asyncio.run(process.run(process.Settings(*places, group, metrics_address, session_seconds, pools)))
+        metrics_address, session_seconds = settings.metrics_address, settings.session_seconds
+        asyncio.run(process.run(process.Settings(settings, settings, group, metrics_address, session_seconds, pools)))

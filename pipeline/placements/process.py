@@ -21,11 +21,14 @@ from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.record_time import record_time
 from pipeline.sinks.kafka import topics_sink
-from pipeline.sinks.opensearch import OpenSearchSink, client
+from pipeline.sinks.opensearch import OpenSearchSink
 from process.addresses import HostPort
 from process.health import always, serving
+from process.kafka_connection import KafkaConnection
+from process.opensearch_connection import OpenSearchConnection
 from process.signals import first_of, until_stopped
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
+from search.client import new_client
 from summaries.placement_audit import Pools
 
 logger = logging.getLogger(__name__)
@@ -43,8 +46,8 @@ UNINDEXED: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    servers: str
-    opensearch_url: str
+    kafka: KafkaConnection
+    opensearch: OpenSearchConnection
     group: str
     metrics_address: HostPort | None
     session_seconds: float
@@ -76,8 +79,8 @@ async def run(settings: Settings) -> None:
 
 async def _work(settings: Settings) -> None:
     metrics = Metrics()
-    index = OpenSearchSink(client(settings.opensearch_url), metrics.index)
-    topics = topics_sink(settings.servers, metrics.topics)
+    index = OpenSearchSink(new_client(settings.opensearch), metrics.index)
+    topics = topics_sink(settings.kafka, metrics.topics)
     state = _State(index)
     metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
     metrics.watch("pods", lambda: len(state.occupancy))
@@ -97,10 +100,10 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
 
     async def session() -> None:
         written = [FINDINGS.name, DEAD_LETTERS.name]
-        async with administration(settings.servers) as admin:
+        async with administration(settings.kafka) as admin:
             partitions = await partitions_of(admin, [topic.name for topic in READ], written)
             findings = await partitions_of(admin, [FINDINGS.name])
-        async with lease(settings.servers, f"{settings.group}-lease", settings.session_seconds) as held:
+        async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
             state.connection.established()
             await held.acquired()
             logger.info("this process holds the lease %s-lease: it works, others wait", settings.group)
@@ -116,9 +119,9 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
         state.occupancy = OccupancyState()
         writer = BatchWriter(state.occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
         now = datetime.now(UTC)
-        await writer.open(now, await _published_since(settings.servers, findings, now - UNINDEXED))
+        await writer.open(now, await _published_since(settings.kafka, findings, now - UNINDEXED))
         consumer = new_consumer(
-            settings.servers, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
+            settings.kafka, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
         async with connected(consumer):
             # All partitions, without a group's balancing: the state of one process has to cover every node.
@@ -129,9 +132,9 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
     await reconnecting(session, state.connection)
 
 
-async def _published_since(servers: str, partitions: Sequence[TopicPartition], since: datetime) -> list[str]:
+async def _published_since(kafka: KafkaConnection, partitions: Sequence[TopicPartition], since: datetime) -> list[str]:
     """The ids of the findings that were published from then on. Raises ``KafkaError``."""
-    async with connected(new_consumer(servers)) as consumer:
+    async with connected(new_consumer(kafka)) as consumer:
         consumer.assign(partitions)
         found = await consumer.offsets_for_times(dict.fromkeys(partitions, int(since.timestamp() * 1000)))
         for partition in partitions:

@@ -5,7 +5,6 @@ even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU.
 """
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Final
@@ -23,20 +22,12 @@ from process.backoff import Backoff
 from process.errors import NotProvisionedError
 from schemas.indices import INDICES, MAPPING_VERSION
 
-TIMEOUT_SECONDS: Final = 30
 _PARALLEL_REQUESTS: Final = 2
 """Bulk requests side by side: while the index works on one, the next is on its way."""
 _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _PROVISION: Final = "run `python -m pipeline provision`"
-
-
-def client(url: str) -> AsyncOpenSearch:
-    """A client that tries once: the sink decides whether and when to try again."""
-    # The client logs every failed request with a stack trace; Backoff logs an outage once.
-    logging.getLogger("opensearch").setLevel(logging.CRITICAL)
-    return AsyncOpenSearch(hosts=[url], timeout=TIMEOUT_SECONDS, max_retries=0, retry_on_timeout=False, maxsize=4)
 
 
 class OpenSearchSink:

@@ -26,7 +26,7 @@ from broker.record import Outgoing
 from broker.topics import require, topic_names
 from pipeline.dead_letters.codec import dead_letter
 from pipeline.record_time import record_time
-from pipeline.settings import KafkaSettings
+from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.trends.metrics import Metrics
 from pipeline.trends.partition_counts import PartitionCounts
@@ -49,22 +49,22 @@ _LONGEST_PUBLISH_SECONDS: Final = 3_600
 """Rows may wait this long for the broker before the group gives the partitions to another process."""
 
 
-async def run(settings: KafkaSettings, metrics: Metrics) -> None:
+async def run(settings: WorkerSettings, metrics: Metrics) -> None:
     """Count until cancelled, over broken connections. Raises ``NotProvisionedError`` if topics are missing."""
-    servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
-    topics = topics_sink(servers, metrics.topics, longest_pause)
+    longest_pause = settings.max_backoff_seconds
+    topics = topics_sink(settings, metrics.topics, longest_pause)
     connection = Connection(longest_pause)
 
     async def session() -> None:
-        require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await topic_names(servers))
+        require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await topic_names(settings))
         consumer = new_consumer(
-            servers,
+            settings,
             group=GROUP,
-            session_seconds=settings.session_timeout_seconds,
+            session_seconds=settings.session_seconds,
             max_poll_interval_ms=_LONGEST_PUBLISH_SECONDS * 1000,
             max_partition_fetch_bytes=_FETCH_BYTES,
         )
-        counter = TrendCounter(consumer, topics, metrics, settings.count_seconds)
+        counter = TrendCounter(consumer, topics, metrics, settings.count_interval.total_seconds())
         metrics.watch_attempts(lambda: counter.attempts)
         consumer.subscribe([ATTEMPT_COUNTS.name], listener=on_assignment(counter.reassigned))
         async with connected(consumer):

@@ -22,8 +22,9 @@ from faust import App
 from faust.types import StreamT
 
 from broker.consumer import METADATA_MS
+from broker.faust_connection import faust_arguments
 from broker.record import Record
-from pipeline.settings import KafkaSettings
+from pipeline.settings import WorkerSettings
 from pipeline.worker.faust_consumer import NoTables, RunConsumer, committed_offset
 from schemas.topics import DECISIONS
 
@@ -39,14 +40,14 @@ _BUFFERED_RUNS: Final = 2
 """Messages that wait for the agent before reading pauses."""
 
 
-def create_app(settings: KafkaSettings, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]) -> App:
+def create_app(settings: WorkerSettings, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]) -> App:
     """An app whose one agent feeds ``fold``; ``revoke`` is called when partitions are revoked, before others get them.
 
     Faust needs a ``folder``, and keeps nothing of value in it.
     """
     app = App(
         settings.consumer_group,
-        broker=[f"kafka://{server.strip()}" for server in settings.kafka_bootstrap_servers.split(",")],
+        **faust_arguments(settings),
         datadir=str(folder),
         store="memory://",
         key_serializer="raw",
@@ -59,11 +60,11 @@ def create_app(settings: KafkaSettings, folder: Path, fold: Fold, revoke: Callab
         consumer_group_instance_id=settings.instance_id,
         consumer_auto_offset_reset="earliest",
         consumer_metadata_max_age_ms=METADATA_MS,
-        broker_session_timeout=settings.session_timeout_seconds,
+        broker_session_timeout=settings.session_seconds,
         # Three heartbeats may be lost before the session ends.
-        broker_heartbeat_interval=settings.session_timeout_seconds / 4,
+        broker_heartbeat_interval=settings.session_seconds / 4,
         # Faust refuses to start where a session may last longer than a request.
-        broker_request_timeout=max(40.0, settings.session_timeout_seconds + 10),
+        broker_request_timeout=max(40.0, settings.session_seconds + 10),
         broker_commit_interval=COMMIT_SECONDS,
         consumer_max_fetch_size=1024 * 1024,
         broker_max_poll_records=_RUN_RECORDS,

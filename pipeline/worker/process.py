@@ -13,7 +13,7 @@ import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, ov
 
 from broker.reader import TopicReader
 from broker.topics import wait_for_topics
-from pipeline.settings import KafkaSettings
+from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.trends.metrics import Metrics as TrendMetrics
 from pipeline.trends.process import run as count_trends
@@ -23,7 +23,6 @@ from pipeline.worker.metrics import Metrics
 from pipeline.worker.watchdog import Watchdog, lag
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import writer_policy
-from process.addresses import HostPort
 from process.backoff import Backoff
 from process.health import serving
 from process.scratch import scratch_folder
@@ -77,7 +76,7 @@ class WorkerState:
         return self.not_ready
 
 
-async def run(settings: KafkaSettings, metrics_address: HostPort | None) -> None:
+async def run(settings: WorkerSettings) -> None:
     """Work until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` where topics are missing or have too few partitions, ``StuckError`` where there are
@@ -87,12 +86,12 @@ async def run(settings: KafkaSettings, metrics_address: HostPort | None) -> None
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings, metrics_address))
+    await until_stopped(_work(settings))
 
 
-async def _work(settings: KafkaSettings, metrics_address: HostPort | None) -> None:
+async def _work(settings: WorkerSettings) -> None:
     metrics, state = Metrics(), WorkerState(time.monotonic())
-    health = serving(metrics_address, metrics.registry, state.alive, state.ready)
+    health = serving(settings.metrics_address, metrics.registry, state.alive, state.ready)
     with health, scratch_folder("worker") as folder:
         worker = Worker(settings, metrics, state, folder)
         try:
@@ -104,19 +103,19 @@ async def _work(settings: KafkaSettings, metrics_address: HostPort | None) -> No
 class Worker:
     """Agent, writer, topics and Faust's consumer of one worker."""
 
-    def __init__(self, settings: KafkaSettings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
+    def __init__(self, settings: WorkerSettings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
         self._settings = settings
         self._state = state
         self._folder = folder
         self._metrics = metrics
-        servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
-        self._topics = topics_sink(servers, metrics.topics, longest_pause)
-        self._published = TopicReader(servers, longest_pause)
+        longest_pause = settings.max_backoff_seconds
+        self._topics = topics_sink(settings, metrics.topics, longest_pause)
+        self._published = TopicReader(settings, longest_pause)
         self._writer = Writer(self._topics, self._published, metrics, writer_policy(settings))
         self._decisions = DecisionsAgent(
             self._writer,
             metrics,
-            incomplete_after_seconds=settings.incomplete_after_seconds,
+            incomplete_after_seconds=settings.incomplete_after.total_seconds(),
             store_devices=settings.store_devices,
         )
         self._app: faust_app.App | None = None
@@ -167,7 +166,7 @@ class Worker:
         """Return when Kafka answers and has the topics of this version."""
         self._state.not_ready = "waiting for Kafka"
         backoff = Backoff("Kafka", self._settings.max_backoff_seconds)
-        await wait_for_topics(self._settings.kafka_bootstrap_servers, [topic.name for topic in _TOPICS], backoff)
+        await wait_for_topics(self._settings, [topic.name for topic in _TOPICS], backoff)
 
     async def _read(self) -> None:
         """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
@@ -222,7 +221,7 @@ class Worker:
 
     async def _expire(self) -> None:
         while True:
-            await asyncio.sleep(min(1.0, self._settings.incomplete_after_seconds / 4))
+            await asyncio.sleep(min(1.0, self._settings.incomplete_after.total_seconds() / 4))
             await self._decisions.expire()
 
     async def _tick(self) -> None:
@@ -233,7 +232,7 @@ class Worker:
             await asyncio.sleep(TICK_SECONDS)
 
     async def _watch_progress(self) -> None:
-        watchdog = Watchdog(self._settings.stuck_after_seconds)
+        watchdog = Watchdog(self._settings.stuck_after.total_seconds())
         while True:
             await asyncio.sleep(1.0)
             if self._app is None or not faust_app.is_reading(self._app):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.dead_letters.codec import Source
-from pipeline.settings import KafkaSettings
+from pipeline.settings import WorkerSettings
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord
 from schemas.events import FindingReported
@@ -77,11 +77,11 @@ class FindingWrite(NamedTuple):
 QueuedWrite = AttemptWrite | EarlyDevices | RejectedRecord | FindingWrite
 
 
-def writer_policy(settings: KafkaSettings) -> WriterPolicy:
+def writer_policy(settings: WorkerSettings) -> WriterPolicy:
     """As the settings say."""
     return WriterPolicy(
-        linger_seconds=settings.linger_seconds,
-        queue_bytes=settings.queue_bytes,
-        summary_cache_bytes=settings.summary_cache_bytes,
+        linger_seconds=settings.linger.total_seconds(),
+        queue_bytes=settings.queue_size,
+        summary_cache_bytes=settings.summary_cache_size,
         node_pools=settings.node_pools,
     )

@@ -107,7 +107,7 @@ def _extender(
             async with asyncio.timeout(BODY_SECONDS):
                 body = await _body(request, max_body_bytes)
         except TooBigError:
-            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n", 413)
+            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-size)\n", 413)
         except TimeoutError:
             return PlainTextResponse(f"the body has not arrived within {BODY_SECONDS:.0f} s\n", 408)
         except ClientDisconnect:

@@ -19,6 +19,7 @@ from broker.record import Outgoing
 from broker.topics import require
 from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
+from process.kafka_connection import KafkaConnection
 from process.log_once import LoggedProblem
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
@@ -44,17 +45,17 @@ class Publisher:
     def __init__(
         self,
         spool: Spool,
-        bootstrap_servers: str,
+        kafka: KafkaConnection,
         clock: Callable[[], datetime],
         metrics: Metrics,
-        connect: Callable[[str], Any] | None = None,
+        connect: Callable[[KafkaConnection], Any] | None = None,
     ) -> None:
         """`connect` makes a producer that is not started yet: an `AIOKafkaProducer`, or a fake of one."""
-        self._spool, self._servers, self._clock, self._metrics = spool, bootstrap_servers, clock, metrics
+        self._spool, self._kafka, self._clock, self._metrics = spool, kafka, clock, metrics
         self._connect = connect or _producer
         self._trouble = LoggedProblem(
             partial(log.warning, "decisions wait in the spool: %s (%d bytes)"),
-            lambda *_: log.info("sending to Kafka at %s", self._servers),
+            lambda *_: log.info("sending to Kafka at %s", self._kafka),
             text="not connected yet",
         )
         self._start_pauses()
@@ -84,7 +85,7 @@ class Publisher:
 
     async def _session(self) -> None:
         """One producer's life: until it fails."""
-        producer = self._connect(self._servers)
+        producer = self._connect(self._kafka)
         try:
             await producer.start()
             require([topic.name for topic in TOPICS], await topics_known_to(producer))
@@ -117,7 +118,7 @@ class Publisher:
                 await asyncio.shield(done)
         except TimeoutError:
             # An idempotent producer tries again by itself, in order, for as long as it takes.
-            self._note(f"no acknowledgement from {self._servers} for {SILENCE_SECONDS:.0f} s")
+            self._note(f"no acknowledgement from {self._kafka} for {SILENCE_SECONDS:.0f} s")
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 await done
         for failure in done.result():
@@ -159,5 +160,5 @@ class Publisher:
                     await self._spool.acknowledged.wait()
 
 
-def _producer(bootstrap_servers: str) -> Any:
-    return idempotent_producer(bootstrap_servers, DECISIONS.max_message_bytes, client_id="schedulerlog-scheduler")
+def _producer(kafka: KafkaConnection) -> Any:
+    return idempotent_producer(kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-scheduler")

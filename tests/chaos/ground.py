@@ -25,10 +25,10 @@ from tests.support.builders.kube_objects import a_device, a_node
 
 NODES = 6
 PACE: dict[str, str] = {
-    "SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "6",
-    "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
-    "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "120",
-    "SCHEDULERLOG_COUNT_SECONDS": "0.5",
+    "SCHEDULERLOG_SESSION_TIMEOUT": "6",
+    "SCHEDULERLOG_MAX_BACKOFF": "1",
+    "SCHEDULERLOG_INCOMPLETE_AFTER": "120",
+    "SCHEDULERLOG_COUNT_INTERVAL": "0.5",
 }
 """Most faults last seconds; but an attempt must not count as incomplete while a process is stopped for 90."""
 

@@ -50,7 +50,7 @@ class DroppedCondition(RebuiltCondition):
             scheduler = labels["scheduler"]
             summary = (
                 f"the spool of {scheduler} is full: it discarded {count} device records in "
-                f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, or raise --spool-max-bytes"
+                f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, or raise --spool-max-size"
             )
             query = partial(links.of_scheduler, labels["cluster"], scheduler)
             yield Firing(labels, summary, {"count": float(count)}, query)

@@ -112,7 +112,7 @@ def writing(
     cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "pipeline", "events", "--kafka", kafka, "--kubeconfig", str(cluster.kubeconfig)]
-    command += ["--group", group, "--linger-seconds", "0.2", *flags]  # the last of a flag given twice counts
+    command += ["--group", group, "--linger", "0.2", *flags]  # the last of a flag given twice counts
     with log.open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ)
         try:

@@ -100,7 +100,7 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
             running_beside(
                 ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--namespace", namespace, "--kafka", kafka],
                 ["ingest", "hami-log", str(extender.log), "--follow", "--scheduler", NAME, "--kafka", kafka],
-                ["pipeline", "events", "--kafka", kafka, "--kubeconfig", kubeconfig, "--linger-seconds", "0.2"],
+                ["pipeline", "events", "--kafka", kafka, "--kubeconfig", kubeconfig, "--linger", "0.2"],
                 log=log,
             ),
         ):

@@ -70,7 +70,7 @@ def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
 def test_another_worker_takes_over_from_one_that_is_killed_and_not_started_again(
     servers: embedded.Backends, tmp_path: Path, figure: Figure
 ) -> None:
-    with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT_SECONDS="2") as running:
+    with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT="2") as running:
         other = replace(running, port=int(free_ports("other")["other"]))
         running.start("worker", "--instance-id", "first")
         other.start("other", "--instance-id", "second")
@@ -85,7 +85,7 @@ def test_a_killed_worker_that_is_started_again_continues_before_its_session_ends
 ) -> None:
     # The broker holds a killed worker's partitions until its session ends, unless the same instance comes back. The
     # test waits for less than a session. It is the last one here: its worker's session outlasts it.
-    with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT_SECONDS="300") as running:
+    with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT="300") as running:
         running.start()
         running.wait_ready()
         figure(f"a killed worker, started again, continued after {seconds_after_kills(running, running.start)}")

@@ -33,7 +33,7 @@ def running(own_backends: Callable[..., embedded.Backends], tmp_path: Path) -> I
     settings = {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": servers.bootstrap_servers,
         "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1",
-        "SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "2",
+        "SCHEDULERLOG_SESSION_TIMEOUT": "2",
     }
     with Processes(tmp_path / "logs", settings) as processes:
         yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))

@@ -354,7 +354,7 @@ def test_provisioning_where_no_service_answers_names_the_address() -> None:
         "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:9",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline", "provision", "--wait-seconds", "1"],
+        [sys.executable, "-m", "pipeline", "provision", "--wait", "1"],
         env=environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1

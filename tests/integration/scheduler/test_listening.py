@@ -121,7 +121,7 @@ async def test_a_body_too_long_is_refused_before_it_has_arrived(
     part = b"20000\r\n" + b"x" * 0x20000 + b"\r\n"
     answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n", part)
     assert answer.startswith(b"HTTP/1.1 413 ")
-    assert answer.endswith(b"the body is longer than 100000 bytes (--max-body-bytes)\n")
+    assert answer.endswith(b"the body is longer than 100000 bytes (--max-body-size)\n")
 
 
 async def test_a_body_that_does_not_arrive_is_given_up(

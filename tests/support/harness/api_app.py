@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import httpx
 import orjson
 from fastapi import FastAPI
+from opensearchpy import AsyncOpenSearch, Connection
+from opensearchpy.exceptions import ConnectionError as NoConnectionError
 
 from api.app import create_app
 from api.settings import Settings
@@ -13,6 +16,7 @@ from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized
+from search.serializer import OrjsonSerializer
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
 POD = "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog"
@@ -39,9 +43,32 @@ def holding(*summaries: AttemptSummarized) -> Answering:
     return answer
 
 
+def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
+    """A client of OpenSearch whose network is ``answering``."""
+
+    class Answers(Connection):  # type: ignore[misc]
+        async def perform_request(
+            self, method: str, url: str, params: Any = None, body: Any = None, *_: Any, **__: Any
+        ) -> tuple[int, Any, str]:
+            try:
+                answer = answering(httpx.Request(method, f"http://index{url}", params=params, content=body))
+                response = answer if isinstance(answer, httpx.Response) else await answer
+            except httpx.HTTPError as error:
+                raise NoConnectionError("N/A", str(error), error) from None
+            kind = response.headers.get("content-type")
+            if response.status_code >= 300:
+                self._raise_error(response.status_code, response.text, kind)
+            return response.status_code, response.headers, response.text
+
+        async def close(self) -> None:
+            """Nothing is open."""
+
+    return AsyncOpenSearch(["http://index"], connection_class=Answers, max_retries=0, serializer=OrjsonSerializer())
+
+
 class Caller:
     def __init__(self, answering: Answering | SlowlyAnswering = nothing_found) -> None:
-        self.app: FastAPI = create_app(SETTINGS, httpx.MockTransport(answering))  # type: ignore[arg-type]
+        self.app: FastAPI = create_app(SETTINGS, index_of(answering))
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://api")
 

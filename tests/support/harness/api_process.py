@@ -39,7 +39,7 @@ def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Ite
     environment = os.environ | {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
         "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
-        "SCHEDULERLOG_OPENSEARCH_TIMEOUT_SECONDS": "3",
+        "SCHEDULERLOG_OPENSEARCH_TIMEOUT": "3",
     }
     command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
     process = subprocess.Popen(command, env=environment | settings, stdout=subprocess.PIPE, text=True)

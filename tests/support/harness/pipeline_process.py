@@ -137,8 +137,8 @@ class Pipeline:
 @contextlib.contextmanager
 def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> Iterator[Pipeline]:
     settings = {
-        "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "3",
-        "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
+        "SCHEDULERLOG_INCOMPLETE_AFTER": "3",
+        "SCHEDULERLOG_MAX_BACKOFF": "1",
     }
     with Processes(folder / "logs", servers.environment | settings | environment) as processes:
         processes.run("provision", "pipeline", "provision")

@@ -9,6 +9,7 @@ from aiokafka.structs import OffsetAndMetadata
 from broker import positions
 from broker.consumer import TopicPartition
 from broker.errors import UNAVAILABLE
+from process.kafka_connection import kafka_at
 
 ONE, TWO = TopicPartition("decisions", 1), TopicPartition("decisions", 2)
 
@@ -39,9 +40,9 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, int]:
 
 async def test_a_partition_of_which_nothing_is_committed_is_read_up_to_0(answer: dict[TopicPartition, int]) -> None:
     answer.update({ONE: 7, TWO: -1})
-    assert await positions.committed_by("broker:9092", "group", [ONE, TWO]) == {ONE: 7, TWO: 0}
+    assert await positions.committed_by(kafka_at("broker:9092"), "group", [ONE, TWO]) == {ONE: 7, TWO: 0}
 
 
 async def test_a_coordinator_that_is_still_loading_is_unavailable(answer: dict[TopicPartition, int]) -> None:
     with pytest.raises(UNAVAILABLE, match="group does not answer for 2 partitions"):
-        await positions.committed_by("broker:9092", "group", [ONE, TWO])
+        await positions.committed_by(kafka_at("broker:9092"), "group", [ONE, TWO])

@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 from broker import producer
 from broker.producer import TopicsSink
 from broker.record import Outgoing, Place
+from process.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord
 
 
@@ -53,7 +54,9 @@ def some(*values: bytes) -> list[Outgoing]:
 def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSink, list[None]]:
     monkeypatch.setattr(producer, "idempotent_producer", kafka)
     retries: list[None] = []
-    return TopicsSink("a:1", 1024, count_retry=lambda: retries.append(None), max_backoff_seconds=0.001), retries
+    return TopicsSink(
+        kafka_at("a:1"), 1024, count_retry=lambda: retries.append(None), max_backoff_seconds=0.001
+    ), retries
 
 
 async def test_records_are_sent_once_where_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:

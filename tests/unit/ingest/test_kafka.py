@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from ingest.kafka import KafkaSink
+from process.kafka_connection import kafka_at
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import a_node_state
 
@@ -24,7 +25,7 @@ class Producer:
 
 
 async def test_states_are_acknowledged_before_verdicts_are_sent() -> None:
-    sink = KafkaSink("broker:9092")
+    sink = KafkaSink(kafka_at("broker:9092"))
     sink._producer = producer = Producer()
     await sink.send([devices_judged(), a_node_state("node1"), devices_judged(), a_node_state("node2")])
     states, decisions = "schedulerlog.node-states", "schedulerlog.decisions"

@@ -1,10 +1,18 @@
+from datetime import timedelta
+
 import pytest
 from typer.testing import CliRunner
 
 from pipeline.__main__ import app
-from pipeline.settings import KafkaSettings, Settings
+from pipeline.settings import IndexSettings, PlacementsSettings, RetentionSettings, WorkerSettings
 from process.errors import SettingError
+from process.kafka_connection import KafkaConnection
 from process.settings import read
+
+
+class Settings(WorkerSettings, IndexSettings, PlacementsSettings, RetentionSettings):
+    """All of them."""
+
 
 PLACES = {"kafka_bootstrap_servers": "127.0.0.1:9092", "opensearch_url": "http://127.0.0.1:9200/"}
 
@@ -18,10 +26,11 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS", "a:1,b:2")
     monkeypatch.setenv("SCHEDULERLOG_OPENSEARCH_URL", "https://u:p@search:9200/")
-    monkeypatch.setenv("SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS", "5")
+    monkeypatch.setenv("SCHEDULERLOG_INCOMPLETE_AFTER", "5")
     settings = read(Settings, instance_id=None)
-    assert (settings.kafka_bootstrap_servers, settings.opensearch_url) == ("a:1,b:2", "https://u:p@search:9200")
-    assert settings.incomplete_after_seconds == 5
+    assert (settings.kafka_bootstrap_servers, settings.opensearch_url) == ("a:1,b:2", "https://search:9200")
+    assert (settings.opensearch_username, str(settings.opensearch_password)) == ("u", "**********")
+    assert settings.incomplete_after == timedelta(seconds=5)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +45,9 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
             {"opensearch_url": "127.0.0.1:9200"},
             "SCHEDULERLOG_OPENSEARCH_URL: not a URL: write for example http://127.0.0.1:9200",
         ),
-        ({"incomplete_after_seconds": "soon"}, "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS: Input should be a valid number"),
+        ({"incomplete_after": "soon"}, "SCHEDULERLOG_INCOMPLETE_AFTER: 'soon' is not a duration, write one such as 5m"),
+        ({"queue_size": "10 MB"}, "SCHEDULERLOG_QUEUE_SIZE: '10 MB' is not a size, write one such as 64Mi or 4Gi"),
+        ({"retention": "7"}, "SCHEDULERLOG_RETENTION: is shorter than a day: write hours"),
         ({"instance_id": "a b"}, "SCHEDULERLOG_INSTANCE_ID: "),
         ({"expected_pools": "a100"}, "SCHEDULERLOG_EXPECTED_POOLS: "),
         (
@@ -65,4 +76,4 @@ def test_without_settings_a_command_ends_with_2_and_one_line(command: str) -> No
 
 
 def test_a_command_that_needs_kafka_alone_asks_for_no_url_of_opensearch() -> None:
-    assert read(KafkaSettings, kafka_bootstrap_servers="a:1").kafka_bootstrap_servers == "a:1"
+    assert read(KafkaConnection, kafka_bootstrap_servers="a:1").kafka_bootstrap_servers == "a:1"

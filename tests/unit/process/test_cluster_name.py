@@ -8,11 +8,17 @@ from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from process import cluster_name as names
-from process.cli import ClusterName, application
+from process.cli import application
+from process.flags import takes
+from process.settings import ClusterName, EnvironmentSettings
 from schemas import events
 
 CONTRACT = TypeAdapter(events.ClusterName)
 TEXTS = st.text(alphabet="aZ09-._ \né", max_size=70)
+
+
+class Named(EnvironmentSettings):
+    cluster_name: ClusterName = names.DEFAULT_CLUSTER
 
 
 def is_allowed(text: str) -> bool:
@@ -62,8 +68,9 @@ def test_a_wrong_name_is_one_line_that_says_what_to_write() -> None:
         """A program."""
 
     @app.command()
-    def run(cluster_name: ClusterName = names.DEFAULT_CLUSTER) -> None:
-        typer.echo(cluster_name)
+    @takes(Named)
+    def run(named: Named) -> None:
+        typer.echo(named.cluster_name)
 
     assert CliRunner().invoke(app, ["run"]).stdout == "default\n"
     assert CliRunner().invoke(app, ["run"], env={"SCHEDULERLOG_CLUSTER_NAME": "east"}).stdout == "east\n"

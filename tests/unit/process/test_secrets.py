@@ -82,6 +82,6 @@ def test_provisioning_names_an_index_that_is_down_without_its_password(monkeypat
         """Kafka has everything."""
 
     monkeypatch.setattr(provision, "provision_topics", provisioned)
-    text = output(pipeline.__main__.app, "provision --wait-seconds 0")
+    text = output(pipeline.__main__.app, "provision --wait 0")
     assert text.splitlines()[-1].startswith("OpenSearch at http://127.0.0.1:9: ")
     assert SECRET not in text

@@ -1,40 +1,21 @@
 """No variable that we read has a name that Kubernetes makes up for a Service, whatever the Service is called."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from pydantic_settings import BaseSettings
-from typer.main import get_command
 
 import api.__main__
-import api.settings
 import ingest.__main__
 import pipeline.__main__
-import pipeline.settings
 import scheduler.__main__
-import scheduler.settings
-from process.settings import variable_of
+from process.settings_table import settings_of
 
-MODELS: tuple[type[BaseSettings], ...] = (
-    pipeline.settings.Settings,
-    api.settings.Settings,
-    scheduler.settings.Settings,
-)
 APPLICATIONS = (api.__main__.app, ingest.__main__.app, pipeline.__main__.app, scheduler.__main__.app)
 INJECTED = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
 
 
-def variables_of(command: Any) -> Iterator[str]:
-    yield from (parameter.envvar for parameter in command.params if parameter.envvar)
-    for below in getattr(command, "commands", {}).values():
-        yield from variables_of(below)
-
-
 def all_variables() -> set[str]:
-    of_models = {variable_of(model, name) for model in MODELS for name in model.model_fields}
-    return of_models | {name for app in APPLICATIONS for name in variables_of(get_command(app))}
+    return {row.variable for app in APPLICATIONS for row in settings_of(app)}
 
 
 def test_the_variables_of_models_and_of_flags_are_found() -> None:

@@ -48,7 +48,7 @@ def taken() -> Iterator[int]:
         (["--kafka", "broker:99999"], "--kafka: 'broker:99999' is not HOST:PORT"),
         (["--no-publish", "--node-lock-timeout", "5"], "--node-lock-timeout: '5' is not a duration"),
         (["--no-publish", "--node-policy", "best"], "--node-policy: Input should be 'binpack' or 'spread'"),
-        (["--no-publish", "--spool-max-bytes", "0"], "--spool-max-bytes: Input should be greater than 0"),
+        (["--no-publish", "--spool-max-size", "0"], "--spool-max-size: Input should be greater than 0"),
         (["--no-publish", "--v", "high"], "--v: 'high' is not a level, write 0, 2, 4 or 5"),
         (["--no-publish", "-v=-1"], "--v: '-1' is not a level, write 0, 2, 4 or 5"),
         (["--no-publish", "--whole-nodes", "x"], "--whole-nodes: Input should be 'place' or 'simulate'"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hami.annotations import SCORING_WEIGHTS
+from process.kafka_connection import KafkaConnectionIfGiven
 from process.settings import read
 from process.version import VERSION
 from scheduler.own_settings import own_settings
@@ -16,6 +17,8 @@ from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
 from tests.support.builders.spool_entries import NOW
 from tests.support.harness.scheduler_app import Serving
 
+KAFKA = read(KafkaConnectionIfGiven, kafka_bootstrap_servers="a:1")
+
 
 def settings(**given: object) -> Settings:
     return read(Settings, **{"cluster": Path("cluster.yaml"), "insecure_http": True, "publish": False} | given)
@@ -23,13 +26,14 @@ def settings(**given: object) -> Settings:
 
 def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAME", "scheduler-0")
-    event = own_settings(settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), NOW)
+    event = own_settings(settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), KAFKA, NOW)
     assert (event.cluster, event.scheduler, event.instance, event.version) == (
         "east", "hami-scheduler", "scheduler-0", VERSION,
     )  # fmt: skip
     shown = {
         "node-policy": "spread", "device-policy": "spread", "node-lock-timeout": "5m0s", "publish": "false",
         "leader-elect": "true", "listen": "127.0.0.1:8080", "pod-labels": "team,app", "cluster": "cluster.yaml",
+        "kafka-bootstrap-servers": "a:1", "kafka-security-protocol": "plaintext",
     }  # fmt: skip
     assert {name: event.settings[name] for name in shown} == shown
     assert "kubeconfig" not in event.settings
@@ -40,10 +44,10 @@ def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.Mon
 def test_the_digest_follows_from_the_settings(tmp_path: Path) -> None:
     config = tmp_path / "device-config.yaml"
     config.write_text("nvidia: {}\n")
-    first, again = (own_settings(settings(device_config_file=config), NOW) for _ in range(2))
+    first, again = (own_settings(settings(device_config_file=config), KAFKA, NOW) for _ in range(2))
     config.write_text("nvidia: {resourceCountName: example.com/gpu}\n")
-    edited = own_settings(settings(device_config_file=config), NOW)
-    spread = own_settings(settings(device_config_file=config, node_policy="spread"), NOW)
+    edited = own_settings(settings(device_config_file=config), KAFKA, NOW)
+    spread = own_settings(settings(device_config_file=config, node_policy="spread"), KAFKA, NOW)
     assert first == again
     assert len({event.settings_digest for event in (first, edited, spread)}) == 3
 

@@ -270,7 +270,7 @@ async def test_a_body_that_is_too_long_is_refused_with_the_flag_that_allows_it(
 
     response = await serving.http.post("/filter", content=b"x" * 2000 if is_announced else parts())
     assert response.status_code == 413
-    assert "--max-body-bytes" in response.text
+    assert "--max-body-size" in response.text
 
 
 async def test_an_unknown_path_says_which_there_are(serving: Serving) -> None:

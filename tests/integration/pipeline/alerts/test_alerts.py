@@ -159,7 +159,7 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
     alerts = ["alerts", "--kafka", kafka]
     await send(kafka, refusals("old", 40, 35, 30, 25, 10, 1) + refusals("young", 5, 1))
     taken.is_down = True
-    with running(log, "alertmanager", "--kafka", kafka, "--url", url, "--resend-seconds", "1", "--api-url", "http://a"):
+    with running(log, "alertmanager", "--kafka", kafka, "--url", url, "--resend", "1", "--api-url", "http://a"):
         with running(log, *alerts) as process:
             assert await published(kafka, 1, log) == [("firing", "old")]
             process.kill()

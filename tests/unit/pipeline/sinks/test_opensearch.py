@@ -10,25 +10,35 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opensearchpy import AsyncOpenSearch
 from prometheus_client import CollectorRegistry
 
 from pipeline.sinks.bulk import Document, batches, body, source
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_item, of_status
 from pipeline.sinks.metrics import IndexMetrics
-from pipeline.sinks.opensearch import OpenSearchSink, client
+from pipeline.sinks.opensearch import OpenSearchSink
 from process.errors import NotProvisionedError
+from process.opensearch_connection import opensearch_at
 from schemas.indices import MAPPING_VERSION
+from search.client import new_client
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
 from tests.support.stress import examples
 from tests.support.waiting import eventually_async
 
 
+def client_of(fake: FakeOpenSearch) -> AsyncOpenSearch:
+    return new_client(opensearch_at(fake.url))
+
+
 @asynccontextmanager
 async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSink]:
     async with serving(fake):
         sink = OpenSearchSink(
-            client(fake.url), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002, **how
+            client_of(fake),
+            IndexMetrics("test", CollectorRegistry()),
+            max_backoff_seconds=0.002,
+            **how,
         )
         try:
             yield sink
@@ -103,7 +113,7 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
     fake = FakeOpenSearch()
     async with serving(fake):
         pass
-    sink = OpenSearchSink(client(fake.url), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
+    sink = OpenSearchSink(client_of(fake), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
     writing = asyncio.create_task(sink.write([a_document("a")]))
     await eventually_async(lambda: sink.is_waiting)
     assert not writing.done()

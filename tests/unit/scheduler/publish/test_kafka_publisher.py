@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError, MessageSizeTooLargeError, OutOfOrderSequenceNumber
 
+from process.kafka_connection import KafkaConnection, kafka_at
 from scheduler.metrics import Metrics
 from scheduler.publish import kafka_publisher
 from scheduler.publish.kafka_publisher import Publisher
@@ -29,7 +30,7 @@ class FakeKafka:
         self.failures: dict[bytes, Exception] = {}
         self.holds_back = False
 
-    def __call__(self, _: str) -> Any:
+    def __call__(self, _: KafkaConnection) -> Any:
         self.producers += 1
         return _FakeProducer(self)
 
@@ -72,7 +73,7 @@ class Publishing:
     def __init__(self, folder: Path) -> None:
         self.kafka, self.clock = FakeKafka(), Clock()
         self.spool = Spool(folder, clock=self.clock)
-        self.publisher = Publisher(self.spool, "broker:9092", self.clock, Metrics(), self.kafka)
+        self.publisher = Publisher(self.spool, kafka_at("broker:9092"), self.clock, Metrics(), self.kafka)
         self.task: asyncio.Task[None] | None = None
 
     def append(self, *names: str) -> None:

@@ -1,0 +1,53 @@
+"""All settings of a command line, found in its commands: for docs/settings.md, and for the names that are known."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from typer.main import get_command
+
+from process.flags import declared, default_text, flags_of
+from process.secret_files import SUFFIX, is_secret
+from process.settings import EnvironmentSettings, variable_of
+
+
+class Setting(NamedTuple):
+    variable: str
+    flags: tuple[str, ...]
+    form: str
+    """What a value looks like: ``DURATION``, ``HOST:PORT``."""
+    default: str
+    about: str
+    command: str
+    """As it is called: ``pipeline worker``."""
+
+
+def settings_of(app: Any, room: str = "") -> Iterator[Setting]:
+    """Every setting of every command of a typer application."""
+    yield from _of_command(get_command(app), room)
+
+
+def _of_command(command: Any, called: str) -> Iterator[Setting]:
+    for model in getattr(command.callback, "settings_models", ()):
+        yield from _of_model(model, called)
+    for parameter in command.params:
+        # Those that are no field of a model.
+        if parameter.envvar:
+            default = "" if parameter.default is None or parameter.is_flag else str(parameter.default)
+            form = "" if parameter.is_flag else str(parameter.metavar)
+            about = str(parameter.help)
+            yield Setting(str(parameter.envvar), (parameter.opts[0],), form, default, about, called)
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _of_command(below, f"{called} {name}".strip())
+
+
+def _of_model(model: type[EnvironmentSettings], called: str) -> Iterator[Setting]:
+    for name, field in model.model_fields.items():
+        is_switch, flags = field.annotation is bool, flags_of(model, name)
+        variable, about = variable_of(model, name), " ".join((field.description or "").split())
+        default = default_text(field).removeprefix("  [default: ").removeprefix("  [").removesuffix("]")
+        if is_secret(field):
+            yield Setting(variable, (), "TEXT", default, about, called)
+            yield Setting(variable + SUFFIX, flags, "FILE", default, f"A file that holds it. {about}", called)
+        else:
+            form = "true|false" if is_switch else declared(field).metavar
+            yield Setting(variable, flags, form, ("false" if is_switch and not default else default), about, called)
