@@ -76,6 +76,7 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, das
 	@$(RUN) schemas generate
 	@$(RUN) dashboards grafana deploy/kustomize/components/grafana
 	@$(RUN) dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
+	@$(RUN) cli.settings_page
 
 install: .venv/.installed  ## Install Python packages by the lock file into .venv/
 

@@ -47,7 +47,7 @@ class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
     @property
     def kafka(self) -> KafkaConnection:
         """Raises ``SettingError`` where it was not given."""
-        return self.required(", or ask a log --explain POD")
+        return self.required("ask a log --explain POD")
 
 
 class WatchSettings(IngestSettings):

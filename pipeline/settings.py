@@ -65,7 +65,7 @@ class PatientSettings(EnvironmentSettings):
         return self.max_backoff.total_seconds()
 
 
-class WorkerSettings(ConsumerSettings, PatientSettings, PoolSettings):
+class WorkerSettings(PoolSettings, PatientSettings, ConsumerSettings):
     consumer_group: Annotated[str, Field(pattern=_NAME), Flag(metavar="NAME")] = "schedulerlog-pipeline"
     """The Kafka consumer group: workers that share it share the partitions."""
     instance_id: Annotated[str, Field(pattern=_NAME), Flag(metavar="NAME")] = Field(default_factory=gethostname)
@@ -92,14 +92,14 @@ class WorkerSettings(ConsumerSettings, PatientSettings, PoolSettings):
     Consumers have been seen to stop without an error."""
 
 
-class IndexSettings(ConsumerSettings, PatientSettings, OpenSearchConnection):
+class IndexSettings(OpenSearchConnection, PatientSettings, ConsumerSettings):
     batch_documents: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1_000
     """Documents in one bulk request, at most."""
     batch_size: Annotated[Size, Field(ge=1024)] = 4 * 1024**2
     """The size of one bulk request, approximately. A larger document is sent in a request of its own."""
 
 
-class PlacementsSettings(ConsumerSettings, PoolSettings, OpenSearchConnection):
+class PlacementsSettings(OpenSearchConnection, PoolSettings, ConsumerSettings):
     expected_pools: Annotated[
         str,
         Field(pattern=r"^([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?$"),
@@ -132,7 +132,7 @@ class RetentionSettings(OpenSearchConnection):
     name of their own, for example."""
 
 
-class ProvisionSettings(KafkaConnection, OpenSearchConnection):
+class ProvisionSettings(OpenSearchConnection, KafkaConnection):
     replication_factor: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Replicas of the topics that `provision` makes; 0 means one on every broker, three at most."""
     index_shards: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1

@@ -9,6 +9,7 @@ everyone on the machine can read a command line: its flag names a file that hold
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -17,6 +18,7 @@ import typer
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from process import unknown_variables
 from process.cli import one_line_for
 from process.errors import SettingError
 from process.secret_files import SUFFIX, is_secret, read_secret
@@ -47,6 +49,8 @@ def takes(
                 if unless and unless(given):
                     return
                 first = [_made(kind, given) for kind in kinds]
+            if line := unknown_variables.warning(os.environ):
+                typer.echo(line, err=True)
             command(*first, **{parameter.name: given[parameter.name] for parameter in own})
 
         parameters = [*(each for kind in kinds for each in _parameters(kind)), *own]

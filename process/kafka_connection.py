@@ -125,7 +125,7 @@ class KafkaSecurity(EnvironmentSettings):
             raise ValueError(f"{given}: has no effect here, leave it out ({self.kafka_sasl_mechanism})")
 
 
-_ADDRESSES: Final = Flag(("--kafka-bootstrap-servers", "--kafka"), metavar="HOST:PORT,…")
+_ADDRESSES: Final = Flag(("--kafka", "--kafka-bootstrap-servers"), metavar="HOST:PORT,…")
 
 
 class KafkaConnection(KafkaSecurity):
@@ -148,7 +148,8 @@ class KafkaConnectionIfGiven(KafkaSecurity):
     def required(self, otherwise: str = "") -> KafkaConnection:
         """The connection. Raises ``SettingError`` without addresses; ``otherwise`` says what else could be done."""
         if self.kafka_bootstrap_servers is None:
-            raise SettingError(f"no Kafka: give --kafka HOST:PORT, or set {KAFKA}{otherwise}")
+            ways = f", set {KAFKA}, or {otherwise}" if otherwise else f" or set {KAFKA}"
+            raise SettingError(f"no Kafka: give --kafka HOST:PORT{ways}")
         return read(KafkaConnection, **{name: getattr(self, name) for name in type(self).model_fields})
 
 

@@ -21,23 +21,24 @@ class Setting(NamedTuple):
     """As it is called: ``pipeline worker``."""
 
 
-def settings_of(app: Any, room: str = "") -> Iterator[Setting]:
+def settings_of(app: Any, name: str = "") -> Iterator[Setting]:
     """Every setting of every command of a typer application."""
-    yield from _of_command(get_command(app), room)
+    yield from settings_of_command(get_command(app), name)
 
 
-def _of_command(command: Any, called: str) -> Iterator[Setting]:
+def settings_of_command(command: Any, called: str) -> Iterator[Setting]:
+    """Every setting of a command, and of those below it."""
     for model in getattr(command.callback, "settings_models", ()):
         yield from _of_model(model, called)
     for parameter in command.params:
         # Those that are no field of a model.
         if parameter.envvar:
-            default = "" if parameter.default is None or parameter.is_flag else str(parameter.default)
-            form = "" if parameter.is_flag else str(parameter.metavar)
+            default = "" if parameter.default is None else str(parameter.default).lower()
+            form = "true|false" if parameter.is_flag else str(parameter.metavar)
             about = str(parameter.help)
             yield Setting(str(parameter.envvar), (parameter.opts[0],), form, default, about, called)
     for name, below in getattr(command, "commands", {}).items():
-        yield from _of_command(below, f"{called} {name}".strip())
+        yield from settings_of_command(below, f"{called} {name}".strip())
 
 
 def _of_model(model: type[EnvironmentSettings], called: str) -> Iterator[Setting]:
@@ -50,4 +51,4 @@ def _of_model(model: type[EnvironmentSettings], called: str) -> Iterator[Setting
             yield Setting(variable + SUFFIX, flags, "FILE", default, f"A file that holds it. {about}", called)
         else:
             form = "true|false" if is_switch else declared(field).metavar
-            yield Setting(variable, flags, form, ("false" if is_switch and not default else default), about, called)
+            yield Setting(variable, flags, form, str(field.default).lower() if is_switch else default, about, called)

@@ -112,7 +112,7 @@ def test_without_kafka_and_opensearch_it_answers_which_one_is_missing(port: int)
     ready = httpx.get(f"{url}/readyz")
     assert ready.status_code == 503
     assert "S3cret" not in ready.text
-    assert "ConnectError" in ready.json()["parts"]["opensearch"]["why_not"]
+    assert "ClientConnectorError" in ready.json()["parts"]["opensearch"]["why_not"]
     assert httpx.get(f"{url}/api/v1/namespaces/a/pods/b/schedulerlog").status_code == 503
 
 

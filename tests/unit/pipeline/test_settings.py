@@ -10,7 +10,7 @@ from process.kafka_connection import KafkaConnection
 from process.settings import read
 
 
-class Settings(WorkerSettings, IndexSettings, PlacementsSettings, RetentionSettings):
+class Settings(RetentionSettings, IndexSettings, PlacementsSettings, WorkerSettings):
     """All of them."""
 
 

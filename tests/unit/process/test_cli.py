@@ -108,7 +108,7 @@ def test_a_secret_has_no_flag_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--kafka", "a"), "--kafka-bootstrap-servers: 'a' is not HOST:PORT: write for example 127.0.0.1:9092"),
+        (("--kafka", "a"), "--kafka: 'a' is not HOST:PORT: write for example 127.0.0.1:9092"),
         (
             ("--kafka", "a:1", "--metrics-address", ":80"),
             "--metrics-address: ':80' is not HOST:PORT: write for example 127.0.0.1:8080",

@@ -46,7 +46,7 @@ def taken() -> Iterator[int]:
         ([], "no Kafka: give --kafka HOST:PORT, set SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS, or say --no-publish"),
         (["--kafka", "broker"], "--kafka: 'broker' is not HOST:PORT: write for example 127.0.0.1:9092"),
         (["--kafka", "broker:99999"], "--kafka: 'broker:99999' is not HOST:PORT"),
-        (["--no-publish", "--node-lock-timeout", "5"], "--node-lock-timeout: '5' is not a duration"),
+        (["--no-publish", "--node-lock-timeout", "soon"], "--node-lock-timeout: 'soon' is not a duration"),
         (["--no-publish", "--node-policy", "best"], "--node-policy: Input should be 'binpack' or 'spread'"),
         (["--no-publish", "--spool-max-size", "0"], "--spool-max-size: Input should be greater than 0"),
         (["--no-publish", "--v", "high"], "--v: 'high' is not a level, write 0, 2, 4 or 5"),

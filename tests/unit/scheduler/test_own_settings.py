@@ -33,7 +33,7 @@ def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.Mon
     shown = {
         "node-policy": "spread", "device-policy": "spread", "node-lock-timeout": "5m0s", "publish": "false",
         "leader-elect": "true", "listen": "127.0.0.1:8080", "pod-labels": "team,app", "cluster": "cluster.yaml",
-        "kafka-bootstrap-servers": "a:1", "kafka-security-protocol": "plaintext",
+        "kafka": "a:1", "kafka-security-protocol": "plaintext",
     }  # fmt: skip
     assert {name: event.settings[name] for name in shown} == shown
     assert "kubeconfig" not in event.settings

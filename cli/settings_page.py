@@ -1,0 +1,88 @@
+"""Makes docs/settings.md and the list of known variables from the commands: ``python -m cli.settings_page``."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from cli.command import COMMANDS
+from process import unknown_variables
+from process.lazy_commands import load
+from process.settings_table import Setting, settings_of_command
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
+SERVICES: Final = ("scheduler", "pipeline", "ingest", "api")
+_BEGIN: Final = "<!-- begin: made by `make generate` -->\n"
+_END: Final = "<!-- end -->\n"
+_GROUPS: Final = (
+    ("Kafka", "SCHEDULERLOG_KAFKA_"),
+    ("OpenSearch", "SCHEDULERLOG_OPENSEARCH_"),
+    ("The scheduler", "SCHEDULERLOG_SCHEDULER_"),
+    ("The API", "SCHEDULERLOG_API_"),
+)
+_OTHERS: Final = "All others"
+
+
+def all_settings() -> list[Setting]:
+    """Of every command of every service."""
+    return [each for name in SERVICES for each in settings_of_command(load(COMMANDS[name]), name)]
+
+
+def tables(settings: Iterable[Setting]) -> str:
+    """Markdown: a table for each group, a row for each variable."""
+    ordered = sorted(settings, key=lambda each: (_group(each.variable), each.variable))
+    return "\n".join(_table(title, list(rows)) for title, rows in groupby(ordered, lambda each: _group(each.variable)))
+
+
+def page(before: str, settings: Iterable[Setting]) -> str:
+    """The page with its tables replaced."""
+    head, _, rest = before.partition(_BEGIN)
+    return f"{head}{_BEGIN}\n{tables(settings)}\n{_END}{rest.partition(_END)[2]}"
+
+
+def names(settings: Iterable[Setting]) -> str:
+    """Every variable on a line of its own."""
+    return "".join(f"{name}\n" for name in sorted({each.variable for each in settings}))
+
+
+def _group(variable: str) -> str:
+    return next((title for title, prefix in _GROUPS if variable.startswith(prefix)), _OTHERS)
+
+
+def _table(title: str, rows: list[Setting]) -> str:
+    lines = [
+        f"### {title}\n",
+        "| variable | flag | form | default | what for | commands |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_row(list(same)) for _, same in groupby(rows, lambda each: each.variable)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(same: list[Setting]) -> str:
+    """One variable, which several commands may read, maybe with different defaults."""
+    flags = ", ".join(f"`{flag}`" for flag in dict.fromkeys(flag for each in same for flag in each.flags))
+    defaults = " or ".join(dict.fromkeys(f"`{each.default}`" for each in same if each.default))
+    commands = ", ".join(_commands(same))
+    # The text of most commands: one of them may have a reason to say it in another way.
+    about = Counter(each.about for each in same).most_common(1)[0][0]
+    cells = f"`{same[0].variable}`", flags or "–", f"`{same[0].form}`", defaults or "–", about, commands
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _commands(same: list[Setting]) -> Iterator[str]:
+    by_service = groupby(dict.fromkeys(each.command for each in same), lambda command: command.partition(" ")[0])
+    for service, commands in by_service:
+        yield f"{service} ({', '.join(command.partition(' ')[2] for command in commands)})"
+
+
+def main() -> None:
+    """Write both files."""
+    settings = all_settings()
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), settings), encoding="utf-8")
+    unknown_variables.NAMES_FILE.write_text(names(settings), encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""docs/settings.md and the list of known variables are what the commands say of themselves."""
+
+from cli.settings_page import PAGE, all_settings, names, page
+from process.unknown_variables import NAMES_FILE
+
+AGAIN = "run `make generate`"
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == page(text, all_settings()), AGAIN
+
+
+def test_the_list_of_known_variables_is_up_to_date() -> None:
+    assert NAMES_FILE.read_text(encoding="ascii") == names(all_settings()), AGAIN
+
+
+def test_a_variable_means_the_same_in_every_command() -> None:
+    forms: dict[str, set[str]] = {}
+    for each in all_settings():
+        forms.setdefault(each.variable, set()).add(each.form)
+    assert {name for name, found in forms.items() if len(found) > 1} == set()
+
+
+def test_a_flag_is_called_as_its_variable_in_every_command() -> None:
+    for each in all_settings():
+        dashed = each.variable.removeprefix("SCHEDULERLOG_").removeprefix("SCHEDULER_").lower().replace("_", "-")
+        # Only a secret has no flag.
+        assert not each.flags or f"--{dashed}" in each.flags or each.variable.startswith("SCHEDULERLOG_SCHEDULER_")
+        assert each.flags or f"{each.variable}_FILE" in names(all_settings())
