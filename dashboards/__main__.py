@@ -11,7 +11,7 @@ from dashboards.settings import ExportSettings, InstallSettings
 from process.addresses import without_user_info
 from process.cli import application, one_line_for
 from process.errors import SettingError, UnreachableError
-from process.flags import takes_settings
+from process.flags import takes
 
 app = application(
     "Dashboards over the index and the metrics: for OpenSearch Dashboards, for Grafana, and rules of Prometheus."
@@ -19,7 +19,7 @@ app = application(
 
 
 @app.command()
-@takes_settings(ExportSettings)
+@takes(ExportSettings)
 def export(
     settings: ExportSettings,
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output unless given.")] = None,
@@ -35,7 +35,7 @@ def export(
 
 
 @app.command()
-@takes_settings(InstallSettings)
+@takes(InstallSettings)
 def install(settings: InstallSettings) -> None:
     """Import the saved objects into OpenSearch Dashboards, over those of an earlier version. Safe to run again."""
     from dashboards.importing import DashboardsServer, ImportRefusedError

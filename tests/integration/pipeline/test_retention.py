@@ -12,8 +12,8 @@ import pytest
 
 import embedded
 from pipeline.admin.retention import drop_expired
-from pipeline.settings import Settings
-from pipeline.sinks.opensearch import client
+from pipeline.settings import RetentionSettings
+from search.client import new_client
 from tests.support.backends import chosen
 
 
@@ -48,11 +48,11 @@ def url(index: str) -> str:
 
 def retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[str]:
     """What it says a hundred days from now: every index here was made today."""
-    settings = Settings.model_validate({"opensearch_url": url, "kafka_bootstrap_servers": "127.0.0.1:9", **more})
+    settings = RetentionSettings.model_validate({"opensearch_url": url, **more})
     lines: list[str] = []
 
     async def run() -> None:
-        store = client(url)
+        store = new_client(settings)
         try:
             later = datetime.now(UTC) + timedelta(days=100)
             await drop_expired(store, settings, later, dry_run=dry_run, say=lines.append)

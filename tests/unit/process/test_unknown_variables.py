@@ -5,7 +5,7 @@ import pytest
 from process.unknown_variables import warning
 
 
-def test_nothing_is_said_where_all_are_known() -> None:
+def test_known_variables_bring_no_warning() -> None:
     assert not warning({"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "a:1", "PATH": "/bin", "SCHEDULERLOG_TEST_STRESS": "1"})
 
 
