@@ -16,8 +16,8 @@ from process import logs
 from process.addresses import HostPort
 from process.cli import application, one_line_for
 from process.errors import SettingError
-from process.health import always, serving
 from process.flags import takes
+from process.health import always, serving
 from process.profiled import profiled
 from process.settings import read
 from process.variables import variable

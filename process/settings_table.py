@@ -37,8 +37,11 @@ def settings_of_command(command: Any, called: str) -> Iterator[Setting]:
             form = "true|false" if parameter.is_flag else str(parameter.metavar)
             about = str(parameter.help)
             yield Setting(str(parameter.envvar), (parameter.opts[0],), form, default, about, called)
-    for name, below in getattr(command, "commands", {}).items():
-        yield from settings_of_command(below, f"{called} {name}".strip())
+    if names := getattr(command, "commands", {}):
+        # Not the commands in that list: some of them stand for others, which are imported when they are called.
+        context = command.make_context(called, [], resilient_parsing=True)
+        for name in names:
+            yield from settings_of_command(command.resolve_command(context, [name])[1], f"{called} {name}".strip())
 
 
 def _of_model(model: type[EnvironmentSettings], called: str) -> Iterator[Setting]:

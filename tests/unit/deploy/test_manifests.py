@@ -9,26 +9,11 @@ import pytest
 import yaml
 from typer.main import get_command
 
-import api.settings
-import dashboards.settings
-import pipeline.settings
-import process.kafka_connection
-import process.opensearch_connection
-import process.variables
-import scheduler.settings
 from cli.command import app
-from process.settings import variable_of
+from process.unknown_variables import known_variables
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 IMAGE = "ghcr.io/schedulerlog/schedulerlog"
-MODELS = (
-    pipeline.settings.Settings,
-    api.settings.Settings,
-    dashboards.settings.InstallSettings,
-    scheduler.settings.Settings,
-    process.kafka_connection.KafkaConnection,
-    process.opensearch_connection.OpenSearchConnection,
-)
 
 
 def documents() -> Iterator[Any]:
@@ -73,7 +58,4 @@ def test_a_process_is_started_by_a_command_that_there_is(words: list[str]) -> No
 
 
 def test_every_variable_is_a_setting() -> None:
-    known = {variable_of(model, name) for model in MODELS for name in model.model_fields}
-    known |= {value for value in vars(process.variables).values() if isinstance(value, str)}
-    known |= {f"{name}_FILE" for name in known}
-    assert settings() - known <= {"SCHEDULERLOG_LOG_FORMAT"}
+    assert settings() <= known_variables()
