@@ -12,7 +12,7 @@ from process.lazy_commands import load
 from process.settings_table import Setting, settings_of_command
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
-SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards")
+SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor")
 _BEGIN: Final = "<!-- begin: made by `make generate` -->\n"
 _END: Final = "<!-- end -->\n"
 _GROUPS: Final = (

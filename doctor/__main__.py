@@ -9,13 +9,13 @@ import typer
 from doctor.settings import Settings
 from process.cli import application, one_line_for
 from process.errors import SettingError
-from process.flags import takes_settings
+from process.flags import takes
 
 app = application("Look for what keeps an installation from working.")
 
 
 @app.command()
-@takes_settings(Settings)
+@takes(Settings)
 def doctor(settings: Settings) -> None:
     """Check versions, rights, reachability, certificates, topics, templates, schedulers and clocks. Changes nothing.
 
