@@ -37,6 +37,7 @@ def run(
     calm_seconds: float = CALM_SECONDS,
     *,
     has_outages: bool = False,
+    pods_per_second: float = 25,
 ) -> Outcome:
     """Run a fault of ``FAULTS``, or one of the caller, in a new namespace. One worker runs at the end.
 
@@ -47,7 +48,7 @@ def run(
         ground.start_worker()
     ground.wait_ready("worker")
     outages = half_of_the_time(ground, random.Random(seed)) if has_outages else nullcontext()
-    with outages, Load(ground.url("scheduler"), namespace, seed) as load:
+    with outages, Load(ground.url("scheduler"), namespace, seed, pods_per_second) as load:
         (fault or FAULTS[name])(ground, load, chance)
     began = time.monotonic()
     verdict, records, partitions = _settled(ground, load, namespace, calm_seconds)
