@@ -151,7 +151,7 @@ async def _on_index_refused(_: Request, error: IndexRefusedError) -> Response:
     log.error("OpenSearch refused a request of the API: %s", error)
     next_step = (
         "May the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, read schedulerlog-*? Are this "
-        "version's index templates there (`python -m pipeline provision`)? If both hold, please report it."
+        "version's index templates there (`schedulerlog pipeline provision`)? If both hold, please report it."
     )
     return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], next_step)
 

@@ -83,7 +83,7 @@ def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
     """What is missing and how to create it, in words; empty when nothing is."""
     there = set(known)
     absent = [name for name in wanted if name not in there]
-    return f"Kafka has no topic {', '.join(absent)}: run `python -m pipeline provision`" if absent else ""
+    return f"Kafka has no topic {', '.join(absent)}: run `schedulerlog pipeline provision`" if absent else ""
 
 
 def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> None:
@@ -93,7 +93,7 @@ def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> 
             if own < others:
                 raise NotProvisionedError(
                     f"Kafka's topic {topic.name} has {own} partitions and {topic.partitioned_as} has {others}: "
-                    "run `python -m pipeline provision`"
+                    "run `schedulerlog pipeline provision`"
                 )
 
 

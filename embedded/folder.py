@@ -64,7 +64,7 @@ def environment(folder: Path) -> dict[str, str]:
     dead = [server.name for server in servers if not server.is_up]
     if dead or not servers:
         what = f"{', '.join(dead)} not running" if dead else "nothing was started"
-        raise NotRunningError(f"{what} in {folder}; start with: python -m embedded up --dir {folder}")
+        raise NotRunningError(f"{what} in {folder}; start with: schedulerlog embedded up --dir {folder}")
     brokers = [f"127.0.0.1:{each.port}" for each in _records(folder) if each.kind == "kafka"]
     urls = [f"http://127.0.0.1:{each.port}" for each in _records(folder) if each.kind == "opensearch"]
     variables = {KAFKA_VARIABLE: ",".join(brokers), OPENSEARCH_VARIABLE: "".join(urls)}

@@ -8,8 +8,8 @@ from schemas.codec.records import rfc3339
 from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 
 _CHECK_OBSERVERS: Final = (
-    "Does a process observe the cluster: the scheduler, or `python -m ingest kube-events`? "
-    "Does `python -m pipeline placements` run? GET /readyz of each shows it."
+    "Does a process observe the cluster: the scheduler, or `schedulerlog ingest kube-events`? "
+    "Does `schedulerlog pipeline placements` run? GET /readyz of each shows it."
 )
 
 
@@ -21,7 +21,7 @@ def no_attempt_of_pod(namespace: str, name: str) -> NotFoundError:
         f"Does the pod exist: `{get_pod}`? Is it of this scheduler: `{get_pod} -o jsonpath='{{.spec.schedulerName}}'`? "
         "Does it ask for devices (only such pods are recorded): "
         f"`{get_pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`? Do the scheduler and the worker "
-        "(`python -m pipeline worker`) run? GET /readyz of each shows it.",
+        "(`schedulerlog pipeline worker`) run? GET /readyz of each shows it.",
     )
 
 
@@ -37,7 +37,7 @@ def no_states(about: str) -> NotFoundError:
     return NotFoundError(
         f"no node states {about} are in the index",
         f"They are kept for {NODE_STATES.retention.days} days, and device records for {DEVICES.retention.days}. Does "
-        "the index writer run (`python -m pipeline index`)? Is the cluster's name right (GET /api/v1/clusters)?",
+        "the index writer run (`schedulerlog pipeline index`)? Is the cluster's name right (GET /api/v1/clusters)?",
     )
 
 

@@ -51,7 +51,7 @@ def environment(folder: Path) -> dict[str, str]:
     # A kubeconfig of a server that does not run would only give puzzling connection errors.
     if not any(program.name == "kube-apiserver" and program.is_up for program in status(folder)):
         raise NotRunningError(
-            f"no control plane runs in {folder}; start: python -m embedded kubernetes up --dir {folder}"
+            f"no control plane runs in {folder}; start: schedulerlog embedded kubernetes up --dir {folder}"
         )
     kubeconfig = Credentials(folder / "credentials").kubeconfig("admin")
     return {"KUBECONFIG": str(kubeconfig), "PATH": f"{folder / 'bin'}:$PATH"}

@@ -72,7 +72,7 @@ def of_scheduler(cluster: str, scheduler: str) -> dict[str, str]:
 
 def of_dead_letters() -> dict[str, str]:
     # Dead letters are on Kafka alone: neither the API nor the index has them.
-    return {"command": "python -m pipeline dead-letters list"}
+    return {"command": "schedulerlog pipeline dead-letters list"}
 
 
 def _path(cluster: str, path: str, **parameters: str) -> str:

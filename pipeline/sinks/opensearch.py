@@ -27,7 +27,7 @@ _PARALLEL_REQUESTS: Final = 2
 _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
-_PROVISION: Final = "run `python -m pipeline provision`"
+_PROVISION: Final = "run `schedulerlog pipeline provision`"
 
 
 class OpenSearchSink:

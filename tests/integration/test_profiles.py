@@ -73,7 +73,7 @@ def top(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[bytes], str
         return shown_by_field_numbers
     go = toolchain.choose_toolchain(os.environ, user_cache(os.environ) / "control-plane")
     if not go.is_installed:
-        pytest.skip("no Go here: `python -m embedded kubernetes install` brings one")
+        pytest.skip("no Go here: `schedulerlog embedded kubernetes install` brings one")
 
     def opened(content: bytes) -> str:
         path = tmp_path / "profile.pb.gz"

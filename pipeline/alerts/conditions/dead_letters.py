@@ -46,6 +46,6 @@ class DeadLettersCondition(RebuiltCondition):
         for labels, count in self._dead_letters.reaching(self._rule.at_least, now):
             summary = (
                 f"{count} records of {labels['topic']} became dead letters in {self._rule.window_minutes:g} minutes: "
-                "`python -m pipeline dead-letters list` shows the causes"
+                "`schedulerlog pipeline dead-letters list` shows the causes"
             )
             yield Firing(labels, summary, {"count": float(count)}, links.of_dead_letters)

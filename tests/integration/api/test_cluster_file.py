@@ -103,4 +103,4 @@ def test_a_cluster_without_states_is_not_found(recorded: str, api: Served) -> No
     ):
         answer = api.get(path + "/cluster-file", **query)
         assert answer.status_code == 404
-        assert "python -m pipeline index" in answer.json()["next"]
+        assert "schedulerlog pipeline index" in answer.json()["next"]

@@ -20,7 +20,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
     filling = Filling(servers.bootstrap_servers, servers.opensearch_url)
     with serving(filling.bootstrap_servers, filling.url) as api:
         # Nothing is provisioned: the topic is missing, no index has ever been written.
-        assert until(lambda: "python -m pipeline provision" in api.part("attempts_topic")["why_not"])
+        assert until(lambda: "schedulerlog pipeline provision" in api.part("attempts_topic")["why_not"])
         assert api.is_ready()
         assert api.schedulerlog("default/none").status_code == 404
         assert api.schedulerlog("default/none", "/history").status_code == 404

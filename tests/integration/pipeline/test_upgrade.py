@@ -67,7 +67,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     make_old(url, version, day)
     running.start_index()
     assert logged_and_ended(
-        running, f"has mapping version {version}, not {MAPPING_VERSION}: run `python -m pipeline provision`"
+        running, f"has mapping version {version}, not {MAPPING_VERSION}: run `schedulerlog pipeline provision`"
     )
     running.processes.run("provision", "pipeline", "provision")
     output = running.processes.log("provision").read_text()

@@ -308,7 +308,7 @@ def test_an_index_writer_without_templates_names_the_command_to_run_and_ends(run
     httpx.delete(f"{url}/_index_template/schedulerlog-attempts", timeout=10)
     running.start_index()
     log = running.processes.log("index")
-    line = "OpenSearch has no index template schedulerlog-attempts: run `python -m pipeline provision`"
+    line = "OpenSearch has no index template schedulerlog-attempts: run `schedulerlog pipeline provision`"
     assert line in until(log.read_text, lambda text: line in text)
     running.processes.run("provision", "pipeline", "provision")
 
@@ -322,7 +322,7 @@ def test_a_worker_whose_state_has_too_few_partitions_names_the_command_to_run_wh
     log = running.processes.log("worker")
     line = (
         "Kafka's topic schedulerlog.pod-histories has 3 partitions and schedulerlog.decisions has 12: "
-        "run `python -m pipeline provision`"
+        "run `schedulerlog pipeline provision`"
     )
     assert line in until(log.read_text, lambda text: line in text)
     assert until(lambda: not running.processes.is_running("worker"))

@@ -47,7 +47,7 @@ class Process(Protocol):
 
 
 class SchedulerProcess:
-    """`python -m scheduler serve` on a free port; ends with its context, whatever happens."""
+    """`schedulerlog scheduler serve` on a free port; ends with its context, whatever happens."""
 
     def __init__(self, folder: Path, *flags: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class SchedulerProcess:
         raise TimeoutError(self.log.read_text())
 
     def spawn(self, arguments: list[str]) -> "Process":
-        """`python -m scheduler` with these arguments, writing into the log."""
+        """`schedulerlog scheduler` with these arguments, writing into the log."""
         with self.log.open("ab") as log:
             command = [sys.executable, "-m", "scheduler", *arguments]
             return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})

@@ -34,7 +34,7 @@ def test_where_nothing_was_started_every_command_says_so(tmp_path: Path) -> None
     assert (status.returncode, status.stdout) == (1, "")
     assert "nothing was started" in status.stderr
     assert (env.returncode, env.stdout) == (1, "")
-    assert "python -m embedded up" in env.stderr
+    assert "schedulerlog embedded up" in env.stderr
     assert not (tmp_path / "never").exists()
 
 

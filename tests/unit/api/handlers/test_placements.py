@@ -53,7 +53,7 @@ async def test_without_the_index_the_answer_is_503(path: str) -> None:
 async def test_an_unknown_pod_or_node_is_not_found_before_anything_was_ever_written(path: str) -> None:
     answer = await Caller(nothing_found).get(path)
     assert answer.status_code == 404
-    assert "python -m pipeline placements" in Error.model_validate_json(answer.content).next
+    assert "schedulerlog pipeline placements" in Error.model_validate_json(answer.content).next
 
 
 async def test_a_pod_that_was_tried_and_is_on_no_node_yet_has_an_empty_list_of_placements() -> None:

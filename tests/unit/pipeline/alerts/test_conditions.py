@@ -314,7 +314,7 @@ def test_discarded_detail_and_dead_letters_fire_by_their_number(tmp_path: Path) 
     inputs = [(time, DeadLettered("schedulerlog.decisions", at(time))) for time in (0, 1, 2)]
     alerts = run(letters, inputs, 10)
     assert shown(alerts) == [("firing", 2.25, {"topic": "schedulerlog.decisions"})]
-    assert alerts[0].query == {"command": "python -m pipeline dead-letters list"}
+    assert alerts[0].query == {"command": "schedulerlog pipeline dead-letters list"}
     assert alerts[0].cluster == "default", "no cluster is known"
     inputs = [(time, DeadLettered("schedulerlog.decisions", at(time), "east")) for time in (0, 1, 2)]
     (of_east, *_) = run(letters, inputs, 10)

@@ -87,7 +87,7 @@ async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
 
 
 async def test_without_a_template_the_error_names_the_command_to_run() -> None:
-    with pytest.raises(NotProvisionedError, match=r"no index template .* run `python -m pipeline provision`"):
+    with pytest.raises(NotProvisionedError, match=r"no index template .* run `schedulerlog pipeline provision`"):
         await written(FakeOpenSearch(templates={}), [a_document("a")])
 
 

@@ -156,7 +156,7 @@ async def test_a_missing_topic_is_named_with_the_way_out(
     publishing.start()
     await publishing.until(lambda: publishing.kafka.producers > 2)
     assert "schedulerlog.nodes, schedulerlog.node-states, schedulerlog.schedulers: run" in publishing.publisher.problem
-    assert caplog.text.count("python -m pipeline provision") == 1
+    assert caplog.text.count("schedulerlog pipeline provision") == 1
     publishing.kafka.topics = {topic.name for topic in kafka_publisher.TOPICS}
     await publishing.until_sent()
 
