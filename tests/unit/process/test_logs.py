@@ -1,3 +1,4 @@
+import json
 import logging
 
 from process import logs
@@ -28,3 +29,17 @@ def test_libraries_are_quiet_and_some_are_silent() -> None:
         for handler, kept in filters.items():
             handler.filters = kept
     assert levels == [logging.CRITICAL, logging.WARNING, logging.WARNING]
+
+
+def test_a_line_of_json_says_what_it_is_about() -> None:
+    record = a_record("pipeline.worker", "attempt %s of %s")
+    record.args = ("a1", "llm/web\n\udc80")
+    record.__dict__.update(logs.about(attempt="a1", pod="llm/web", cluster="east"))
+    text = logs.JsonLines().format(record)
+    line = json.loads(text)
+    assert "\n" not in text
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "error", "logger": "pipeline.worker", "message": "attempt a1 of llm/web\n\udc80",
+        "attempt": "a1", "pod": "llm/web", "cluster": "east",
+    }  # fmt: skip
