@@ -91,7 +91,7 @@ def test_a_decision_is_simulated_without_extras(installed: Installed, tmp_path: 
     assert answer["filter"] == expected["filter"]
 
 
-@pytest.mark.parametrize(("command", "extra"), [("api serve", "api"), ("pipeline provision", "pipeline")])
+@pytest.mark.parametrize(("command", "extra"), [("api serve", "api"), ("ingest raw-logs", "ingest")])
 def test_a_command_names_the_extra_that_it_lacks(
     installed: Installed, tmp_path: Path, command: str, extra: str
 ) -> None:
