@@ -12,6 +12,7 @@ from typing import Final
 from schemas.codec.records import EncodedRecord
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
+from tests.chaos.rollout import roll_out
 from tests.chaos.worker_with_faults import INDEX_POINTS, WORKER_POINTS
 
 Fault = Callable[[Ground, Load, random.Random], None]
@@ -271,6 +272,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "a frozen request thaws": _stale_bulk,
     "garbage": _garbage,
     "1 to 4 to 1 workers": _scale,
+    "scaled up, rolled out, rolled back": roll_out,
     "1 to 3 to 1 index writers": _scale_index,
     **{f"{name} stands still {s} s": _stop(what, s) for what, name in _STOPPABLE.items() for s in (5, 15, 90)},
     "OpenSearch is down, the API answers": _index_away(15),

@@ -19,6 +19,7 @@ SLICE = {
         "index writer stands still 15 s",
         "a frozen request thaws",
     ],
+    "workers of a StatefulSet": ["scaled up, rolled out, rolled back"],
     "index away": ["indices read-only", "OpenSearch is down, the API answers"],
 }
 """Faults that come one after the other in one run: each run has a comparison of everything at its end."""

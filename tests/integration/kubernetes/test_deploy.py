@@ -14,6 +14,7 @@ from tests.support.control_plane.deployed import (
     built,
     combined,
     define_others_kinds,
+    emptied,
     of_kind,
     pod_templates,
 )
@@ -31,14 +32,9 @@ OPTIONAL = (
 def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with a node on which pods run, with the kinds of other projects, and empty at the end."""
     define_others_kinds(control_plane)
-    control_plane.kubectl("create", "namespace", "kai-scheduler")
     control_plane.start_scheduler({})
-    with created_nodes(control_plane, [{"metadata": {"name": "deploy-node"}}]):
+    with emptied(control_plane), created_nodes(control_plane, [{"metadata": {"name": "deploy-node"}}]):
         yield control_plane
-        everything = "clusterroles,clusterrolebindings,roles,rolebindings"
-        control_plane.kubectl("delete", everything, "-A", "-l", "app.kubernetes.io/part-of=schedulerlog")
-        control_plane.kubectl("delete", "pods", "-n", NAMESPACE, "--all", "--force", "--grace-period=0")
-        control_plane.kubectl("delete", "namespace", NAMESPACE, "kai-scheduler", "--wait=false")
 
 
 def pods_of(cluster: ControlPlane, labels: str = "app.kubernetes.io/part-of=schedulerlog") -> list[Json]:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from embedded.control_plane import ControlPlane
-from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, of_kind
+from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, emptied, of_kind
 from tests.support.control_plane.objects import create
 
 KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ConfigMap")
@@ -19,11 +19,9 @@ KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "C
 
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    apply(control_plane, of_kind(built(control_plane, KUSTOMIZE / "overlays/scheduler"), *KINDS))
-    yield control_plane
-    roles = "clusterroles,clusterrolebindings,roles,rolebindings"
-    control_plane.kubectl("delete", roles, "-A", "-l", "app.kubernetes.io/part-of=schedulerlog")
-    control_plane.kubectl("delete", "namespace", NAMESPACE)
+    with emptied(control_plane):
+        apply(control_plane, of_kind(built(control_plane, KUSTOMIZE / "overlays/scheduler"), *KINDS))
+        yield control_plane
 
 
 def doctor(cluster: ControlPlane, *flags: str) -> tuple[int, list[dict[str, Any]]]:

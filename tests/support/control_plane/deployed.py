@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +53,22 @@ def apply(cluster: ControlPlane, objects: Sequence[Json], *flags: str) -> None:
     """As ``kubectl apply -k`` does on the server's side; a field that the API server does not know is an error."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
     cluster.kubectl("apply", "--server-side", "--validate=strict", *flags, "-f", "-", stdin=text)
+
+
+@contextmanager
+def emptied(cluster: ControlPlane) -> Iterator[None]:
+    """Everything that was applied is deleted at the end; the namespaces stay, because deleting one takes seconds, in
+    which the next module of tests could not use it."""
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kai-scheduler"}}]
+    apply(cluster, namespaces)
+    try:
+        yield
+    finally:
+        ours = ("-l", "app.kubernetes.io/part-of=schedulerlog", "--wait=false")
+        cluster.kubectl("delete", "clusterroles,clusterrolebindings,roles,rolebindings", "-A", *ours)
+        kinds = "deployments,statefulsets,jobs,cronjobs,services,configmaps,serviceaccounts,poddisruptionbudgets"
+        cluster.kubectl("delete", kinds, "-n", NAMESPACE, *ours)
+        cluster.kubectl("delete", "pods", "-n", NAMESPACE, "--all", "--force", "--grace-period=0", "--wait=false")
 
 
 def define_others_kinds(cluster: ControlPlane) -> None:
