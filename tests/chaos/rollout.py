@@ -31,7 +31,7 @@ def roll_out(ground: Ground, load: Load, chance: random.Random) -> None:
     for ordinal in range(1, REPLICAS):
         ground.wait_ready(_pod(ordinal))
     some_pods()
-    _replace_all(ground, some_pods, SCHEDULERLOG_COUNT_SECONDS="1")
+    _replace_all(ground, some_pods, SCHEDULERLOG_COUNT_INTERVAL="1")
     _break_and_roll_back(ground, some_pods)
     for ordinal in reversed(range(1, REPLICAS)):
         _terminate(ground, ordinal)

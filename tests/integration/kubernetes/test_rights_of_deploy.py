@@ -135,7 +135,7 @@ def _work(deployed: Deployed, stack: ExitStack) -> None:
     pod = f"--pod=kube-system/hami-scheduler-*/{CONTAINER}"
     stack.enter_context(deployed.running("hami-log", pod, f"--checkpoint={folder}/checkpoint", metrics))
     stack.enter_context(deployed.running("kube-events", metrics))
-    stack.enter_context(deployed.running("events", metrics, "--linger-seconds=0"))
+    stack.enter_context(deployed.running("events", metrics, "--linger=0s"))
     places = (f"--listen=127.0.0.1:{port}", f"--spool={folder}/spool", "--metrics-bind-address=127.0.0.1:0")
     stack.enter_context(deployed.running("scheduler", *places))
     # In their pod kube-scheduler asks again; here a pod that met no extender would wait for seconds.
