@@ -28,6 +28,10 @@ BIND_TIME: Final = "hami.io/bind-time"
 PHASE_ALLOCATING: Final = "allocating"
 PHASE_SUCCESS: Final = "success"
 
+# On the pods of HAMi's scheduler
+SCHEDULER_ROLE: Final = "hami.io/scheduler-role"
+"""A label; the one that leads has the value `leader`."""
+
 # On pods, written by users
 NODE_POLICY: Final = "hami.io/node-scheduler-policy"
 DEVICE_POLICY: Final = "hami.io/gpu-scheduler-policy"

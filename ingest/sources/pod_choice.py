@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from hami import annotations
 from ingest.lines.blocks import Lines
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
@@ -23,7 +24,6 @@ log = logging.getLogger(__name__)
 ANY: Final = "*"
 """At the end of a pod's name: whatever follows."""
 LOOK_SECONDS: Final = 15.0
-_LEADER: Final = ("hami.io/scheduler-role", "leader")
 
 Json = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ def chosen(pods: Sequence[Json], beginning: str, current: str = "") -> str:
     def rank(pod: Json) -> tuple[bool, bool, bool, str]:
         metadata = pod["metadata"]
         runs = pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in metadata
-        leads = (metadata.get("labels") or {}).get(_LEADER[0]) == _LEADER[1]
+        leads = (metadata.get("labels") or {}).get(annotations.SCHEDULER_ROLE) == "leader"
         # The present one before a newer one: while both run, the older one still decides.
         return runs, leads, metadata["name"] == current, metadata.get("creationTimestamp") or ""
 

@@ -111,7 +111,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     log = str(a_log(tmp_path, started()))
     for wrong, text in (
         ([str(tmp_path / "nothing"), "--explain", "x"], "No such file"),
-        ([log], "where is Kafka?"),
+        ([log], "no Kafka: give --kafka HOST:PORT"),
         ([log, "--explain", "x", "--nodes", log], "kubectl get nodes -o json"),
         ([log, "--explain", "x", "--timezone", "Mars/Base"], "no such zone"),
         ([log, "--explain", "x", "--checkpoint", log], "--checkpoint goes with"),
