@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz up down generate clean
+.PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz up down generate sbom image clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
@@ -77,6 +77,13 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, das
 	@$(RUN) dashboards grafana deploy/kustomize/components/grafana
 	@$(RUN) dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
 	@$(RUN) cli.settings_page
+	@.venv/bin/python .ci/release.py
+
+sbom: install  ## Write what the container image brings, as CycloneDX, to .run/sbom.cdx.json
+	@.run/uv/bin/uv export --quiet --locked --no-dev --extra services --format cyclonedx1.5 --output-file .run/sbom.cdx.json
+
+image: install  ## Build the container image, on the engine of .ci/docker-engine where none answers, and its SBOM
+	@.ci/image
 
 install: .venv/.installed  ## Install Python packages by the lock file into .venv/
 
