@@ -129,7 +129,8 @@ class AttemptSummarized(AttemptEvent):
     first_judged_at: Moment | None = None
     """When the pod's first known attempt began. The worker adds it when it publishes the summary."""
     attempts: Count = 0
-    """How many attempts of the pod were published, this one included; 0 where that is not known. The worker adds it."""
+    """How many attempts of the pod were published, this one included; 0 where that is not known. The worker adds it. An
+    attempt that is read again when the pod's history has dropped it counts those that came after it too."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     episode: str = ""

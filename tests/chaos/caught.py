@@ -95,11 +95,13 @@ _SHOWN_BY: Final[dict[str, Circumstances]] = {
     "no external version": _with_a_frozen_request,
     "a failed request counts as written": _with_the_index_read_only,
 }
-_NEED_LUCK: Final = {"no external version"}
-"""Not every run shows them: the frozen request has to hold an attempt whose bind is still to come."""
 BUGS: Final = (*bugs.BUGS, *index_bugs.BUGS, *SCHEDULER_BUGS)
-ONE_OF_EACH_KIND: Final = tuple({_SHOWN_BY[bug]: bug for bug in reversed(BUGS) if bug not in _NEED_LUCK}.values())
-"""One bug for each way in which bugs come to light: each takes half a minute."""
+ONE_OF_EACH_PROCESS: Final = (
+    "acknowledge before the write",
+    "the index acknowledged before it is written",
+    "a state published after its verdict",
+)
+"""What the suite tries of the worker, the index writer and the scheduler: each takes half a minute."""
 _SAYS: Final = {
     "no dead letters": "dead letters of",
     "dropped detail": "not forwarded",

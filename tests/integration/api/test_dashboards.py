@@ -60,7 +60,7 @@ def judged(
 FIRST = judged("panels-a/waits", 1, "CardInsufficientMemory")
 AGAIN = AttemptRepeated(
     cluster="default",
-    attempt_id="5e" * 16,
+    attempt_id="d5" * 16,
     pod=FIRST.pod,
     scheduler=FIRST.scheduler,
     started_at=at(5),

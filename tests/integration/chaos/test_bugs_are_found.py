@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.caught import BUGS, CALM_SECONDS, ONE_OF_EACH_KIND, fault_that_shows, heal, is_caught
+from tests.chaos.caught import BUGS, CALM_SECONDS, ONE_OF_EACH_PROCESS, fault_that_shows, heal, is_caught
 from tests.chaos.ground import Ground
 from tests.chaos.runs import run
 from tests.support.stress import IS_STRESS
@@ -12,7 +12,7 @@ TURNS = 3
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("bug", BUGS if IS_STRESS else ONE_OF_EACH_KIND)
+@pytest.mark.parametrize("bug", BUGS if IS_STRESS else ONE_OF_EACH_PROCESS)
 def test_a_bug_is_found(place: Ground, bug: str) -> None:
     assert any(is_found(place, bug, seed=1001 + 100 * turn + BUGS.index(bug)) for turn in range(TURNS))
 

@@ -193,15 +193,23 @@ def test_the_command_line_starts_shows_stops_and_keeps_data(tmp_path: Path) -> N
         assert processes_of(tmp_path)[1] == first[1]
         assert exported(tmp_path) == addresses
 
-        assert command_line("down", folder=tmp_path).returncode == 0
-        assert not any(process.is_alive() for process in processes_of(tmp_path) + first)
-
-        assert command_line("up", "--only", "opensearch", folder=tmp_path).returncode == 0
-        assert [line.split()[1] for line in command_line("status", folder=tmp_path).stdout.splitlines()] == [
-            "dead",
-            "up",
-        ]
         assert document(addresses["SCHEDULERLOG_OPENSEARCH_URL"], "kept") == "text"
+    finally:
+        assert command_line("down", folder=tmp_path).returncode == 0
+    assert not any(process.is_alive() for process in processes_of(tmp_path) + first)
+
+
+@in_make_stress
+def test_only_one_of_the_servers_is_started_and_finds_its_data(tmp_path: Path) -> None:
+    try:
+        assert command_line("up", folder=tmp_path).returncode == 0
+        url = exported(tmp_path)["SCHEDULERLOG_OPENSEARCH_URL"]
+        put_document(url, "kept", "text")
+        assert command_line("down", folder=tmp_path).returncode == 0
+        assert command_line("up", "--only", "opensearch", folder=tmp_path).returncode == 0
+        shown = command_line("status", folder=tmp_path).stdout
+        assert [line.split()[1] for line in shown.splitlines()] == ["dead", "up"]
+        assert document(url, "kept") == "text"
     finally:
         down = command_line("down", folder=tmp_path)
     assert down.stderr.strip() == "stopped opensearch"

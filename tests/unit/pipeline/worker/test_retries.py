@@ -1,5 +1,6 @@
 """A pending pod is tried again and again: what is published of a retry, also after a restart."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -76,6 +77,22 @@ async def test_an_unchanged_retry_is_published_as_a_repetition(restart: bool) ->
         assert (event.offered_nodes, event.fit_nodes, event.judged_devices) == (2, 0, 4)
         assert event.reasons == ["CardCordoned", "NumaNotFit"]
         assert event.text == "no available node, 2 nodes do not meet"
+
+
+async def test_an_attempt_that_is_read_again_when_the_history_has_dropped_it_is_published_as_before() -> None:
+    topics, log = FakeTopics(), Log()
+    tries = [a_try(minute) for minute in range(7)]
+    for events in [*tries, tries[0]]:
+        log.append(*events)
+    again = len(tries[0])
+    for records in (log.records[:-again], log.records[-again:]):
+        async with a_worker(topics) as worker:
+            await worker.read(*records)
+    published_events = [json.loads(encode_value(each)) for each in topics.events(ATTEMPTS.name)]
+    first, *others = [each for each in published_events if each["attempt_id"] == tries[0][0].attempt_id]
+    for other in others:
+        assert other | {"attempts": 1} == first
+    assert [each["attempts"] for each in published_events[:7]] == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_thousand_bytes() -> None:
