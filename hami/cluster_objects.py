@@ -43,8 +43,7 @@ def cluster_objects(states: Iterable[NodeStateChanged], without_devices: Iterabl
             )
             rows = []
         objects.append(_node(state, rows))
-        if pod := _pod(state, rows):
-            objects.append(pod)
+        objects += _pods(state, rows)
     objects += [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in without_devices]
     return ClusterObjects(objects, left_out)
 
@@ -106,23 +105,35 @@ def _pair_scores(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
     ]
 
 
-def _pod(state: NodeStateChanged, rows: Sequence[int]) -> Json | None:
-    """The pod that holds what was in use of the devices; None where nothing was."""
+def _pods(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
+    """The pods that hold what was in use of the devices; none where nothing was."""
     held: list[AllocatedDevice] = []
     instances: list[MigAllocation] = []
+    # A pod's shares of one device count as one, which has an instance or has none: what is not known needs its own pod.
+    without_instance: list[AllocatedDevice] = []
     use_of = {use.device: use for use in state.mig}
     for row in rows:
-        instances += _instances(state, row, use_of.get(row), len(held))
-        held += _held(state, row)
-    if not held:
-        return None
+        use, shares = use_of.get(row), _held(state, row)
+        if use and use.spans and use.unknown and len(shares) > 1:
+            without_instance.append(shares.pop())
+        instances += _instances(state, row, use, len(held))
+        held += shares
+    return [
+        *([_pod(state, f"in-use-on-{state.node}", held, instances)] if held else []),
+        *([_pod(state, f"also-in-use-on-{state.node}", without_instance, [])] if without_instance else []),
+    ]
+
+
+def _pod(
+    state: NodeStateChanged, name: str, held: Sequence[AllocatedDevice], instances: Sequence[MigAllocation]
+) -> Json:
     written = {
         annotations.ASSIGNED_NODE: state.node,
-        annotations.DEVICES_ALLOCATED: encode_devices([held]),
+        annotations.DEVICES_ALLOCATED: encode_devices([list(held)]),
     }
     if instances:
         written[annotations.MIG_ALLOCATIONS] = encode_mig(instances)
-    metadata = {"name": f"in-use-on-{state.node}", "namespace": NAMESPACE, "annotations": written}
+    metadata = {"name": name, "namespace": NAMESPACE, "annotations": written}
     containers = [{"name": "in-use", "resources": {"limits": {annotations.GPU_COUNT: str(len(held))}}}]
     return {
         "apiVersion": "v1",
