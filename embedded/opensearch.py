@@ -7,7 +7,7 @@ from typing import Final
 
 import httpx
 
-from embedded.errors import PortTakenError
+from embedded.errors import PortTakenError, ServerError
 from embedded.jvm import Jvm
 from embedded.process import ParentWatch, ProcessId, first_text, last_lines
 from embedded.server import JavaServer
@@ -43,6 +43,10 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 """
 _HTTP_ADDRESS = re.compile(r"AbstractHttpServerTransport.*publish_address \{127\.0\.0\.1:(\d+)\}")
+
+
+_NODE_STARTED = "elected-as-cluster-manager"
+_CLOSED = "Closed all nodes."
 
 
 class OpenSearchNode(JavaServer):
@@ -88,6 +92,13 @@ class OpenSearchNode(JavaServer):
             taken = f"{self.name}: port {self.port} was taken by another process while it started"
             raise PortTakenError(taken, self.log, last_lines(self.log))
         return address is not None
+
+    def _failure(self, what: str) -> ServerError:
+        """Where the runner finds no port for HTTP it ends without a word about it, after the node was there."""
+        failure, text = super()._failure(what), first_text(self.log)
+        if _CLOSED in text and _NODE_STARTED in text and not _HTTP_ADDRESS.search(text):
+            return PortTakenError(what, self.log, last_lines(self.log))
+        return failure
 
 
 def is_ready(url: str) -> bool:
