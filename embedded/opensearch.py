@@ -43,8 +43,6 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 """
 _HTTP_ADDRESS = re.compile(r"AbstractHttpServerTransport.*publish_address \{127\.0\.0\.1:(\d+)\}")
-
-
 _NODE_STARTED = "elected-as-cluster-manager"
 _CLOSED = "Closed all nodes."
 

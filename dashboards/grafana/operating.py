@@ -2,25 +2,12 @@
 
 from typing import Any
 
-from dashboards.grafana.panels import PanelRow, dashboard, panel
-
-_RATE = "$__rate_interval"
+from dashboards.grafana.panels import PanelRow, dashboard, half_and_slowest, panel, quantiles, rates
 
 
 def operating() -> dict[str, Any]:
     rows = (_objectives(), _spool(), _worker(), _index(), _others(), _api())
     return dashboard("schedulerlog-operating", "schedulerlog / operating", "Is every decision on its way?", rows)
-
-
-def quantiles(histogram: str, *by: str, quantile: str = "0.99") -> str:
-    """A quantile of a histogram over the interval of the panel."""
-    labels = ", ".join(("le", *by))
-    return f"histogram_quantile({quantile}, sum by ({labels}) (rate({histogram}_bucket[{_RATE}])))"
-
-
-def rates(counter: str, *by: str) -> str:
-    labels = f" by ({', '.join(by)})" if by else ""
-    return f"sum{labels} (rate({counter}[{_RATE}]))"
 
 
 def _objectives() -> PanelRow:
@@ -110,8 +97,7 @@ def _index() -> PanelRow:
             panel(
                 "Bulk requests",
                 "Below half a second the writer is the limit, above it OpenSearch is.",
-                (quantiles("schedulerlog_index_bulk_seconds", quantile="0.5"), "half of them"),
-                (quantiles("schedulerlog_index_bulk_seconds"), "99 %"),
+                *half_and_slowest("schedulerlog_index_bulk_seconds"),
                 unit="s",
             ),
         ),

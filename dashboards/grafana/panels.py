@@ -10,6 +10,7 @@ SCHEMA_VERSION: Final = 39
 """Of Grafana 11; later ones read it."""
 COLUMNS: Final = 24
 _ROW_HEIGHT: Final = 1
+_RATE: Final = "$__rate_interval"
 _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
 
@@ -46,6 +47,22 @@ def panel(title: str, about: str, *queries: tuple[str, str] | str, **how: Any) -
     """``queries``: expressions, with a legend where there are several series."""
     found = (PanelQuery(each) if isinstance(each, str) else PanelQuery(*each) for each in queries)
     return Panel(title, about, tuple(found), **how)
+
+
+def quantiles(histogram: str, *by: str, quantile: str = "0.99") -> str:
+    """A quantile of a histogram over the interval of the panel."""
+    labels = ", ".join(("le", *by))
+    return f"histogram_quantile({quantile}, sum by ({labels}) (rate({histogram}_bucket[{_RATE}])))"
+
+
+def rates(counter: str, *by: str) -> str:
+    labels = f" by ({', '.join(by)})" if by else ""
+    return f"sum{labels} (rate({counter}[{_RATE}]))"
+
+
+def half_and_slowest(histogram: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The queries of a panel about times: the median, and what one in a hundred exceeds."""
+    return (quantiles(histogram, quantile="0.5"), "half of them"), (quantiles(histogram), "99 %")
 
 
 def dashboard(uid: str, title: str, about: str, rows: Sequence[PanelRow], variables: Sequence[Json] = ()) -> Json:

@@ -5,8 +5,7 @@ HAMi's names are those of its own scheduler; ours exports the same ones.
 
 from typing import Any, Final
 
-from dashboards.grafana.operating import quantiles, rates
-from dashboards.grafana.panels import PanelRow, dashboard, label_variable, panel
+from dashboards.grafana.panels import PanelRow, dashboard, half_and_slowest, label_variable, panel, rates
 
 _PLACEMENT: Final = "schedulerlog_placements_time_to_placement_seconds"
 _START: Final = "schedulerlog_placements_time_to_start_seconds"
@@ -52,15 +51,13 @@ def _decisions() -> PanelRow:
             panel(
                 "Time of a filter call",
                 "Half of the calls, and the slowest hundredth.",
-                (quantiles("schedulerlog_scheduler_filter_seconds", quantile="0.5"), "half of them"),
-                (quantiles("schedulerlog_scheduler_filter_seconds"), "99 %"),
+                *half_and_slowest("schedulerlog_scheduler_filter_seconds"),
                 unit="s",
             ),
             panel(
                 "Time of a bind",
                 "Half of the calls, and the slowest hundredth.",
-                (quantiles("schedulerlog_scheduler_bind_seconds", quantile="0.5"), "half of them"),
-                (quantiles("schedulerlog_scheduler_bind_seconds"), "99 %"),
+                *half_and_slowest("schedulerlog_scheduler_bind_seconds"),
                 unit="s",
             ),
         ),
