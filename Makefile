@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz up down generate sbom image clean
 
+# Elsewhere this may save files; here every process of the tests would compile our modules anew, a third of a second each.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 RUN := .venv/bin/python -m

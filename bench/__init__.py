@@ -12,6 +12,7 @@ backlog, away, takeover           catching up, also when OpenSearch was away; pa
 steady                            the delay at a steady rate
 api, pending                      the API: a pod from memory, lists of what waits
 start                             commands that read a file, from start to end
+server_start                      Kafka and OpenSearch, without and with Java's ahead-of-time cache
 ingest                            readers of HAMi's and KAI's logs
 soak                              memory of worker and index writer over a long run (``python -m bench.soak``)
 

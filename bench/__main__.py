@@ -14,6 +14,7 @@ from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
 from bench.pending import pending
+from bench.server_start import server_start
 from bench.start import start
 from bench.takeover import takeover
 from bench.wire import wire
@@ -23,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "pod-update": pod_update,
     "choosing": choosing,
     "start": start,
+    "server-start": server_start,
     "published": scheduling.published,
     "wire": wire,
     "worker": worker.worker,

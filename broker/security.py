@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import aiohttp
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
@@ -115,6 +114,8 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             return self._token
 
     async def _ask(self) -> dict[str, Any]:
+        import aiohttp  # a fifth of a second of every start that no other mechanism needs
+
         login = aiohttp.BasicAuth(self._client_id, self._client_secret)
         try:
             async with (

@@ -16,6 +16,7 @@ parent_death_watch  the script that kills a server when the process that started
 plan, state, ports  which servers a folder holds and on which ports; kept in ``state.json``
 lock, download      the jars of both servers, their checksums, and how they get into the user's cache
 jvm                 the command line of Java
+aot_cache           with which servers start in half the CPU
 locking             one process at a time in a folder
 progress, status    what a person sees
 errors              what can go wrong, named for what the caller can do

@@ -180,7 +180,8 @@ def installed_jvms(settings: JvmSettings, progress: Progress | None = None) -> d
     lock, cache = read_lock(), cache_folder(os.environ)
     install(all_jars(lock), cache, repository(os.environ), progress)
     heaps: dict[ServerKind, str] = {"kafka": settings.kafka_heap, "opensearch": settings.opensearch_heap}
-    return {kind: Jvm(heaps[kind], settings.flags, tuple(cache / jar.path for jar in lock[kind])) for kind in KINDS}
+    jars = {kind: tuple(cache / jar.path for jar in lock[kind]) for kind in KINDS}
+    return {kind: Jvm(heaps[kind], settings.flags, jars[kind], cache.with_name("aot")) for kind in KINDS}
 
 
 @contextmanager

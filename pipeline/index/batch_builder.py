@@ -66,9 +66,9 @@ class Batch:
         self._put(self.pod_states, document.id, document)
 
     def _put(self, documents: dict[Key, Document], key: Key, document: Document) -> None:
-        """Add the document, unless the batch has a greater version of it."""
+        """Add the document, unless the index keeps the one that the batch has."""
         known = documents.get(key)
-        if known is None or (known.version or 0) <= (document.version or 0):
+        if known is None or document.supersedes(known):
             documents[key] = document
             self.size += document.size - (known.size if known else 0)
 

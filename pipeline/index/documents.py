@@ -49,7 +49,14 @@ def summary_document(summary: AttemptSummarized, records: Sequence[Source]) -> D
     """
     value = records[0].value if len(records) == 1 else None
     json = source(attempt_document(summary, search_text(summary), value))
-    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, json, summary.version, tuple(records))
+    return _of_attempt(summary, json, records)
+
+
+def _of_attempt(event: AttemptSummarized | AttemptRepeated, json: bytes, records: Sequence[Source]) -> Document:
+    # An attempt that is read again when its pod's history has dropped it is published again, compared with what the
+    # history has then. What it was compared with at first is right.
+    name = ATTEMPTS.name(event.started_at)
+    return Document(name, event.attempt_id, json, event.version, tuple(records), keeps_first=True)
 
 
 def pod_state_document(state: PodStateDocument, at: datetime, records: Sequence[Source]) -> Document:
@@ -88,8 +95,7 @@ def device_document(event: JudgedNodes, read: ReadEvent) -> Document:
 
 
 def repetition_document(event: AttemptRepeated, read: ReadEvent) -> Document:
-    json = source(repeated_document(event, read.value))
-    return Document(ATTEMPTS.name(event.started_at), event.attempt_id, json, event.version, (read.record,))
+    return _of_attempt(event, source(repeated_document(event, read.value)), (read.record,))
 
 
 def state_document(event: NodeStateChanged, read: ReadEvent) -> Document:

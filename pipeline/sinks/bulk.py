@@ -23,6 +23,13 @@ class Document:
     """The record that it was made of, for the dead letter if the index refuses it."""
     is_deletion: bool = False
     """The document is to be deleted; ``source`` is empty."""
+    keeps_first: bool = False
+    """Of two documents of the greatest version the index keeps the one that was written first, not the last one."""
+
+    def supersedes(self, known: "Document") -> bool:
+        """Does the index keep this one, written after ``known`` of the same id?"""
+        one, other = self.version or 0, known.version or 0
+        return one > other if self.keeps_first else one >= other
 
     @property
     def size(self) -> int:
@@ -53,8 +60,9 @@ def _action(document: Document) -> bytes:
         # `create` refuses an id that exists (409), so what is there is not written a second time.
         return orjson.dumps({"create": target})
     action = "delete" if document.is_deletion else "index"
-    # external_gte, not external: a record that is read a second time writes the same version again, without a conflict.
-    return orjson.dumps({action: target | {"version": document.version, "version_type": "external_gte"}})
+    # OpenSearch's names: a smaller version is a conflict (409) with both, an equal one with ``external`` alone.
+    version_type = "external" if document.keeps_first else "external_gte"
+    return orjson.dumps({action: target | {"version": document.version, "version_type": version_type}})
 
 
 def batches(documents: Sequence[Document], max_documents: int, max_bytes: int) -> Iterator[list[Document]]:

@@ -57,9 +57,10 @@ def indices(url: str) -> list[object]:
     return list(httpx.get(f"{url}/_cat/indices", params={"format": "json"}).raise_for_status().json())
 
 
-def command_line(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def command_line(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    in_folder = ["--dir", str(folder)] if folder else []
     return subprocess.run(
-        [sys.executable, "-m", "embedded", *arguments, "--dir", str(folder)],
+        [sys.executable, "-m", "embedded", *arguments, *in_folder],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
@@ -68,6 +69,10 @@ def exported(folder: Path) -> dict[str, str]:
     """What a shell has after ``eval "$(python -m embedded env)"``."""
     lines = command_line("env", folder=folder).stdout.splitlines()
     return dict(line.removeprefix("export ").split("=", 1) for line in lines)
+
+
+def maps_an_aot_cache(pid: int) -> bool:
+    return ".aot" in Path(f"/proc/{pid}/maps").read_text(encoding="ascii")
 
 
 async def test_backends_of_the_test_run_take_records_and_documents(backends: Addresses) -> None:
@@ -81,7 +86,10 @@ async def test_backends_of_the_test_run_take_records_and_documents(backends: Add
 async def test_servers_start_empty_and_keep_their_data_over_kill_9_on_the_same_address(
     own_backends: Callable[..., embedded.Backends],
 ) -> None:
+    # Done before by `make test`: then it takes a second.
+    assert command_line("install").returncode == 0
     running = own_backends()
+    assert all(maps_an_aot_cache(server.pid) for server in running.servers)
     servers, url = running.bootstrap_servers, running.opensearch_url
     async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
         assert await consumer.topics() == set()

@@ -63,7 +63,9 @@ class DocumentsByVersion:
             key = each.index, each.id
             if each.id in self._refused:
                 result.refused.append((each, "400 because"))
-            elif key in self.documents and (each.version is None or each.version < (self.versions[key] or 0)):
+            elif key in self.documents and (
+                each.version is None or each.version < (self.versions[key] or 0) + each.keeps_first
+            ):
                 result.conflicts.append(each)
             else:
                 self.documents[key] = orjson.loads(each.source)

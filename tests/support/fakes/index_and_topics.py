@@ -14,7 +14,7 @@ __all__ = ["FakeIndex", "FakeTopics", "Log", "stream"]
 
 
 class FakeIndex:
-    """Keeps documents by ``external_gte``; refuses those whose id stands in ``refused``."""
+    """Keeps documents by ``external_gte`` or ``external``; refuses those whose id stands in ``refused``."""
 
     def __init__(self) -> None:
         self.documents: dict[str, dict[str, Any]] = {}
@@ -35,7 +35,7 @@ class FakeIndex:
         known = self.versions.get(each.id)
         if each.id in self.refused:
             written.refused.append((each, "400 mapper_parsing_exception: because"))
-        elif each.id in self.documents and (each.version is None or (known or 0) > each.version):
+        elif each.id in self.documents and (each.version is None or (known or 0) + each.keeps_first > each.version):
             written.conflicts.append(each)
         else:
             self.documents[each.id] = orjson.loads(each.source)

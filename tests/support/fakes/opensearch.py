@@ -101,7 +101,8 @@ class FakeOpenSearch:
         key = where["_index"], where["_id"]
         version = where.get("version", 1)
         known = self.documents.get(key)
-        if known and (kind == "create" or known[0] > version):
+        least = known[0] + (where.get("version_type") == "external") if known else 0
+        if known and (kind == "create" or least > version):
             return 409
         self.documents[key] = version, document
         return 200 if known else 201

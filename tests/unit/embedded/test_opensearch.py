@@ -25,6 +25,6 @@ CLOSED = "[stdout] Closed all nodes."
 def test_a_node_that_got_no_port_for_http_may_be_started_at_another(
     tmp_path: Path, lines: list[str], may_move: bool
 ) -> None:
-    node = OpenSearchNode(tmp_path, 9201, Jvm("64m", (), ()))
+    node = OpenSearchNode(tmp_path, 9201, Jvm("64m", (), (), tmp_path))
     node.log.write_text("\n".join(lines))
     assert isinstance(node._failure("opensearch died while starting"), PortTakenError) is may_move

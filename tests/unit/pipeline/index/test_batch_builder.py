@@ -98,6 +98,15 @@ def test_a_finding_that_is_reported_again_replaces_itself() -> None:
     assert b'"judged_nodes":2' in document.source
 
 
+@pytest.mark.parametrize("event", [a_summary(version=7), a_repetition(version=7)])
+def test_of_two_of_the_same_version_the_attempt_that_was_published_first_is_kept(event: AttemptSummarized) -> None:
+    again = event.model_copy(update={"attempts": 30, "episode": "0e" * 16})
+    batch = batch_of(event, again)
+    (document,) = without_pod_states(batch)
+    assert document.keeps_first
+    assert document.source == without_pod_states(batch_of(event))[0].source
+
+
 def test_events_that_the_index_does_not_hold_are_passed_over() -> None:
     line = MessageEmitted(**ATTEMPT, reported_at=STARTED, severity="Normal", reason="FilteringSucceed", message="m")
     batch = batch_of(line, nodes_judged())

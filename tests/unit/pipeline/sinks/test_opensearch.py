@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -177,12 +178,14 @@ def test_an_answer_about_another_number_of_documents_is_no_success() -> None:
 
 
 def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:
-    lines = body([a_document("a", 7), a_document("b", None)]).split(b"\n")
-    assert [orjson.loads(lines[0]), orjson.loads(lines[2])] == [
+    first = replace(a_document("c", 7), keeps_first=True)
+    lines = body([a_document("a", 7), a_document("b", None), first]).split(b"\n")
+    assert [orjson.loads(each) for each in lines[:6:2]] == [
         {"index": {"_index": INDEX, "_id": "a", "version": 7, "version_type": "external_gte"}},
         {"create": {"_index": INDEX, "_id": "b"}},
+        {"index": {"_index": INDEX, "_id": "c", "version": 7, "version_type": "external"}},
     ]
-    assert lines[4:] == [b""]
+    assert lines[6:] == [b""]
 
 
 def test_a_record_with_line_breaks_still_makes_one_line() -> None:

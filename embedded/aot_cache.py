@@ -1,0 +1,60 @@
+"""Java's ahead-of-time cache (JEP 483, 514): a server starts with its classes loaded and linked, in half the CPU.
+
+``train`` runs each server once, from its start to its end: then Java writes the cache. ``Jvm`` uses it where it is
+there (docs/backends.md says what it saves). Java itself compares it with the jars, and starts without it where they
+differ.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from embedded.backends import Backends
+from embedded.jvm import Jvm
+from embedded.lock import ServerKind
+from embedded.locking import file_lock
+from embedded.plan import plan
+from embedded.process import ParentWatch
+from embedded.progress import Progress
+
+# Java ends when the cache is written: 10 s on an idle machine, several times as long beside a build.
+_WRITING_SECONDS: Final = 180.0
+
+
+def train(jvms: Mapping[ServerKind, Jvm], progress: Progress) -> list[ServerKind]:
+    """Write the caches that are missing, and say of which servers. Raises ServerError where one does not start."""
+    if not _missing(jvms):
+        return []
+    with file_lock(next(iter(jvms.values())).aot_cache.with_name("lock")):
+        missing = _missing(jvms)
+        for kind in missing:
+            progress.note(f"writing Java's ahead-of-time cache for {kind}: once, for half a minute")
+            _train(kind, jvms[kind])
+        return missing
+
+
+def _missing(jvms: Mapping[ServerKind, Jvm]) -> list[ServerKind]:
+    return [kind for kind, jvm in jvms.items() if not jvm.aot_cache.exists()]
+
+
+def _train(kind: ServerKind, jvm: Jvm) -> None:
+    unfinished = jvm.aot_cache.with_suffix(".part")
+    training = replace(jvm, flags=(*jvm.flags, f"-XX:AOTCacheOutput={unfinished}"))
+    parent_watch = ParentWatch()
+    try:
+        with tempfile.TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder:
+            home = Path(folder).resolve()
+            servers = Backends(home, plan(home, None, (kind,), 1), {kind: training}, parent_watch)
+            try:
+                servers.start((kind,))
+                for server in servers.servers:
+                    server.stop(_WRITING_SECONDS)
+            finally:
+                servers.kill()
+    finally:
+        parent_watch.close()
+    # Where Java wrote none, servers start as they do without.
+    if unfinished.exists():
+        unfinished.replace(jvm.aot_cache)
