@@ -6,6 +6,7 @@ the same, so no model changes without its documents.
 
 import difflib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +36,8 @@ _SCOPES: Final = {
 }
 
 
-def files() -> dict[Path, str]:
+@cache
+def files() -> Mapping[Path, str]:
     """Path in the checkout to content, of every generated document."""
     schemas = {f"{event.TYPE}.schema.json": json_schema(event, event.TYPE) for event in EVENTS}
     schemas |= {
@@ -124,7 +126,7 @@ def write(root: Path = ROOT) -> list[Path]:
 
 def differences(root: Path = ROOT) -> str:
     """A unified diff from the checked-in documents to what the models say; empty when they agree."""
-    wanted = dict.fromkeys(_present(root), "") | files()
+    wanted = {**dict.fromkeys(_present(root), ""), **files()}
     return "".join(line for path, text in wanted.items() for line in _diff(path, _text(root / path), text))
 
 

@@ -109,11 +109,10 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_in(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python inside the folder with an environment that points nowhere else."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=image,
-        env=kept | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         capture_output=True,
         text=True,
         check=False,
