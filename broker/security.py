@@ -44,7 +44,7 @@ def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
 def ssl_context(kafka: KafkaConnection) -> Any:
     """The context of TLS; None without it. Raises ``CredentialsError``."""
     try:
-        return kafka.ssl_context()
+        return kafka.kafka_ssl_context()
     except ValueError as error:
         raise CredentialsError(f"TLS to Kafka: {error}") from None
 

@@ -68,7 +68,7 @@ class KafkaSecurity(EnvironmentSettings):
     def uses_sasl(self) -> bool:
         return self.kafka_security_protocol in ("sasl_plaintext", "sasl_ssl")
 
-    def ssl_context(self) -> ssl.SSLContext | None:
+    def kafka_ssl_context(self) -> ssl.SSLContext | None:
         """Of the files as they are now; None without TLS. Raises ``ValueError``."""
         if not self.uses_tls:
             return None
@@ -102,12 +102,12 @@ class KafkaSecurity(EnvironmentSettings):
         return self
 
     @model_validator(mode="after")
-    def _can_read_its_certificates(self) -> Self:
+    def _can_read_its_kafka_certificates(self) -> Self:
         if bool(self.kafka_cert_file) != bool(self.kafka_key_file):
             missing = "kafka_key_file" if self.kafka_cert_file else "kafka_cert_file"
             raise ValueError(f"{variable(missing)}: is missing, a certificate needs its key")
         try:
-            self.ssl_context()
+            self.kafka_ssl_context()
         except ValueError as error:
             raise ValueError(f"TLS to Kafka: {error}") from None
         return self

@@ -50,7 +50,7 @@ class OpenSearchConnection(EnvironmentSettings):
     def urls(self) -> list[str]:
         return self.opensearch_url.split(",")
 
-    def ssl_context(self) -> ssl.SSLContext | None:
+    def opensearch_ssl_context(self) -> ssl.SSLContext | None:
         """Of the files as they are now; None without TLS. Raises ``ValueError``."""
         if not self.opensearch_url.startswith("https://"):
             return None
@@ -84,13 +84,13 @@ class OpenSearchConnection(EnvironmentSettings):
         return self
 
     @model_validator(mode="after")
-    def _can_read_its_certificates(self) -> Self:
+    def _can_read_its_opensearch_certificates(self) -> Self:
         if not self.opensearch_url.startswith("https://"):
             for name in _TLS_FIELDS:
                 if getattr(self, name):
                     raise ValueError(f"{variable(name)}: has no effect with http://, write https://")
         try:
-            self.ssl_context()
+            self.opensearch_ssl_context()
         except ValueError as error:
             raise ValueError(f"TLS to OpenSearch: {error}") from None
         return self

@@ -32,7 +32,7 @@ def new_client(connection: OpenSearchConnection, *, max_connections: int = 4) ->
 
 def _tls(connection: OpenSearchConnection) -> dict[str, Any]:
     try:
-        context = connection.ssl_context()
+        context = connection.opensearch_ssl_context()
     except ValueError as error:
         raise SettingError(f"TLS to OpenSearch: {error}") from None
     return {"ssl_context": context} if context else {}

@@ -1,4 +1,4 @@
-"""Self-signed certificates for 127.0.0.1, made on the spot."""
+"""Certificates for 127.0.0.1, made on the spot: self-signed ones, and those of an authority."""
 
 import datetime
 import ipaddress
@@ -18,25 +18,52 @@ def a_pair(folder: Path, name: str = "one", passphrase: bytes = b"") -> Certific
     key = ec.generate_private_key(ec.SECP256R1())
     locked = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
     pair = CertificatePair(folder / "tls.crt", folder / "tls.key")
-    pair.certificate.write_bytes(_certificate(key, name).public_bytes(serialization.Encoding.PEM))
-    pair.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked))
+    pair.certificate.write_bytes(_pem(_builder(key, name), key))
+    pair.key.write_bytes(_private(key, locked))
     return pair
 
 
-def _certificate(key: ec.EllipticCurvePrivateKey, name: str) -> x509.Certificate:
+class Authority:
+    """Signs certificates; ``ca_file`` is its own."""
+
+    def __init__(self, folder: Path, name: str = "authority") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._name, self._key = folder, name, ec.generate_private_key(ec.SECP256R1())
+        self.ca_file = folder / "ca.crt"
+        constraint = x509.BasicConstraints(ca=True, path_length=0)
+        self.ca_file.write_bytes(_pem(_builder(self._key, name).add_extension(constraint, critical=True), self._key))
+
+    def issue(self, name: str, *, days: int = 1) -> CertificatePair:
+        """A pair for a server at 127.0.0.1, and for a client of this name; of -1 days: expired."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        pair = CertificatePair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
+        pair.certificate.write_bytes(_pem(_builder(key, name, issuer=self._name, days=days), self._key))
+        pair.key.write_bytes(_private(key, serialization.NoEncryption()))
+        return pair
+
+
+def _private(key: ec.EllipticCurvePrivateKey, locked: serialization.KeySerializationEncryption) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+
+
+def _pem(builder: x509.CertificateBuilder, signed_by: ec.EllipticCurvePrivateKey) -> bytes:
+    return builder.sign(signed_by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def _builder(key: ec.EllipticCurvePrivateKey, name: str, *, issuer: str = "", days: int = 1) -> x509.CertificateBuilder:
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
+    signer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer or name)])
+    ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
-        .issuer_name(subject)
+        .issuer_name(signer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(ends - datetime.timedelta(days=2))
+        .not_valid_after(ends)
         .add_extension(address, critical=False)
-        .sign(key, hashes.SHA256())
     )
 
 

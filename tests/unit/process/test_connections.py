@@ -8,6 +8,7 @@ from process.errors import SettingError
 from process.kafka_connection import KafkaConnection, kafka_at
 from process.opensearch_connection import OpenSearchConnection, opensearch_at
 from process.settings import read
+from tests.support.certificates import a_pair
 
 SCRAM = {"kafka_security_protocol": "SASL_SSL", "kafka_sasl_mechanism": "scram-sha-512", "kafka_username": "worker"}
 SECRET = {"kafka_password": "S3cret"}
@@ -82,5 +83,20 @@ def test_a_user_in_the_url_is_the_user_unless_another_is_given() -> None:
 def test_a_plain_connection_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL", "ssl")
     monkeypatch.setenv("SCHEDULERLOG_OPENSEARCH_USERNAME", "reader")
-    assert kafka_at("a:1").ssl_context() is None
+    assert kafka_at("a:1").kafka_ssl_context() is None
     assert opensearch_at("http://a").opensearch_username is None
+
+
+class _Both(OpenSearchConnection, KafkaConnection):
+    """As the settings of a process that needs both stores."""
+
+
+def test_of_both_connections_each_has_its_own_tls_and_its_own_checks(tmp_path: Path) -> None:
+    ca_file = a_pair(tmp_path).certificate
+    addresses = {"opensearch_url": "http://a:9200", "kafka_bootstrap_servers": "a:1"}
+    found = read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file=ca_file)
+    assert (found.kafka_ssl_context() is None, found.opensearch_ssl_context() is None) == (False, True)
+    with pytest.raises(SettingError, match="TLS to Kafka: /absent: No such"):
+        read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file="/absent")
+    with pytest.raises(SettingError, match="SCHEDULERLOG_OPENSEARCH_CA_FILE: has no effect"):
+        read(_Both, **addresses, opensearch_ca_file="/ca")
