@@ -87,6 +87,8 @@ class Seen:
     topics: Topics = field(default_factory=Topics)
     indexed_trends: Mapping[str, int] = field(default_factory=dict)
     """Attempts by result, as the rows of the index count them."""
+    pod_states: Mapping[str, Json] = field(default_factory=dict)
+    """Document of the latest state by pod."""
 
 
 @dataclass
@@ -116,8 +118,11 @@ def compare(entries: Sequence[Entry], answers: Iterable[Answer], seen: Seen, gar
     _attempts(entries, seen, verdict)
     _devices(entries, seen, verdict)
     _published(entries, seen, verdict)
+    latest = {entry.key: entry.attempt for entry in entries}
+    of_pod = {key.rpartition("/")[2]: attempt for key, attempt in latest.items()}
     for answer in answers:
         _answer(answer, seen, verdict)
+        _state(answer, of_pod.get(answer.pod), seen, verdict)
     if seen.dead_letters != garbage:
         verdict.different.append(f"{seen.dead_letters} dead letters of {garbage}")
     return verdict
@@ -183,6 +188,18 @@ def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     announced = {each["attempt_id"] for _, each in seen.messages}
     verdict.missing += [f"messages of {each}" for each in ends - announced]
     verdict.extra += [f"messages of {each}" for each in announced - {entry.attempt for entry in entries}]
+
+
+def _state(answer: Answer, attempt: str | None, seen: Seen, verdict: Verdict) -> None:
+    """kube-scheduler's reply against the pod's state, which lists of waiting pods are made of."""
+    state = seen.pod_states.get(answer.pod)
+    if state is None:
+        verdict.missing.append(f"state of {answer.pod}")
+        return
+    found = state["state"], state["status"], state["attempt_id"]
+    wanted = "placed" if answer.status == "succeeded" else "waiting", answer.status, attempt
+    if found != wanted:
+        verdict.different.append(f"state of {answer.pod}: {found}, not {wanted}")
 
 
 def _answer(answer: Answer, seen: Seen, verdict: Verdict) -> None:

@@ -67,6 +67,7 @@ class View:
                 trends=_attempts_by_result(records[TRENDS.name], namespace),
             ),
             indexed_trends=self._indexed_trends(namespace),
+            pod_states={hit["_source"]["pod"]: hit["_source"] for hit in self._documents("pod-states", _of(namespace))},
         )
 
     def _indexed_trends(self, namespace: str) -> dict[str, int]:
