@@ -34,6 +34,7 @@ from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.routes import routes
 from api.settings import Settings
+from process.logs import about
 from search.client import new_client
 
 log = logging.getLogger(__name__)
@@ -147,13 +148,20 @@ async def _on_index_down(request: Request, error: IndexDownError) -> Response:
     return await errors.on_api_error(request, unavailable)
 
 
-async def _on_index_refused(_: Request, error: IndexRefusedError) -> Response:
-    log.error("OpenSearch refused a request of the API: %s", error)
+async def _on_index_refused(request: Request, error: IndexRefusedError) -> Response:
+    log.error("OpenSearch refused a request of the API: %s", error, extra=_about(request))
     next_step = (
         "May the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, read schedulerlog-*? Are this "
         "version's index templates there (`schedulerlog pipeline provision`)? If both hold, please report it."
     )
     return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], next_step)
+
+
+def _about(request: Request) -> dict[str, str]:
+    """What the path asks for, for ``extra=`` of a log call."""
+    asked = request.path_params
+    pod = f"{asked['namespace']}/{asked['name']}" if {"namespace", "name"} <= asked.keys() else ""
+    return about(attempt=asked.get("attempt_id", ""), pod=pod, cluster=asked.get("cluster", ""))
 
 
 async def _on_point_in_time_gone(request: Request, _: PointInTimeGoneError) -> Response:

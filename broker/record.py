@@ -1,9 +1,14 @@
 """A record as it was read from a topic, and one that is to be sent. Values only: importing them needs no client."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
+from process.logs import about
 from schemas.codec import records
+from schemas.events import AttemptEvent, PodObserved
+
+_MAX_LOGGED: Final = 400
+"""Of a header: any producer may send anything."""
 
 # A callable and not an offset to commit: only the reader of the record knows when its partition was taken away.
 Acknowledge = Callable[[], object]
@@ -37,3 +42,19 @@ class Place(NamedTuple):
 
     partition: int
     offset: int
+
+
+def about_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
+    """For ``extra=`` of a log call: the attempt or the pod that a record claims to be about, by its headers alone."""
+    named = list(headers or ())
+    kind = records.event_type(named)
+    if isinstance(kind, records.Rejected) or not issubclass(kind, AttemptEvent | PodObserved):
+        return {}
+    texts = {name: (value or b"")[:_MAX_LOGGED].decode(errors="replace") for name, value in named}
+    attempt = texts.get("ce_id", "").partition("/")[0] if issubclass(kind, AttemptEvent) else ""
+    return about(attempt=attempt, pod=texts.get("ce_subject", ""))
+
+
+def about_attempt(event: AttemptEvent) -> dict[str, str]:
+    """The same of an event that was decoded."""
+    return about(attempt=event.attempt_id, pod=event.pod, cluster=event.cluster)

@@ -143,6 +143,7 @@ class Scheduler:
         offered = len(request.node_names)
         self._events.write([event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)])
         self._klog.failed(attempt, failed, ended_at)
+        log.debug("filter of %s: %s", attempt.pod, failed.error, extra=attempt.log_fields)
         await self._events.flush()
         return filter_reply(error=failed.error)
 
@@ -162,6 +163,8 @@ class Scheduler:
             event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
         )
         self._klog.decided(attempt, decision, ended_at, error)
+        chosen = error or decision.chosen or "no node fits"
+        log.debug("filter of %s: %s", attempt.pod, chosen, extra=attempt.log_fields)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._events.flush()
         return reply_to(request, decision, error)
@@ -228,6 +231,9 @@ class Scheduler:
     async def _conclude_bind(self, bind: OpenBind, result: BindResult) -> None:
         end = BindEnd(result.error, self._clock(), result.lock)
         self._klog.bound(bind.attempt, bind.node, end.error, end.ended_at)
+        log.debug(
+            "bind of %s to %s: %s", bind.attempt.pod, bind.node, end.error or "bound", extra=bind.attempt.log_fields
+        )
         if result.is_unsure:
             self._binds.leave_unresolved(bind)
             return

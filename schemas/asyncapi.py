@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from schemas.codec.records import CONTENT_TYPE
 from schemas.events import EVENTS, Event
+from schemas.ids import schema_id
 from schemas.topics import (
     ALERTS,
     ATTEMPT_COUNTS,
@@ -37,6 +38,11 @@ _HEADERS: Final = {
     "ce_type": {},
     "ce_source": {"format": "uri-reference", "description": "Who reports it."},
     "ce_time": {"format": "date-time", "description": "When it happened, in UTC to the microsecond."},
+    "ce_dataschema": {"format": "uri", "description": "The ``$id`` of the payload's schema."},
+    "ce_subject": {
+        "description": "What it is about, in its cluster: ``namespace/name`` of a pod, the name of a node; of others "
+        "the rest of the key."
+    },
     # CloudEvents' Kafka binding names this attribute without the prefix ``ce_``.
     "content-type": {"const": CONTENT_TYPE},
 }
@@ -152,6 +158,7 @@ def _message(event: type[Event]) -> dict[str, Any]:
     topic = next(topic for topic in TOPICS if event in topic.events)
     headers = {name: {"type": "string"} | schema for name, schema in _HEADERS.items()}
     headers["ce_type"] |= {"const": event.TYPE}
+    headers["ce_dataschema"] |= {"const": schema_id(event.TYPE)}
     message = {
         "name": event.TYPE,
         "summary": " ".join(about.split()),

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from schemas import asyncapi
 from schemas.answers import attempts, clusters, nodes, placements, waiting
 from schemas.events import EVENTS
+from schemas.ids import schema_id
 from schemas.reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent
@@ -56,7 +57,7 @@ def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
     it.
     """
     schema: dict[str, Any] = _plain(model.model_json_schema())
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:schedulerlog:{name}"}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": schema_id(name)}
     return head | {"title": model.__name__} | schema
 
 

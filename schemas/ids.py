@@ -27,3 +27,8 @@ def attempt_id(cluster: str, scheduler: str, pod_uid: str, started_at: datetime)
     source = "\x1f".join((cluster, scheduler, pod_uid, str(microseconds(started_at))))
     # A name read from a log may hold half of a surrogate pair; it is refused when the record is encoded, not here.
     return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def schema_id(name: str) -> str:
+    """The ``$id`` of the JSON Schema of an event type or of an answer, and the ``dataschema`` of its records."""
+    return f"urn:schedulerlog:{name}"

@@ -16,6 +16,7 @@ from typing import Any, Final
 from api.memory.latest_attempts import LatestAttempts
 from broker.consumer import connected, new_consumer
 from broker.errors import UNAVAILABLE
+from broker.record import about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
@@ -212,6 +213,7 @@ def take_record(
     log.debug(
         "attempts topic: skipped a record, not an attempt: %s",
         event if isinstance(event, Rejected) else event.TYPE,
+        extra=about_record(headers),
     )
     return None
 

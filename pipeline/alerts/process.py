@@ -5,7 +5,7 @@ committed offset on the alerts topic. The alerts that fire are on that topic; ev
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -26,6 +26,7 @@ from pipeline.sinks.metrics import TopicsMetrics
 from process.addresses import HostPort
 from process.health import always, serving
 from process.kafka_connection import KafkaConnection
+from process.logs import about
 from process.signals import first_of, until_stopped
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
@@ -164,7 +165,7 @@ class _Reader:
                 await self._commit(step)
                 for alert in changed:
                     metrics.published.labels(alert.rule, alert.state).inc()
-                    logger.info("%s: %s", alert.state, alert.summary)
+                    logger.info("%s: %s", alert.state, alert.summary, extra=_about(alert.labels))
         if ticked:
             self._uncommitted_ticks += 1
             if self._uncommitted_ticks >= _TICKS_PER_COMMIT or ticked > datetime.now(UTC) - 3 * TICK:
@@ -215,3 +216,9 @@ async def _positions(
     found = await consumer.offsets_for_times({partition: int(at.timestamp() * 1000) for partition, at in since.items()})
     # A partition without a record since then has no such offset.
     return {partition: found[partition].offset if found[partition] else ends[partition] for partition in since}, ends
+
+
+def _about(labels: Mapping[str, str]) -> dict[str, str]:
+    """The pod of an alert, if it is about one."""
+    pod = f"{labels.get('namespace')}/{labels['pod']}" if "pod" in labels else ""
+    return about(pod=pod, cluster=labels.get("cluster", ""))

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from broker.record import Outgoing
+from broker.record import Outgoing, about_record
 from pipeline.dead_letters.codec import dead_letter
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
@@ -84,7 +84,10 @@ class IndexWriter:
 
     async def _dead_letter(self, rejected: Sequence[DeadLetter]) -> None:
         for record, cause in rejected:
-            logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+            logger.warning(
+                "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
+                extra=about_record(record.headers),
+            )  # fmt: skip
         if rejected:
             now = datetime.now(UTC)
             await self._topics.send([dead_letter(record, cause, now) for record, cause in rejected])

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from broker.consumer import TopicPartition
 from broker.errors import UNAVAILABLE
-from broker.record import Outgoing
+from broker.record import Outgoing, about_attempt
 from pipeline.sinks.msearch import Searchable, in_indices
 from schemas.codec.records import encode
 from schemas.documents.devices import JudgedNodes
@@ -154,7 +154,10 @@ def _findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
     for name, event in lost.items():
         by_attempt.setdefault(event.attempt_id, []).append(name)
     for attempt_id, names in by_attempt.items():
-        logger.warning("attempt %s refers to %d node states that were lost: %s", attempt_id, len(names), names[0])
+        logger.warning(
+            "attempt %s refers to %d node states that were lost: %s", attempt_id, len(names), names[0],
+            extra=about_attempt(events[attempt_id]),
+        )  # fmt: skip
     return [_finding(events[attempt_id], names) for attempt_id, names in by_attempt.items()]
 
 

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from broker.record import about_attempt
 from pipeline.dead_letters.codec import Source
 from schemas.events import AttemptSummarized
 
@@ -132,6 +133,7 @@ class SummaryParts:
             "gave up the summary of attempt %s, version %d, from %s[%d]@%d: %d of %d records are there; %s",
             key.attempt_id, key.version, *partition, each.first_offset, len(each.parts),
             next(iter(each.parts.values())).summary.parts, cause,
+            extra=about_attempt(next(iter(each.parts.values())).summary),
         )  # fmt: skip
 
     def _remove(self, partition: Partition, key: _Key) -> _Incomplete:

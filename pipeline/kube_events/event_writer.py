@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
-from broker.record import Outgoing
+from broker.record import Outgoing, about_record
 from kube.errors import KubeApiError
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, uid_of
@@ -153,7 +153,9 @@ class EventWriter:
                 return
 
     async def _dead_letter(self, sources: Sequence[Source], cause: str) -> None:
-        logger.error("%d messages are dead-lettered: %.500s", len(sources), cause)
+        # All of an event are about one pod.
+        fields = about_record(sources[0].headers)
+        logger.error("%d messages are dead-lettered: %.500s", len(sources), cause, extra=fields)
         # Before the commit: a record that is neither written nor here would be lost.
         await self._topics.send([dead_letter(source, cause, datetime.now(UTC)) for source in sources])
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from broker.producer import TopicsSink
-from broker.record import Outgoing
+from broker.record import Outgoing, about_attempt, about_record
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
@@ -126,7 +126,10 @@ class BatchWriter:
         return [_SourcedInput(_waiting_for(each.item, reasons), each.record) for each in inputs]
 
     async def _dead_letter(self, record: Source, cause: str) -> None:
-        logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+        logger.warning(
+            "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
+            extra=about_record(record.headers),
+        )  # fmt: skip
         await self._topics.send([dead_letter(record, cause, datetime.now(UTC))])
 
     async def _load(self, subjects: set[Subject]) -> None:
@@ -200,7 +203,10 @@ class BatchWriter:
         for finding in new:
             self._metrics.findings.labels(finding.finding).inc()
             evidence = "; ".join(finding.evidence)[:500]
-            logger.info("%s on node %s, device %s: %s", finding.finding, finding.node, finding.device or "-", evidence)
+            logger.info(
+                "%s on node %s, device %s: %s", finding.finding, finding.node, finding.device or "-", evidence,
+                extra=about_attempt(finding),
+            )  # fmt: skip
         self._reported.update(dict.fromkeys(found))
         while len(self._reported) > _MAX_REPORTED:
             self._reported.popitem(last=False)

@@ -22,7 +22,7 @@ from broker.consumer import (
     reconnecting,
 )
 from broker.producer import TopicsSink
-from broker.record import Outgoing
+from broker.record import Outgoing, about_record
 from broker.topics import require, topic_names
 from pipeline.dead_letters.codec import dead_letter
 from pipeline.record_time import record_time
@@ -147,7 +147,10 @@ class TrendCounter:
 
     def _rejected(self, record: Any, cause: str) -> Outgoing:
         self._metrics.records.labels("rejected").inc()
-        logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+        logger.warning(
+            "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
+            extra=about_record(record.headers),
+        )  # fmt: skip
         return dead_letter(record, cause, datetime.now(UTC))
 
     async def _publish(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from broker.record import Acknowledge, Record
+from broker.record import Acknowledge, Record, about_attempt, about_record
 from pipeline.record_time import record_time
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
@@ -97,6 +97,7 @@ class DecisionsAgent:
                 logger.warning(
                     "attempt %s of %s is published as incomplete: %.300s",
                     closed.summary.attempt_id, closed.summary.pod, closed.summary.missing,
+                    extra=about_attempt(closed.summary),
                 )  # fmt: skip
                 await self._put_attempt(partition, closed)
 
@@ -147,7 +148,10 @@ class DecisionsAgent:
     async def _dead_letter(self, partition: _Partition, record: Record, cause: str) -> None:
         # The type that the record claims is no label: anybody who can produce could make up any number of them.
         self._metrics.records("unknown", "rejected").inc()
-        logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+        logger.warning(
+            "%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
+            extra=about_record(record.headers),
+        )  # fmt: skip
         await self._put(partition, RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:
@@ -159,7 +163,10 @@ class DecisionsAgent:
             closed = partition.attempts.add(event, record.offset, self._clock(), record_time(record), kept)
         except Exception as error:
             # Of any kind: an error that leaves the agent holds back the partition (see above).
-            logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
+            logger.exception(
+                "a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset,
+                extra=about_attempt(event),
+            )  # fmt: skip
             await self._dead_letter(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
         self._metrics.records(event.TYPE, "folded").inc()

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.pod_histories import ReadableTopics
 from process.bounded_cache import BoundedCache
+from process.logs import about
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptSummarized, PublishedAttempt, PublishedReport, Report, SummaryLocation
@@ -63,7 +64,10 @@ class PublishedSummaries:
             whole = join(mine)
         except ValueError as error:
             # Past its retention, or the topic was deleted and made again.
-            logger.warning("attempt %s is not on its topic any more: %s", location.attempt_id, error)
+            logger.warning(
+                "attempt %s is not on its topic any more: %s", location.attempt_id, error,
+                extra=about(attempt=location.attempt_id),
+            )  # fmt: skip
             return None
         # What the worker itself added when it published the summary.
         return whole.model_copy(update=WITHOUT_COMPARISON)

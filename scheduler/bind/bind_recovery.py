@@ -89,13 +89,22 @@ class BindRecovery:
 
     def _note_failure(self, bind: OpenBind, error: KubeApiError) -> None:
         if error.is_missing:
-            log.warning("pod %s is gone: it is unknown whether it was bound to %s", bind.attempt.pod, bind.node)
+            log.warning(
+                "pod %s is gone: it is unknown whether it was bound to %s", bind.attempt.pod, bind.node,
+                extra=bind.attempt.log_fields,
+            )  # fmt: skip
             self._binds.done(bind)
         else:
-            log.debug("whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error)
+            log.debug(
+                "whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error,
+                extra=bind.attempt.log_fields,
+            )  # fmt: skip
 
     async def _record(self, bind: OpenBind, end: BindEnd) -> None:
-        log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
+        log.info(
+            "pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound",
+            extra=bind.attempt.log_fields,
+        )  # fmt: skip
         # The journal first, as after a bind: a kill between the two repeats the same record with the same id.
         self._binds.record_end(bind, end)
         times = bind.started_at, end.ended_at

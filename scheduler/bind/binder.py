@@ -18,6 +18,7 @@ from hami.annotations import BIND_PHASE, BIND_TIME, NODE_LOCK, PHASE_ALLOCATING,
 from hami.node_lock import NodeLockError, PodKey, Step
 from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.errors import KubeApiError, missing
+from process.logs import about
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.judge.request import container_requests
@@ -212,7 +213,10 @@ class Binder:
                     break
             else:
                 return
-        log.warning("the lock of node %s could not be released (%s); it expires", request.node, cause)
+        log.warning(
+            "the lock of node %s could not be released (%s); it expires", request.node, cause,
+            extra=about(pod=f"{request.namespace}/{request.name}"),
+        )  # fmt: skip
 
 
 def bind_time(started_at: datetime) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from process.logs import about
 from scheduler.publish.identity import Identity
 from schemas.events import PodRef
 from schemas.ids import attempt_id
@@ -22,6 +23,11 @@ class AttemptRef:
     def of(cls, by: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
         """The attempt that starts now; its id is derived from the arguments."""
         return cls(attempt_id(by.cluster, by.scheduler, pod.uid, started_at), pod, by, started_at)
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """For ``extra=`` of a log call."""
+        return about(attempt=self.id, pod=self.pod, cluster=self.by.cluster)
 
     @property
     def common_fields(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from broker.errors import KafkaError, MessageSizeTooLargeError
 from broker.producer import hand_over, idempotent_producer, topics_known_to
-from broker.record import Outgoing
+from broker.record import Outgoing, about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
@@ -133,7 +133,10 @@ class Publisher:
         except MessageSizeTooLargeError:
             # Kafka would refuse it again each time, and everything behind it would wait.
             size = len(entry.record.value)
-            log.exception("record %s of %d bytes is too big for Kafka and is lost", entry.ce_id, size)
+            log.exception(
+                "record %s of %d bytes is too big for Kafka and is lost", entry.ce_id, size,
+                extra=about_record(entry.record.headers),
+            )  # fmt: skip
             self._metrics.unsendable.inc()
             return None
 

@@ -4,11 +4,20 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from process.logs import about
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
 from schemas.codec.records import UnencodableError, encode
-from schemas.events import DevicesJudged, Event, NodeEvent, NodeStateChanged, PodObserved, SchedulerObserved
+from schemas.events import (
+    AttemptEvent,
+    DevicesJudged,
+    Event,
+    NodeEvent,
+    NodeStateChanged,
+    PodObserved,
+    SchedulerObserved,
+)
 from schemas.ids import microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS, Topic
 
@@ -41,7 +50,8 @@ class SpoolWriter:
         try:
             record = encode(event)
         except UnencodableError:
-            log.exception("the event about %s has no JSON form and is lost", event.key)
+            fields = about(attempt=event.attempt_id, pod=event.pod) if isinstance(event, AttemptEvent) else {}
+            log.exception("the event about %s has no JSON form and is lost", event.key, extra=fields)
             self._metrics.unencodable.inc()
             return None
         if isinstance(event, DevicesJudged):

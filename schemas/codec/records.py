@@ -15,6 +15,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.events import EVENTS, Event
+from schemas.ids import schema_id
 
 CONTENT_TYPE: Final = "application/json"
 MAX_VALUE_BYTES: Final = 64 * 1024
@@ -25,6 +26,16 @@ M = TypeVar("M", bound=BaseModel)
 
 # By bytes, as headers come: no decoding per record.
 _TYPES: Final = {event.TYPE.encode(): event for event in EVENTS}
+# What all records of a type have, encoded once.
+_OF_TYPE: Final = {
+    event.TYPE: (
+        ("ce_specversion", b"1.0"),
+        ("ce_type", event.TYPE.encode()),
+        ("ce_dataschema", schema_id(event.TYPE).encode()),
+        ("content-type", CONTENT_TYPE.encode()),
+    )
+    for event in EVENTS
+}
 # Numpy columns are written without a Python object per number; times end in Z as ``Moment`` and other readers expect.
 _OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
 
@@ -56,8 +67,9 @@ def encode(event: Event) -> EncodedRecord:
     Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
     that is no array of numbers.
     """
+    key = event.key
     try:
-        return EncodedRecord(event.key.encode(), encode_value(event), headers_of(event))
+        return EncodedRecord(key.encode(), encode_value(event), _headers_of(event, key))
     except UnicodeEncodeError as error:
         raise UnencodableError(
             f"{event.TYPE}: {error.object!r:.200} has no UTF-8 form; decode the input strictly"
@@ -81,14 +93,14 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form in the contract")
 
 
-def headers_of(event: Event) -> list[tuple[str, bytes]]:
+def _headers_of(event: Event, key: str) -> list[tuple[str, bytes]]:
     return [
-        ("ce_specversion", b"1.0"),
+        *_OF_TYPE[event.TYPE],
         ("ce_id", event.id.encode()),
-        ("ce_type", event.TYPE.encode()),
         ("ce_source", event.source.encode()),
         ("ce_time", rfc3339(event.time).encode()),
-        ("content-type", CONTENT_TYPE.encode()),
+        # What it is about, as its source spells it: the key without the cluster, which the source names.
+        ("ce_subject", key.removeprefix(f"{event.cluster}/").encode()),
     ]
 
 

@@ -1,5 +1,6 @@
 """`--v` of a running scheduler: HAMi's lines on stderr, as whoever reads HAMi's logs expects them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -43,3 +44,18 @@ def test_without_the_flag_there_are_none(tmp_path: Path) -> None:
         scheduler.filter(a_refused_pod("refused", "lines"))
         scheduler.stop()
     assert not [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
+
+
+def test_lines_of_json_name_the_attempt_and_the_pod_that_they_are_about(tmp_path: Path) -> None:
+    with SchedulerProcess(tmp_path, "--no-publish", "--log-format", "json", "--log-level", "debug") as scheduler:
+        placed = a_pod("placed", namespace="json")
+        scheduler.bind(placed, scheduler.filter(placed)["NodeNames"][0])
+        scheduler.filter(a_refused_pod("refused", "json"))
+        assert scheduler.stop() == 0
+    lines = [json.loads(line) for line in scheduler.log.read_text().splitlines()]
+    mine = [line for line in lines if "pod" in line]
+    assert [line["pod"] for line in mine] == ["json/placed", "json/placed", "json/refused"]
+    assert [line["message"].partition(" ")[0] for line in mine] == ["filter", "bind", "filter"]
+    # The attempt that was filtered is the one that is bound; its id is 32 hexadecimal digits.
+    assert mine[0]["attempt"] == mine[1]["attempt"] != mine[2]["attempt"]
+    assert all(re.fullmatch("[0-9a-f]{32}", line["attempt"]) and line["cluster"] == "default" for line in mine)

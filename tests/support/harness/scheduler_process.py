@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -78,10 +79,11 @@ class SchedulerProcess:
         self._process = self.spawn(["serve", *flags])
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            lines = self.log.read_bytes()[log_start:].decode().splitlines()
-            address = next((line.rsplit(" ", 1)[1] for line in lines if "answering kube-scheduler on" in line), "")
-            if address and self._is_ready(address):
-                self.url = address
+            log = self.log.read_bytes()[log_start:].decode()
+            # The whole line: an address that is written in part is another one.
+            found = re.search(r'answering kube-scheduler on ([^\s"]+)"?.*\n', log)
+            if found and self._is_ready(found[1]):
+                self.url = found[1]
                 return
             assert self._process.poll() is None, self.log.read_text()
             time.sleep(0.02)
