@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fastapi.routing import APIRoute
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, Response
 
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -49,6 +49,7 @@ _PAGED: Final = {
         "schema": {"type": "string"},
     },
 }
+_ERROR_CONTENT: Final = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
 _COUNTED: Final = _PAGED | {
     TOTAL_HEADER: {"description": "The number of items on all pages.", "schema": {"type": "integer"}}
 }
@@ -74,7 +75,7 @@ def routes(
         *_waiting(waiting),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
-        _About("/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503)),
+        _About("/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503), "application/yaml"),
         _About(
             "/attempts/{attempt_id}/cluster-file",
             cluster_file.of_attempt,
@@ -82,6 +83,7 @@ def routes(
             "The cluster of an attempt as a file",
             {},
             (400, 404, 503),
+            "application/yaml",
         ),
         _About("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
@@ -91,7 +93,7 @@ def routes(
         *(route for about in of_cluster for route in about.routes(CLUSTER)),
         *_About("/healthz", health.healthz, Alive, "Liveness", {}, ()).routes(""),
         *_About("/readyz", health.readyz, Readiness, "Readiness", {}, ()).routes(""),
-        *_About("/metrics", health.metrics_text, None, "Metrics", {}, ()).routes(""),
+        *_About("/metrics", health.metrics_text, None, "Metrics", {}, (), "text/plain").routes(""),
     ]
 
 
@@ -142,7 +144,7 @@ def _placements(placements: PlacementHandlers) -> list["_About"]:
 class _About:
     """A path with its handler, the model of its answer, its title, its headers and its errors.
 
-    ``model`` describes the answer; handlers return finished bytes, which FastAPI does not validate again.
+    ``model`` describes the answer, None a text; handlers return finished bytes, which FastAPI does not validate again.
     """
 
     path: str
@@ -151,16 +153,21 @@ class _About:
     title: str
     headers: dict[str, Any]
     errors: tuple[int, ...]
+    text_type: str = ""
+    """The media type of an answer that has no model."""
 
     def routes(self, prefix: str) -> list[APIRoute]:
         """The routes for GET and for HEAD, which the OpenAPI document leaves out."""
         responses: dict[int | str, dict[str, Any]] = {
-            status: {"model": Error, "description": _ERRORS[status]} for status in self.errors
+            status: {"content": _ERROR_CONTENT, "description": _ERRORS[status]} for status in self.errors
         }
-        # Without it FastAPI documents 422, which is never answered here.
+        # Without it FastAPI documents 422, which is never answered here. As a model it brings the schema into the
+        # document; FastAPI builds another validator for each use of a model, which took half of the start.
         responses["default"] = {"model": Error, "description": "Every other error."}
         if self.headers:
             responses[200] = {"headers": self.headers}
+        if self.text_type:
+            responses[200] = {"content": {self.text_type: {"schema": {"type": "string"}}}}
         names_cluster = prefix == CLUSTER
         name = self.title.lower().replace("'", "").replace(" ", "-")
         return [
@@ -169,7 +176,8 @@ class _About:
                 self.handler,
                 methods=["GET"],
                 response_model=self.model,
-                response_class=JSONResponse if self.model else PlainTextResponse,
+                # A class with another type would document errors by it, which are JSON everywhere.
+                response_class=JSONResponse if self.model else Response,
                 responses=responses,
                 response_description="The answer.",
                 summary=self.title,

@@ -320,6 +320,17 @@ async def test_the_openapi_document_names_every_parameter_answer_and_error(calle
     Draft202012Validator(schema).validate((await caller.get(POD)).json())
 
 
+async def test_every_error_is_documented_as_json_also_where_the_answer_is_a_text(caller: Caller) -> None:
+    document = (await caller.get("/openapi.json")).json()
+    answers = [responses for path in document["paths"].values() for responses in [path["get"]["responses"]]]
+    errors = [each for responses in answers for status, each in responses.items() if status != "200"]
+    assert len(errors) > len(answers) > 30
+    schema = {"$ref": "#/components/schemas/Error"}
+    assert all(each["content"] == {"application/json": {"schema": schema}} for each in errors)
+    of_text = {next(iter(each["200"]["content"])) for each in answers} - {"application/json"}
+    assert of_text == {"application/yaml", "text/plain"}
+
+
 async def test_the_documentation_page_loads_nothing_from_elsewhere(caller: Caller) -> None:
     page = await caller.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
