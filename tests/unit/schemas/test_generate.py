@@ -162,5 +162,5 @@ def test_a_message_names_its_headers_key_and_payload(event: Any) -> None:
 def test_the_headers_in_the_document_are_those_of_a_record() -> None:
     values = resolved("#/components/messages/DevicesJudged/headers")
     headers = {name: value.decode() for name, value in encode(devices_judged()).headers}
-    assert values["required"] == list(headers)
+    assert sorted(values["required"]) == sorted(headers)
     Draft202012Validator(values).validate(headers)
