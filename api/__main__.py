@@ -20,6 +20,7 @@ from process.flags import takes
 from process.health import always, serving
 from process.profiled import profiled
 from process.settings import read
+from process.tracing import tracing
 from process.variables import variable
 
 app = application("schedulerlog over HTTP.")
@@ -62,12 +63,13 @@ def _listen_and_serve(settings: Settings) -> None:
     sys.stdout.flush()
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
-    app = create_app(settings)
-    server = ServerWithCertificate(
-        app, certificates, http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
-    )
-    with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):
-        server.run(sockets=[listening])
+    with tracing(settings, "api") as spans:
+        app = create_app(settings, tracing=spans)
+        server = ServerWithCertificate(
+            app, certificates, http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
+        )
+        with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):
+            server.run(sockets=[listening])
 
 
 def _listen(address: HostPort) -> socket.socket:

@@ -35,6 +35,7 @@ from api.metrics import Metrics
 from api.routes import routes
 from api.settings import Settings
 from process.logs import about
+from process.tracing import NO_TRACING, Tracing
 from search.client import new_client
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ DESCRIPTION: Final = (
 )
 
 
-def create_app(settings: Settings, client: AsyncOpenSearch | None = None) -> FastAPI:
+def create_app(settings: Settings, client: AsyncOpenSearch | None = None, tracing: Tracing = NO_TRACING) -> FastAPI:
     """The application. ``client`` replaces that of OpenSearch in tests. Raises ``SettingError``.
 
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
@@ -59,7 +60,7 @@ def create_app(settings: Settings, client: AsyncOpenSearch | None = None) -> Fas
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
-    topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay)
+    topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing)
     _export(metrics, latest, topic.state)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)

@@ -12,6 +12,7 @@ from process.kafka_connection import KafkaConnection
 from process.opensearch_connection import OpenSearchConnection
 from process.service_settings import ServiceSettings
 from process.settings import ClusterName, Duration, EnvironmentSettings, Flag, ListenAddress, Size
+from process.tracing import TracingSettings
 from process.variables import variable
 
 CERTIFICATE_VARIABLES: Final = (variable("api_cert_file"), variable("api_key_file"))
@@ -38,7 +39,7 @@ class Listening(EnvironmentSettings):
         return self
 
 
-class Settings(ServiceSettings, OpenSearchConnection, Listening, KafkaConnection, Switch):
+class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Listening, KafkaConnection, Switch):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """The cluster that a path without ``/clusters/…`` is about."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=10)

@@ -2,7 +2,8 @@
 
 ``python -m bench.deciding NODES PODS CHANGED PORT SPOOL [KAFKA | silent]`` is built as ``scheduler serve``, but without
 reading a cluster file: YAML of 45,000 objects takes minutes. Before each call, CHANGED nodes change. With ``silent``
-nothing is recorded; with ``KAFKA``, the addresses of brokers, the records are published as well.
+nothing is recorded; with ``KAFKA``, the addresses of brokers, the records are published as well. Spans are sent where
+``SCHEDULERLOG_OTLP_ENDPOINT`` names a collector.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from pathlib import Path
 from bench import cluster, fleet
 from process.addresses import LOOPBACK, HostPort
 from process.kafka_connection import kafka_at
+from process.tracing import TracingSettings, tracing
 from scheduler import malloc
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
@@ -30,7 +32,8 @@ from scheduler.publish.identity import Identity
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.service import Records, Scheduler
+from scheduler.records import Records
+from scheduler.service import Scheduler
 from schemas.events import Event
 
 SILENT = "silent"
@@ -41,7 +44,7 @@ EVERYTHING = SpoolBatch((), (2**40, 0))
 class SilentWriter(SpoolWriter):
     """Forgets every event before anything is made of it."""
 
-    def write(self, events: Iterable[Event]) -> None:
+    def write(self, events: Iterable[Event], traceparent: bytes = b"") -> None:
         """Does nothing."""
 
 
@@ -62,10 +65,10 @@ class ChangingScheduler(Scheduler):
         self._chance = random.Random(nodes)
         return self
 
-    async def filter(self, request: FilterRequest) -> bytes:
+    async def filter(self, request: FilterRequest, traceparent: bytes = b"") -> bytes:
         """The reply, after the change."""
         cluster.change(self._whole, self._chance.sample(self._names, self._changed))
-        return await super().filter(request)
+        return await super().filter(request, traceparent)
 
 
 async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:
@@ -73,12 +76,12 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
     # As ``scheduler serve`` does: without it each call would pay for pages that the one before gave back.
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
-    with contextlib.closing(Spool(folder)) as spool:
+    with contextlib.closing(Spool(folder)) as spool, contextlib.ExitStack() as spans:
         event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, now_utc, metrics)
         api = FileCluster(Observer(identity, columns, claims, event_writer, now_utc))
         api.apply(fleet.manifest(nodes, pods))
         binder = Binder(api, LockPolicy())
-        records = Records(event_writer, metrics)
+        records = Records(event_writer, metrics, tracing=spans.enter_context(tracing(TracingSettings(), "bench")))
         parts = (columns, api, claims, binder, records, now_utc)
         scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)

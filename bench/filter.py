@@ -12,6 +12,7 @@ import orjson
 from bench import fleet
 from bench.backends import FOLDER, start_bare
 from bench.cluster import DEVICES_PER_NODE
+from bench.collector import collector
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result
 from demo.processes import Processes, free_ports
@@ -24,7 +25,7 @@ WARM_UP_NODES = 100_000
 SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
 CHANGED_SHARE = 100
 """One in so many nodes changes between two calls."""
-RECORDED, SILENT = "", "silent"
+RECORDED, SILENT, TRACED = "", "silent", "traced"
 # Measured on another machine, so these get no ratio.
 HAMI_MS = {(1_000, 0): 44, (5_000, 0): 290, (5_000, 40_000): 1_995}
 """CPU ms of the filter of HAMi v2.10.0 in Go without records, measured elsewhere with its code and a fake client."""
@@ -45,9 +46,8 @@ class Case:
     def text(self, *, fits: bool) -> str:
         fitting = "a tenth of the nodes fits" if fits else "no node fits"
         changing = f"{self.changed:,} changed"
-        return (
-            f"{self.nodes:,} nodes, {changing}, {self.pods:,} pods, {fitting}, {'not ' * bool(self.recording)}recorded"
-        )
+        how = {RECORDED: "recorded", SILENT: "not recorded", TRACED: "recorded with a span"}[self.recording]
+        return f"{self.nodes:,} nodes, {changing}, {self.pods:,} pods, {fitting}, {how}"
 
 
 def filter_call() -> Result:
@@ -55,29 +55,36 @@ def filter_call() -> Result:
     folder = FOLDER / "filter"
     # A real folder: the sync of the spool is part of the call, and a file system in memory would hide it.
     folder.mkdir(parents=True, exist_ok=True)
-    with Processes(folder, {}) as processes:
+    with collector() as url, Processes(folder, {}) as processes:
         # The last one: every node changes, the most that there is to record.
         sizes = [*((nodes, pods, nodes // CHANGED_SHARE) for nodes, pods in SIZES), (*SIZES[-1], SIZES[-1][0])]
-        figures = [figure for size in sizes for figure in _measure_size(processes, folder, *size)]
+        figures = [figure for size in sizes for figure in _measure_size(processes, folder, url, *size)]
         figures += _bare(processes)
     hami = [Figure(f"HAMi v2.10.0 in Go, {n:,} nodes, {p:,} pods", ms, "CPU ms per call", note="measured elsewhere")
             for (n, p), ms in HAMI_MS.items()]  # fmt: skip
     return Result(
         "filter",
         "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi without records",
-        f"{CALLS} calls, {DEVICES_PER_NODE} devices a node; changed: before each call; ratio: to one without records",
+        f"{CALLS} calls, {DEVICES_PER_NODE} devices a node; changed: before each call; ratio: to one "
+        "without records; of one with a span to one without",
         (*_with_ratios(figures), *hami),
     )
 
 
-def _measure_size(processes: Processes, folder: Path, nodes: int, pods: int, changed: int) -> Iterator[Figure]:
-    """Both processes run at the same time and are asked in turns, so that other work costs both as much."""
-    cases = [Case(nodes, pods, changed, how) for how in (RECORDED, SILENT)]
+def _measure_size(
+    processes: Processes, folder: Path, url: str, nodes: int, pods: int, changed: int
+) -> Iterator[Figure]:
+    """The processes run at the same time and are asked in turns, so that other work costs all as much."""
+    # The cost of a span is that of a call: without pods it is the greatest part.
+    ways = (RECORDED, SILENT, TRACED) if not pods else (RECORDED, SILENT)
+    cases = [Case(nodes, pods, changed, how) for how in ways]
     ports = free_ports(*(case.name for case in cases))
     for case in cases:
         spool = folder / f"spool-{nodes}-{pods}-{changed}-{case.recording}"
         numbers = map(str, (nodes, pods, changed, ports[case.name]))
-        processes.start(case.name, "bench.deciding", *numbers, str(spool), *filter(None, [case.recording]))
+        tracing = {"SCHEDULERLOG_OTLP_ENDPOINT": url} if case.recording == TRACED else {}
+        words = [SILENT] if case.recording == SILENT else []
+        processes.start(case.name, "bench.deciding", *numbers, str(spool), *words, **tracing)
     for case in cases:
         processes.wait_ready(case.name, f"http://127.0.0.1:{ports[case.name]}/readyz")
     for fits in (False, True):
@@ -135,9 +142,11 @@ def _bare(processes: Processes) -> list[Figure]:
 
 
 def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:
-    silent = {figure.path.replace("not recorded", "recorded"): figure.value for figure in figures}
+    # Those with records are compared with those without, those with spans with those that have records alone.
+    values = {figure.path: figure.value for figure in figures}
     for figure in figures:
-        base = silent.get(figure.path) if not figure.path.endswith("not recorded") else None
+        path, _, how = figure.path.rpartition(", ")
+        base = values.get(f"{path}, {'recorded' if how.endswith('a span') else 'not recorded'}")
         ratio = round(figure.value / base, 2) if base and base != figure.value else None
         yield Figure(figure.path, figure.value, figure.unit, ratio, figure.note)
 

@@ -11,6 +11,7 @@ import orjson
 from bench import cluster
 from bench.backends import FOLDER, send
 from bench.cluster import DEVICES_PER_NODE
+from bench.collector import collector
 from bench.cpu import resident_mib
 from bench.report import Figure, Result, against_first
 from bench.services import PATIENT, feed, start_both
@@ -41,6 +42,8 @@ def worker(attempts: int = 120) -> Result:
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
         same = list(chain(*cluster.attempts(NODES, attempts)))
         still = run_pipeline(processes, backends.bootstrap_servers, same, attempts, NODES)
+    with collector() as url, provisioned(FOLDER / "worker", SCHEDULERLOG_OTLP_ENDPOINT=url, **PATIENT) as found:
+        traced = run_pipeline(found[1], found[0].bootstrap_servers, same, attempts, NODES)
     counted = attempts * VERDICTS
     unit = "verdicts per CPU second"
     figures = [
@@ -49,6 +52,9 @@ def worker(attempts: int = 120) -> Result:
         Figure("Kafka to index", counted / whole[0], unit, note=whole[1]),
         Figure("Kafka to index, without storing device rows", counted / lean[0], unit, note=lean[1]),
         Figure("Kafka to index, while no device changes", counted / still[0], unit, note=still[1]),
+        Figure(
+            "the same, with spans", counted / traced[0], unit, note=f"{traced[0] / still[0]:.2f} of it; {traced[1]}"
+        ),
     ]
     return Result(
         "worker",

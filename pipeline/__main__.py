@@ -21,6 +21,7 @@ from process.errors import NotProvisionedError, SettingError, UnreachableError
 from process.flags import takes
 from process.kafka_connection import KafkaConnection
 from process.profiled import profiled
+from process.tracing import tracing
 
 FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
 """Faust logs what a subclass of its services does under the module of the subclass."""
@@ -121,8 +122,8 @@ def worker(settings: WorkerSettings) -> None:
     from pipeline.worker.process import StuckError, run
 
     logs.configure(settings, quiet=FAUST_MODULES)
-    with one_line_for(StuckError, status=1):
-        _run(run(settings))
+    with one_line_for(StuckError, status=1), one_line_for(SettingError), tracing(settings, "worker") as spans:
+        _run(run(settings, spans))
     # A consumer thread that still waits for a broker must not keep a worker that has ended.
     sys.stdout.flush()
     os._exit(0)

@@ -11,6 +11,7 @@ from process.kafka_connection import KafkaConnection
 from process.opensearch_connection import OpenSearchConnection
 from process.service_settings import ServiceSettings
 from process.settings import ClusterName, Duration, EnvironmentSettings, Flag, LabelNames, Size
+from process.tracing import TracingSettings
 from process.variables import variable
 
 _NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
@@ -65,7 +66,7 @@ class PatientSettings(EnvironmentSettings):
         return self.max_backoff.total_seconds()
 
 
-class WorkerSettings(PoolSettings, PatientSettings, ConsumerSettings):
+class WorkerSettings(PoolSettings, PatientSettings, TracingSettings, ConsumerSettings):
     consumer_group: Annotated[str, Field(pattern=_NAME), Flag(metavar="NAME")] = "schedulerlog-pipeline"
     """The Kafka consumer group: workers that share it share the partitions."""
     instance_id: Annotated[str, Field(pattern=_NAME), Flag(metavar="NAME")] = Field(default_factory=gethostname)
@@ -92,7 +93,7 @@ class WorkerSettings(PoolSettings, PatientSettings, ConsumerSettings):
     Consumers have been seen to stop without an error."""
 
 
-class IndexSettings(OpenSearchConnection, PatientSettings, ConsumerSettings):
+class IndexSettings(OpenSearchConnection, PatientSettings, TracingSettings, ConsumerSettings):
     batch_documents: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1_000
     """Documents in one bulk request, at most."""
     batch_size: Annotated[Size, Field(ge=1024)] = 4 * 1024**2

@@ -28,6 +28,8 @@
 ``profiling``              the profiles themselves, imported only with ``--profiling``
 ``read_at_scrape``         metrics whose values other objects hold
 ``logs``                   the format of the log, and how often libraries may repeat a complaint
+``tracing``                spans of OpenTelemetry, where the settings name a collector
+``otlp``                   the spans themselves, imported only then
 ``log_once``               log a problem when it changes, not while it lasts
 ``backoff``                pauses between tries, and waiting for a store that is down
 ``scratch``                a folder of the process, while it runs

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0
-LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka", "httpx", "kubernetes")
+LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka", "httpx", "kubernetes", "opentelemetry")
 ABOUT: Final = ("attempt", "pod", "cluster", "trace")
 
 

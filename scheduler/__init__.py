@@ -11,6 +11,7 @@ What a decision passes through:
     http/                  sockets, certificates, routes
     extender_protocol      bodies of kube-scheduler's extender protocol (pure)
     service                answers filter and bind calls; filter_replies says how
+    records                where the scheduler records what it does
     bind/                  binds a pod, recovers binds that were cut off
     publish/               a decision as events, the spool on disk, Kafka
     klog/                  a decision as HAMi's log lines

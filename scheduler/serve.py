@@ -16,6 +16,7 @@ from process.health import serving
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.profiled import serving_profiles
 from process.server_tls import BrokenPairError, CertificatePair, Certificates
+from process.tracing import NO_TRACING, Tracing
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
@@ -40,7 +41,8 @@ from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.service import Records, Scheduler
+from scheduler.records import Records
+from scheduler.service import Scheduler
 from scheduler.settings import Settings
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
@@ -74,7 +76,9 @@ class _Parts:
     hami_metrics: HamiMetrics
 
 
-async def serve(settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vendors) -> None:
+async def serve(
+    settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vendors, tracing: Tracing = NO_TRACING
+) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
     malloc.keep_freed()
     with (
@@ -84,7 +88,7 @@ async def serve(settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vend
         serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
     ):
-        parts = await _assemble(settings, kafka, vendors, spool, binds)
+        parts = await _assemble(settings, kafka, vendors, spool, binds, tracing)
         stack.enter_context(
             serving(settings.metrics_bind_address, parts.metrics.registry, more=[parts.hami_metrics.text])
         )
@@ -115,7 +119,12 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
 
 
 async def _assemble(
-    settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vendors, spool: Spool, binds: BindJournal
+    settings: Settings,
+    kafka: KafkaConnectionIfGiven,
+    vendors: Vendors,
+    spool: Spool,
+    binds: BindJournal,
+    tracing: Tracing,
 ) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
@@ -134,7 +143,9 @@ async def _assemble(
     klog = _klog(settings, metrics)
     observed = own_settings(settings, kafka, now_utc())
     event_writer.write([observed])
-    records = Records(event_writer, metrics, klog or NoKlog(), binds, observed.settings_digest, settings.pod_labels)
+    records = Records(
+        event_writer, metrics, klog or NoKlog(), binds, observed.settings_digest, settings.pod_labels, tracing
+    )
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
     scheduler = Scheduler(identity, policy, columns, cluster.api, claims, binder, records, now_utc)
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
@@ -147,7 +158,7 @@ async def _assemble(
         simulates_whole_nodes=settings.whole_nodes == "simulate",
         review=lambda body: answer(body, rules, columns.quotas),
     )
-    publisher = Publisher(spool, kafka.required(), now_utc, metrics) if settings.publish else None
+    publisher = Publisher(spool, kafka.required(), now_utc, metrics, tracing=tracing) if settings.publish else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
     return _Parts(
         app, certificates, cluster, checks, scheduler.states, settler, publisher, klog, metrics, HamiMetrics(columns)

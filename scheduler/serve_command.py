@@ -13,6 +13,7 @@ from process.errors import SettingError
 from process.flags import takes
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.service_settings import LogSettings
+from process.tracing import TracingSettings, tracing
 from scheduler import device_config, hami_arguments
 from scheduler.cluster.manifests import ManifestError
 from scheduler.device_config import DeviceConfigError
@@ -35,8 +36,8 @@ class _HamisArguments(TyperCommand):
 
 
 @app.command(cls=_HamisArguments)
-@takes(Settings, KafkaConnectionIfGiven, LogSettings)
-def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings) -> None:
+@takes(Settings, KafkaConnectionIfGiven, LogSettings, TracingSettings)
+def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings, traces: TracingSettings) -> None:
     """Answer POST /filter, POST /bind and POST /webhook; GET /healthz, /readyz and /metrics too.
 
     The arguments of HAMi's scheduler are understood as they are.
@@ -49,4 +50,6 @@ def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings) -
     with one_line_for(SettingError, ManifestError, KubeConfigError, DeviceConfigError):
         if settings.publish:
             kafka.required("say --no-publish")
-        asyncio.run(run(settings, kafka, device_config.read(settings.device_config_file or device_config.SHIPPED)))
+        vendors = device_config.read(settings.device_config_file or device_config.SHIPPED)
+        with tracing(traces, "scheduler") as spans:
+            asyncio.run(run(settings, kafka, vendors, spans))

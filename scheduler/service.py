@@ -6,16 +6,16 @@ never give the same device away. Nothing here waits for Kafka; an answer leaves 
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from hami.annotations import ASSIGNED_TIME
 from kube.errors import KubeApiError
-from kube.pod_description import pod_description
 from process.bounded_cache import BoundedCache
+from process.tracing import Span
 from scheduler import extender_protocol
-from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
+from scheduler.bind.bind_journal import BindEnd, OpenBind
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult
 from scheduler.cluster.claims import Claims, Mark, mark_of
@@ -27,15 +27,12 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from scheduler.judge.request import container_requests
 from scheduler.judge.reservation import release, reserve
-from scheduler.klog.writer import Klog, NoKlog
-from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.event_builder import Circumstances
 from scheduler.publish.identity import Identity
 from scheduler.publish.node_states import NodeStates
-from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.publish.state_builder import Life
+from scheduler.records import Records
 from schemas.events import PodRef
 from schemas.ids import microseconds
 
@@ -43,24 +40,6 @@ log = logging.getLogger(__name__)
 
 MAX_REMEMBERED_ATTEMPTS: Final = 100_000
 """Pods whose latest attempt is remembered for their bind; a bind of any other pod is an attempt of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Where the scheduler records what it does, and what it adds to each conclusion.
-
-    settings_digest: of its settings in force. pod_labels: the labels of pods that are recorded.
-    """
-
-    events: SpoolWriter
-    metrics: Metrics
-    klog: Klog = field(default_factory=NoKlog)
-    binds: BindJournal = field(default_factory=lambda: BindJournal(None))
-    settings_digest: str = ""
-    pod_labels: tuple[str, ...] = ()
-
-    def circumstances(self, pod: Json) -> Circumstances:
-        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest)
 
 
 class Scheduler:
@@ -90,8 +69,8 @@ class Scheduler:
         life = Life(identity, microseconds(clock()))
         self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
 
-    async def filter(self, request: FilterRequest) -> bytes:
-        """The reply to POST /filter."""
+    async def filter(self, request: FilterRequest, traceparent: bytes = b"") -> bytes:
+        """The reply to POST /filter. traceparent: of the caller, if it has one."""
         started_at = self._clock()
         # HAMi waits until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
         if problem := self._problem(request.pod["metadata"]["uid"]):
@@ -104,10 +83,13 @@ class Scheduler:
             self._metrics.decisions.labels("not_ours").inc()
             # As HAMi: a pod without its resources gets every node back unchanged.
             return request.hand_back(request.node_names)
-        attempt = self._attempt(request.pod, started_at)
-        if isinstance(answer, Failed):
-            return await self._fail(attempt, request, answer)
-        return await self._conclude(attempt, request, answer)
+        attempt, span = self._begin(request.pod, started_at, traceparent)
+        try:
+            if isinstance(answer, Failed):
+                return await self._fail(attempt, request, answer)
+            return await self._conclude(attempt, request, answer)
+        finally:
+            span.end(answer.error if isinstance(answer, Failed) else "")
 
     def _decide(self, request: FilterRequest) -> Decision | NotOurs | Failed:
         """The decision, with the states that it refers to in the spool."""
@@ -141,7 +123,8 @@ class Scheduler:
         ended_at = self._clock()
         circumstances = self._records.circumstances(request.pod)
         offered = len(request.node_names)
-        self._events.write([event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)])
+        failure = event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)
+        self._events.write([failure], attempt.traceparent)
         self._klog.failed(attempt, failed, ended_at)
         log.debug("filter of %s: %s", attempt.pod, failed.error, extra=attempt.log_fields)
         await self._events.flush()
@@ -159,9 +142,8 @@ class Scheduler:
             error = await self._annotate(attempt.pod, decision)
         ended_at = self._clock()
         epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod)
-        self._events.write(
-            event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
-        )
+        events = event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
+        self._events.write(events, attempt.traceparent)
         self._klog.decided(attempt, decision, ended_at, error)
         chosen = error or decision.chosen or "no node fits"
         log.debug("filter of %s: %s", attempt.pod, chosen, extra=attempt.log_fields)
@@ -198,15 +180,23 @@ class Scheduler:
         self._claims.let_go(pod.uid, *marks, *([mark_of(known)] if known else []))
         release(self._columns, pod.uid)
 
-    def _attempt(self, pod: Json, started_at: datetime) -> AttemptRef:
+    def _begin(self, pod: Json, started_at: datetime, traceparent: bytes) -> tuple[AttemptRef, Span]:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
-        attempt = AttemptRef.of(self._identity, ref, started_at)
+        attempt, span = self._traced("filter", AttemptRef.of(self._identity, ref, started_at), started_at, traceparent)
         self._attempts.put(ref.uid, attempt)
-        return attempt
+        return attempt, span
 
-    async def bind(self, request: BindRequest) -> bytes:
-        """The reply to POST /bind."""
+    def _traced(
+        self, name: str, attempt: AttemptRef, started_at: datetime, traceparent: bytes
+    ) -> tuple[AttemptRef, Span]:
+        """The attempt with the traceparent of the span, which its records get."""
+        began_ns = 1_000 * microseconds(started_at)
+        span = self._records.tracing.begin(name, traceparent, attempt.log_fields, kind="server", began_ns=began_ns)
+        return replace(attempt, traceparent=span.traceparent) if span.traceparent else attempt, span
+
+    async def bind(self, request: BindRequest, traceparent: bytes = b"") -> bytes:
+        """The reply to POST /bind. traceparent: of the caller, if it has one."""
         started_at = self._clock()
         pod = PodRef(namespace=request.namespace, name=request.name, uid=request.uid)
         if problem := self._api.problem():
@@ -214,19 +204,25 @@ class Scheduler:
             return extender_protocol.bind_reply(problem)
         # Not remembered where another leader, or this scheduler before a restart, answered the filter.
         attempt = self._attempts.get(request.uid) or AttemptRef.of(self._identity, pod, started_at)
+        # Pods without devices have no attempt on record, so their binds have none either.
+        if not self._is_ours(request):
+            return extender_protocol.bind_reply((await self._bind(request, pod, started_at)).error)
+        # A caller without a trace: the bind belongs to that of the filter.
+        attempt, span = self._traced("bind", attempt, started_at, traceparent or attempt.traceparent)
         bind = OpenBind(attempt, request.node, started_at)
-        is_ours = self._is_ours(request)
-        if is_ours:
-            # Pods without devices have no attempt on record, so their binds have none either.
-            await self._binds.open(bind)
+        await self._binds.open(bind)
+        result = await self._bind(request, pod, started_at)
+        await self._conclude_bind(bind, result)
+        span.end(result.error)
+        return extender_protocol.bind_reply(result.error)
+
+    async def _bind(self, request: BindRequest, pod: PodRef, started_at: datetime) -> BindResult:
         result = await self._binder.bind(request, started_at)
         self._metrics.binds.labels("failed" if result.error else "bound").inc()
         # Where it is unsure, the pod may be bound and use its devices.
         if result.error and not result.is_unsure:
             self._let_go(pod)
-        if is_ours:
-            await self._conclude_bind(bind, result)
-        return extender_protocol.bind_reply(result.error)
+        return result
 
     async def _conclude_bind(self, bind: OpenBind, result: BindResult) -> None:
         end = BindEnd(result.error, self._clock(), result.lock)
@@ -240,7 +236,8 @@ class Scheduler:
         # The journal gets the end before the spool: after a kill between the two, recovery writes the same record.
         self._binds.record_end(bind, end)
         times = bind.started_at, end.ended_at
-        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)])
+        event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
+        self._events.write([event], bind.attempt.traceparent)
         await self._events.flush()
         self._binds.done(bind)
 

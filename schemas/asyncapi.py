@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from schemas.codec.records import CONTENT_TYPE
+from schemas.codec.trace_context import HEADER as TRACEPARENT
 from schemas.events import EVENTS, Event
 from schemas.ids import schema_id
 from schemas.topics import (
@@ -45,6 +46,10 @@ _HEADERS: Final = {
     },
     # CloudEvents' Kafka binding names this attribute without the prefix ``ce_``.
     "content-type": {"const": CONTENT_TYPE},
+}
+_TRACEPARENT: Final = {
+    "type": "string",
+    "description": "Of records that somebody traces: W3C's traceparent, as CloudEvents' extension for tracing has it.",
 }
 _OPERATIONS: Final = (
     ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, publish decisions."),
@@ -164,7 +169,7 @@ def _message(event: type[Event]) -> dict[str, Any]:
         "summary": " ".join(about.split()),
         "description": " ".join(more.split()),
         "contentType": CONTENT_TYPE,
-        "headers": {"type": "object", "required": list(headers), "properties": headers},
+        "headers": {"type": "object", "required": list(headers), "properties": headers | {TRACEPARENT: _TRACEPARENT}},
         "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./{event.TYPE}.schema.json"}},
         "bindings": {"kafka": _key(topic)},
     }

@@ -16,18 +16,21 @@ from typing import Any, Final
 from api.memory.latest_attempts import LatestAttempts
 from broker.consumer import connected, new_consumer
 from broker.errors import UNAVAILABLE
-from broker.record import about_record
+from broker.record import about_attempt, about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
 from process.kafka_connection import KafkaConnection
 from process.log_once import LoggedProblem
+from process.tracing import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
+from schemas.codec.trace_context import traceparent_of
 from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized
 from schemas.topics import ATTEMPTS
 
 log = logging.getLogger(__name__)
 
+_SPAN: Final = f"remember {ATTEMPTS.name}"
 POLL_MS: Final = 250
 MAX_POLL_RECORDS: Final = 500
 SLICE_SECONDS: Final = 0.005
@@ -75,8 +78,14 @@ class AttemptsTopic:
     """Fills ``latest`` from the topic. ``max_records`` bounds the replay, all partitions together."""
 
     def __init__(
-        self, kafka: KafkaConnection, latest: LatestAttempts, max_records: int, observe_delay: ObserveDelay
+        self,
+        kafka: KafkaConnection,
+        latest: LatestAttempts,
+        max_records: int,
+        observe_delay: ObserveDelay,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
+        self._tracing = tracing
         self.state = TopicState()
         self._observe_delay = observe_delay
         self._kafka = kafka
@@ -177,11 +186,20 @@ class AttemptsTopic:
         positions = {partition: await consumer.position(partition) for partition in end}
         return sum(max(end[partition] - position, 0) for partition, position in positions.items())
 
+    def _trace(self, record: Any, event: AttemptSummarized | AttemptRepeated) -> None:
+        """A span from the time of the record until requests are answered with it."""
+        parent, began_ns = traceparent_of(record.headers), 1_000_000 * record.timestamp
+        is_whole = isinstance(event, AttemptRepeated) or event.part + 1 == event.parts
+        if parent and is_whole:
+            self._tracing.begin(_SPAN, parent, about_attempt(event), kind="consumer", began_ns=began_ns).end()
+
     async def _take(self, records: Iterable[Any]) -> None:
         """Put ``records`` into memory; requests are served in between."""
         until = time.monotonic() + SLICE_SECONDS
         for record in records:
             event = take_record(record.value, record.headers, self._latest, self.state, time.time)
+            if event and self._tracing.is_on and self.state.replayed:
+                self._trace(record, event)
             # What the replay reads was decided long ago.
             if event and self.state.replayed and (delay := decision_delay(event, time.time())):
                 self._observe_delay(*delay)

@@ -11,6 +11,7 @@ from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, T
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value, event_type
+from schemas.codec.trace_context import traceparent_of
 from schemas.documents.devices import JudgedNodes
 from schemas.documents.pod_states import state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, Event
@@ -48,6 +49,8 @@ class Batch:
     """The earliest of Kafka's times of its records, in milliseconds since 1970."""
     attempt_times_ms: list[int] = field(default_factory=list)
     """Of each attempt among the documents: Kafka's time of its record, in milliseconds since 1970."""
+    traceparents: list[bytes] = field(default_factory=list)
+    """Of the attempts among the documents that somebody traces."""
     given_up: int = 0
     """Summaries that will not be written, because records of them are missing."""
 
@@ -133,7 +136,7 @@ class DocumentBatchBuilder:
         if isinstance(event, JudgedNodes):
             self._batch.verdicts.append(event)
         if isinstance(event, AttemptRepeated):
-            self._batch.attempt_times_ms.append(record.timestamp)
+            self._note_attempt(record)
         read = ReadEvent(event, record)
         if state := state_document_after(read):
             self._batch.add_pod_state(state)
@@ -156,8 +159,13 @@ class DocumentBatchBuilder:
         self._batch.add(summary_document(summary, records))
         self._batch.add_pod_state(pod_state_document(state_after_attempt(summary), summary.started_at, records))
         # The last record that came made it whole.
-        self._batch.attempt_times_ms.append(part.record.timestamp)
+        self._note_attempt(part.record)
         return "taken"
+
+    def _note_attempt(self, record: TimedSource) -> None:
+        self._batch.attempt_times_ms.append(record.timestamp)
+        if traceparent := traceparent_of(record.headers):
+            self._batch.traceparents.append(traceparent)
 
     def _reject(self, records: Iterable[Source], cause: str) -> str:
         self._batch.rejected += [DeadLetter(record, cause) for record in records]

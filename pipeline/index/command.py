@@ -10,6 +10,7 @@ from process import logs
 from process.cli import one_line_for
 from process.errors import NotProvisionedError, SettingError
 from process.flags import takes
+from process.tracing import tracing
 
 
 @takes(IndexSettings)
@@ -23,4 +24,5 @@ def index(
 
     with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):
         logs.configure(settings)
-        asyncio.run(process.run(settings, group))
+        with tracing(settings, "index") as spans:
+            asyncio.run(process.run(settings, group, spans))

@@ -17,10 +17,13 @@ from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
+from process.tracing import NO_TRACING, Tracing
 from schemas.indices import NODE_STATES
+from schemas.topics import ATTEMPTS
 
 logger = logging.getLogger(__name__)
 
+_SPAN: Final = f"index {ATTEMPTS.name}"
 USED_TWICE: Final = (
     "another state of the node has this epoch and revision: the scheduler counted a revision twice, "
     "or two schedulers share a name"
@@ -47,12 +50,18 @@ class IndexWriter:
         topics: DeadLetterTopic,
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
+        self._tracing = tracing
         self._index, self._topics, self._metrics, self._clock = index, topics, metrics, clock
 
     async def write(self, batch: Batch) -> None:
         """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
+        # One each, of the same time: a bulk request holds attempts of many traces.
+        spans = [self._tracing.begin(_SPAN, parent, kind="consumer") for parent in batch.traceparents]
         result = await self._index.write(batch.documents)
+        for span in spans:
+            span.end()
         now = self._clock()
         for accepted_ms in batch.attempt_times_ms:
             # Clocks differ: a delay is never negative.

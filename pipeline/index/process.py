@@ -35,6 +35,7 @@ from pipeline.sinks.opensearch import OpenSearchSink
 from process.health import always, serving
 from process.kafka_connection import KafkaConnection
 from process.signals import first_of, until_stopped
+from process.tracing import NO_TRACING, Tracing
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
 from search.client import new_client
@@ -55,7 +56,7 @@ _LONGEST_BATCH_SECONDS: Final = 3_600
 """A batch may wait this long for the index before the group gives the partitions to another process."""
 
 
-async def run(settings: IndexSettings, group: str) -> None:
+async def run(settings: IndexSettings, group: str, tracing: Tracing = NO_TRACING) -> None:
     """Work until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
@@ -65,10 +66,10 @@ async def run(settings: IndexSettings, group: str) -> None:
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings, group))
+    await until_stopped(_work(settings, group, tracing))
 
 
-async def _work(settings: IndexSettings, group: str) -> None:
+async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     longest_pause = settings.max_backoff_seconds
     metrics, parts = Metrics(), SummaryParts()
     index = OpenSearchSink(
@@ -81,7 +82,7 @@ async def _work(settings: IndexSettings, group: str) -> None:
     topics = topics_sink(settings, metrics.topics, longest_pause)
     builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_size)
     audit = StateAudit(index, topics, _StatePositions(settings, group), lambda: datetime.now(UTC))
-    reader = TopicsReader(builder, IndexWriter(index, topics, metrics), audit)
+    reader = TopicsReader(builder, IndexWriter(index, topics, metrics, tracing=tracing), audit)
     connection = Connection(longest_pause)
     metrics.watch("is_waiting", lambda: index.is_waiting)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)

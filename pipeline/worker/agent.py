@@ -18,7 +18,9 @@ from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
+from process.tracing import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
+from schemas.codec.trace_context import traceparent_of
 from schemas.events import (
     AttemptCounted,
     AttemptEvent,
@@ -29,6 +31,7 @@ from schemas.events import (
     FindingReported,
     MessageEmitted,
 )
+from schemas.topics import DECISIONS
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +68,9 @@ class DecisionsAgent:
         incomplete_after_seconds: float = 30.0,
         store_devices: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
+        self._tracing = tracing
         self._writer = writer
         self._metrics = metrics
         self._incomplete_after_seconds = incomplete_after_seconds
@@ -160,7 +165,9 @@ class DecisionsAgent:
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
         kept = device_record if can_wait else None
         try:
-            closed = partition.attempts.add(event, record.offset, self._clock(), record_time(record), kept)
+            closed = partition.attempts.add(
+                event, record.offset, self._clock(), record_time(record), kept, traceparent_of(record.headers)
+            )
         except Exception as error:
             # Of any kind: an error that leaves the agent holds back the partition (see above).
             logger.exception(
@@ -183,7 +190,14 @@ class DecisionsAgent:
         return DeviceRecord(event, record)
 
     async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
-        await self._put(partition, AttemptWrite(closed, partition.number, lambda: partition.complete(closed.offsets)))
+        about = about_attempt(closed.summary)
+        span = self._tracing.begin(f"fold {DECISIONS.name}", closed.traceparent, about, kind="consumer")
+
+        def on_written() -> None:
+            span.end()
+            partition.complete(closed.offsets)
+
+        await self._put(partition, AttemptWrite(closed, partition.number, on_written, span.traceparent))
 
     async def _put(self, partition: _Partition, write: QueuedWrite) -> None:
         # Waits while the budget of bytes is used up: that stops the reading of this worker, and with it Kafka's

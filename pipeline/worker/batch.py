@@ -40,13 +40,15 @@ class WriteBatch:
     _parts: dict[str, range] = field(default_factory=dict)
     """By attempt id: which of ``outgoing`` are the parts of its summary."""
 
-    def add_attempt(self, event: AttemptSummarized | AttemptRepeated, lines: Sequence[MessageEmitted]) -> None:
+    def add_attempt(
+        self, event: AttemptSummarized | AttemptRepeated, lines: Sequence[MessageEmitted], traceparent: bytes = b""
+    ) -> None:
         """Add the record of the attempt, and of the messages that are new."""
-        records = attempt_records.attempt_records(event)
+        records = attempt_records.attempt_records(event, traceparent)
         if isinstance(event, AttemptSummarized):
             self._parts[event.attempt_id] = range(len(self.outgoing), len(self.outgoing) + len(records))
         self.outgoing += records
-        self.outgoing += attempt_records.message_records(lines)
+        self.outgoing += attempt_records.message_records(lines, traceparent)
 
     def add_devices(self, records: Sequence[DeviceRecord]) -> None:
         self.outgoing += map(attempt_records.device_record, records)

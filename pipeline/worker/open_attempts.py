@@ -47,6 +47,8 @@ class ClosedAttempt:
     device_records: tuple[DeviceRecord, ...] = ()
     has_expired: bool = False
     """Was it closed by time, and not by its last record?"""
+    traceparent: bytes = b""
+    """Of its records; empty where nobody traces them."""
 
 
 @dataclass(slots=True)
@@ -56,10 +58,12 @@ class _Open:
     recorded_at: datetime
     offsets: list[int] = field(default_factory=list)
     device_records: list[DeviceRecord] = field(default_factory=list)
+    traceparent: bytes = b""
 
     def close(self, *, has_expired: bool) -> ClosedAttempt:
+        devices = tuple(self.device_records)
         return ClosedAttempt(
-            self.fold.summarize(), tuple(self.offsets), self.recorded_at, tuple(self.device_records), has_expired
+            self.fold.summarize(), tuple(self.offsets), self.recorded_at, devices, has_expired, self.traceparent
         )
 
 
@@ -89,17 +93,19 @@ class OpenAttempts:
         now: float,
         recorded_at: datetime,
         device_record: DeviceRecord | None = None,
+        traceparent: bytes = b"",
     ) -> ClosedAttempt | None:
         """Fold a record, which Kafka took at ``recorded_at``; the attempt, if it is complete now. The ``device_record``
         is kept until then."""
         # The records of the filter stand before the bind in the log. Where the attempt isn't open any more, it is
         # published: the bind is a summary of its own, which the writer merges with that.
         if isinstance(event, BindConcluded) and event.attempt_id not in self._open:
-            return ClosedAttempt(summarize([event]), (offset,), recorded_at)
+            return ClosedAttempt(summarize([event]), (offset,), recorded_at, traceparent=traceparent)
         attempt = self._open.pop(event.attempt_id, None) or self._begin(event.attempt_id, now, recorded_at)
         attempt.fold.add(event)
         attempt.offsets.append(offset)
         attempt.last_record_at, attempt.recorded_at = now, recorded_at
+        attempt.traceparent = traceparent or attempt.traceparent
         if device_record:
             attempt.device_records.append(device_record)
             self.held_bytes += device_record.size

@@ -27,6 +27,7 @@ from process.backoff import Backoff
 from process.health import serving
 from process.scratch import scratch_folder
 from process.signals import first_of, until_stopped
+from process.tracing import NO_TRACING, Tracing
 from schemas.topics import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
@@ -76,7 +77,7 @@ class WorkerState:
         return self.not_ready
 
 
-async def run(settings: WorkerSettings) -> None:
+async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
     """Work until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` where topics are missing or have too few partitions, ``StuckError`` where there are
@@ -86,14 +87,14 @@ async def run(settings: WorkerSettings) -> None:
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings))
+    await until_stopped(_work(settings, tracing))
 
 
-async def _work(settings: WorkerSettings) -> None:
+async def _work(settings: WorkerSettings, tracing: Tracing) -> None:
     metrics, state = Metrics(), WorkerState(time.monotonic())
     health = serving(settings.metrics_address, metrics.registry, state.alive, state.ready)
     with health, scratch_folder("worker") as folder:
-        worker = Worker(settings, metrics, state, folder)
+        worker = Worker(settings, metrics, state, folder, tracing)
         try:
             await worker.work()
         finally:
@@ -103,7 +104,9 @@ async def _work(settings: WorkerSettings) -> None:
 class Worker:
     """Agent, writer, topics and Faust's consumer of one worker."""
 
-    def __init__(self, settings: WorkerSettings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
+    def __init__(
+        self, settings: WorkerSettings, metrics: Metrics, state: WorkerState, folder: Path, tracing: Tracing
+    ) -> None:
         self._settings = settings
         self._state = state
         self._folder = folder
@@ -117,6 +120,7 @@ class Worker:
             metrics,
             incomplete_after_seconds=settings.incomplete_after.total_seconds(),
             store_devices=settings.store_devices,
+            tracing=tracing,
         )
         self._app: faust_app.App | None = None
         self._rebalanced_at: list[float] = []

@@ -30,6 +30,8 @@ class AttemptWrite(NamedTuple):
     closed: ClosedAttempt
     partition: int
     on_written: OnWritten
+    traceparent: bytes = b""
+    """Of what is published."""
 
     @property
     def size(self) -> int:

@@ -108,6 +108,7 @@ class BindRecovery:
         # The journal first, as after a bind: a kill between the two repeats the same record with the same id.
         self._binds.record_end(bind, end)
         times = bind.started_at, end.ended_at
-        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)])
+        event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
+        self._events.write([event], bind.attempt.traceparent)
         await self._events.flush()
         self._binds.done(bind)

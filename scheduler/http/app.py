@@ -18,6 +18,7 @@ from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
+from schemas.codec.trace_context import valid
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ BODY_SECONDS: Final = 30.0
 """A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
 
 Handler = Callable[[Request], Awaitable[Response]]
+Answer = Callable[[bytes, bytes], Awaitable[bytes]]
+"""From a body and a traceparent to the body of the reply."""
 Problems = Callable[[], Mapping[str, str]]
 """What is not ready, by part; the values are empty for parts that are."""
 
@@ -48,7 +51,7 @@ def create_app(
     `review`: answers an admission review; without it there is no webhook.
     """
 
-    async def answer_filter(body: bytes) -> bytes:
+    async def answer_filter(body: bytes, traceparent: bytes) -> bytes:
         try:
             asked = extender_protocol.read_filter(body)
         except UnusableBodyError as error:
@@ -56,16 +59,16 @@ def create_app(
             return extender_protocol.filter_reply(error=str(error))
         if simulates_whole_nodes and asked.nodes is not None:
             return scheduler.simulate(asked)
-        return await scheduler.filter(asked)
+        return await scheduler.filter(asked, traceparent)
 
-    async def answer_bind(body: bytes) -> bytes:
+    async def answer_bind(body: bytes, traceparent: bytes) -> bytes:
         try:
             asked = extender_protocol.read_bind(body)
         except UnusableBodyError as error:
             return extender_protocol.bind_reply(str(error))
-        return await scheduler.bind(asked)
+        return await scheduler.bind(asked, traceparent)
 
-    async def answer_review(body: bytes) -> bytes:
+    async def answer_review(body: bytes, _: bytes) -> bytes:
         return review(body) if review else b""
 
     async def healthz(_: Request) -> Response:
@@ -99,9 +102,7 @@ def create_app(
     )
 
 
-def _extender(
-    answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False
-) -> Handler:
+def _extender(answer: Answer, seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False) -> Handler:
     async def handle(request: Request) -> Response:
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -117,7 +118,9 @@ def _extender(
             return PlainTextResponse(extender_protocol.NO_BODY, 400)
         # When the body is here: the time of a slow client is not that of the answer.
         began = time.perf_counter()
-        reply = await answer(body)
+        # Of a caller that traces its calls; Starlette has headers as Latin-1.
+        traceparent = valid(request.headers.get("traceparent", "").encode("latin-1"))
+        reply = await answer(body, traceparent)
         seconds.observe(time.perf_counter() - began)
         return Response(reply, media_type="application/json")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from process.logs import about
 from scheduler.publish.identity import Identity
+from schemas.codec.trace_context import trace_id
 from schemas.events import PodRef
 from schemas.ids import attempt_id
 
@@ -18,6 +19,8 @@ class AttemptRef:
     pod: PodRef
     by: Identity
     started_at: datetime
+    traceparent: bytes = b""
+    """Which its records get; empty where nobody traces it."""
 
     @classmethod
     def of(cls, by: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
@@ -27,7 +30,7 @@ class AttemptRef:
     @property
     def log_fields(self) -> dict[str, str]:
         """For ``extra=`` of a log call."""
-        return about(attempt=self.id, pod=self.pod, cluster=self.by.cluster)
+        return about(attempt=self.id, pod=self.pod, cluster=self.by.cluster, trace=trace_id(self.traceparent))
 
     @property
     def common_fields(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ sending continues where it stopped. Ids are derived, so readers recognize a reco
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -21,9 +21,11 @@ from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
 from process.kafka_connection import KafkaConnection
 from process.log_once import LoggedProblem
+from process.tracing import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch
+from schemas.codec.trace_context import traceparent_of
 from schemas.ids import microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
 
@@ -49,8 +51,10 @@ class Publisher:
         clock: Callable[[], datetime],
         metrics: Metrics,
         connect: Callable[[KafkaConnection], Any] | None = None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         """`connect` makes a producer that is not started yet: an `AIOKafkaProducer`, or a fake of one."""
+        self._tracing = tracing
         self._spool, self._kafka, self._clock, self._metrics = spool, kafka, clock, metrics
         self._connect = connect or _producer
         self._trouble = LoggedProblem(
@@ -140,7 +144,18 @@ class Publisher:
             self._metrics.unsendable.inc()
             return None
 
+    def _trace(self, entries: Sequence[Entry]) -> None:
+        """A span for each trace that records belong to: from the spool to Kafka's acknowledgement."""
+        written_us: dict[bytes, int] = {}
+        for entry in entries:
+            if parent := traceparent_of(entry.record.headers):
+                written_us.setdefault(parent, entry.written_at_us)
+        for parent, began_us in written_us.items():
+            self._tracing.begin(f"publish {DECISIONS.name}", parent, kind="producer", began_ns=1_000 * began_us).end()
+
     def _note_sent(self, batch: SpoolBatch) -> None:
+        if self._tracing.is_on:
+            self._trace(batch.entries)
         self._metrics.published.inc(len(batch.entries))
         self._metrics.publish_lag.set(max((microseconds(self._clock()) - batch.entries[-1].written_at_us) / 1e6, 0))
         if self.problem:

@@ -1,6 +1,7 @@
 """How events become Kafka records and back.
 
-``records``      an event as key, JSON value and CloudEvents headers, and back
-``chunking``     splits long events into records below the size that every intermediary forwards
-``code_tables``  merges and reduces dictionary-encoded columns
+``records``        an event as key, JSON value and CloudEvents headers, and back
+``chunking``       splits long events into records below the size that every intermediary forwards
+``code_tables``    merges and reduces dictionary-encoded columns
+``trace_context``  the trace that a record belongs to
 """

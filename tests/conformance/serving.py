@@ -15,7 +15,8 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
 from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.service import Records, Scheduler
+from scheduler.records import Records
+from scheduler.service import Scheduler
 from schemas.codec.records import encode
 from schemas.events import Event
 from tests.conformance.cluster import policy_of
@@ -75,7 +76,7 @@ class Encoding(SpoolWriter):
     def __init__(self) -> None:
         """Needs no spool."""
 
-    def write(self, events: Iterable[Event]) -> None:
+    def write(self, events: Iterable[Event], traceparent: bytes = b"") -> None:
         for event in events:
             encode(event)
 

@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from schemas.codec.records import decode, encode
+from schemas.codec.trace_context import traceparent_of, with_traceparent
 from schemas.events import (
     EVENTS,
     AttemptConcluded,
@@ -86,7 +87,8 @@ def test_a_record_names_its_schema_and_what_it_is_about(path: Path) -> None:
 
 
 def written_again(path: Path) -> dict[str, str]:
-    record = encode(read(path))
+    headers = [(name, value.encode()) for name, value in headers_of(path).items()]
+    record = with_traceparent(encode(read(path)), traceparent_of(headers))
     return {"key": record.key.decode()} | {name: value.decode() for name, value in record.headers}
 
 

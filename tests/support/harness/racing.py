@@ -25,7 +25,8 @@ from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.service import Records, Scheduler
+from scheduler.records import Records
+from scheduler.service import Scheduler
 from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 
@@ -126,7 +127,7 @@ class SlowEventWriter:
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
 
-    def write(self, events: Iterable[object]) -> None:
+    def write(self, events: Iterable[object], traceparent: bytes = b"") -> None:
         """Forget them."""
 
     async def flush(self) -> None:

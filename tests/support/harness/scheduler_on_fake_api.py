@@ -25,7 +25,8 @@ from scheduler.observe import Observer
 from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.service import Records, Scheduler
+from scheduler.records import Records
+from scheduler.service import Scheduler
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async

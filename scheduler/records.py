@@ -1,0 +1,32 @@
+"""Where a scheduler records what it does."""
+
+from dataclasses import dataclass, field
+
+from kube.pod_description import pod_description
+from process.tracing import NO_TRACING, Tracing
+from scheduler.bind.bind_journal import BindJournal
+from scheduler.extender_protocol import Json
+from scheduler.klog.writer import Klog, NoKlog
+from scheduler.metrics import Metrics
+from scheduler.publish.event_builder import Circumstances
+from scheduler.publish.spool_writer import SpoolWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where the scheduler records what it does, and what it adds to each conclusion.
+
+    settings_digest: of its settings in force. pod_labels: the labels of pods that are recorded. tracing: makes a span
+    of each call about a pod with devices.
+    """
+
+    events: SpoolWriter
+    metrics: Metrics
+    klog: Klog = field(default_factory=NoKlog)
+    binds: BindJournal = field(default_factory=lambda: BindJournal(None))
+    settings_digest: str = ""
+    pod_labels: tuple[str, ...] = ()
+    tracing: Tracing = NO_TRACING
+
+    def circumstances(self, pod: Json) -> Circumstances:
+        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest)

@@ -1,0 +1,69 @@
+"""An OpenTelemetry collector as far as spans need one: takes OTLP over HTTP, and keeps what it gets."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+
+class ReceivedSpan(NamedTuple):
+    service: str
+    name: str
+    trace: str
+    id: str
+    parent: str
+    """Empty for the first of a trace."""
+    attributes: dict[str, str]
+
+
+@dataclass
+class Collector:
+    url: str
+    spans: list[ReceivedSpan] = field(default_factory=list)
+
+    def of(self, trace: str) -> list[ReceivedSpan]:
+        return [span for span in self.spans if span.trace == trace]
+
+
+@contextmanager
+def collector() -> Iterator[Collector]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    found = server.collector = Collector(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/v1/traces":
+            self.server.collector.spans += _spans(body)  # type: ignore[attr-defined]
+        self.send_response(200 if self.path == "/v1/traces" else 404)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
+        """Nothing: the tests' output is their own."""
+
+
+def _spans(body: bytes) -> Iterator[ReceivedSpan]:
+    for group in ExportTraceServiceRequest.FromString(body).resource_spans:
+        service = _texts(group.resource.attributes)["service.name"]
+        for scope in group.scope_spans:
+            for span in scope.spans:
+                ids = span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()
+                yield ReceivedSpan(service, span.name, *ids, _texts(span.attributes))
+
+
+def _texts(attributes: Any) -> dict[str, str]:
+    return {each.key: each.value.string_value for each in attributes}
