@@ -1,5 +1,7 @@
-"""Types of fields in the mappings of the indices, and groups of fields that several families share."""
+"""Types of fields in the mappings of the indices, groups of fields that several families share, and other names of
+fields."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 # Lucene refuses a term above 32,766 bytes and with it the whole document. Longer values are stored, not searchable.
@@ -31,3 +33,24 @@ ATTEMPT: Final[dict[str, Any]] = {
     "pod_uid": KEYWORD,
     "scheduler": KEYWORD,
 }
+
+_OTEL: Final = {
+    "cluster": ("cluster", "name"),
+    "namespace": ("namespace", "name"),
+    "pod": ("pod", "name"),
+    "pod_uid": ("pod", "uid"),
+    "container": ("container", "name"),
+    # Of an attempt: the node that was chosen, on which the pod's own logs come from.
+    "chosen": ("node", "name"),
+    "node": ("node", "name"),
+}
+
+
+def otel_aliases(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields by OpenTelemetry's names (``k8s.pod.name``, …): logs and metrics of a pod are found by the same filter as
+    its attempts. A document holds none of them."""
+    objects: dict[str, dict[str, Any]] = {}
+    for name, (about, attribute) in _OTEL.items():
+        if name in properties:
+            objects.setdefault(about, {})[attribute] = {"type": "alias", "path": name}
+    return {"k8s": {"properties": {about: {"properties": fields} for about, fields in objects.items()}}}

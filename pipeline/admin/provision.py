@@ -6,7 +6,7 @@ mapping of an existing index) is reported and left as it is.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -19,13 +19,14 @@ from broker.topics import provision_topics
 from pipeline.settings import ProvisionSettings
 from process.addresses import without_user_info
 from process.errors import UnreachableError
-from schemas.indices import INDICES, MAPPING_VERSION, Index
+from schemas.indices import CUSTOM_TEMPLATE, INDICES, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
 from search.client import new_client
 
 Say = Callable[[str], None]
 T = TypeVar("T")
 
 RETRY_SECONDS: Final = 0.5
+_EMPTY: Final = {"template": {}, "_meta": {"about": "Settings of the operator for the indices of schedulerlog"}}
 
 
 async def provision(settings: ProvisionSettings, wait: timedelta, say: Say) -> None:
@@ -62,22 +63,38 @@ def _may_pass(error: Exception) -> bool:
 async def _provision_templates(settings: ProvisionSettings, say: Say) -> None:
     store = new_client(settings)
     try:
+        custom = await _put_components(store, settings, say)
         for index in INDICES:
-            say(await _put_template(store, index, settings))
+            say(await _put_template(store, index, custom))
             for name, version in await _outdated(store, index):
                 say(f"index {name}: {await _upgrade(store, name, index, version)}")
     finally:
         await store.close()
 
 
-async def _put_template(store: AsyncOpenSearch, index: Index, settings: ProvisionSettings) -> str:
-    wanted = index.template(settings.index_shards, settings.index_replicas)
+async def _put_components(store: AsyncOpenSearch, settings: ProvisionSettings, say: Say) -> set[str]:
+    """Write what the index templates are composed of; the names of those that belong to the operator."""
+    body = settings_template(settings.index_shards, settings.index_replicas)
+    await store.transport.perform_request("PUT", f"/_component_template/{SETTINGS_TEMPLATE}", body=body)
+    found = await store.transport.perform_request("GET", "/_component_template/schedulerlog*")
+    names = {each["name"] for each in found["component_templates"]}
+    if CUSTOM_TEMPLATE not in names:
+        # ``create``: one that somebody makes meanwhile is never overwritten; the 400 says that it is there.
+        await store.transport.perform_request(
+            "PUT", f"/_component_template/{CUSTOM_TEMPLATE}", params={"create": "true"}, body=_EMPTY, ignore=(400,)
+        )
+        say(f"component template {CUSTOM_TEMPLATE}: made, empty, for settings of your own")
+    return names | {CUSTOM_TEMPLATE}
+
+
+async def _put_template(store: AsyncOpenSearch, index: Index, custom: Collection[str]) -> str:
+    wanted = index.template(*(name for name in (CUSTOM_TEMPLATE, index.custom_template) if name in custom))
     path = f"/_index_template/{index.alias}"
     # 404: there is no template yet.
     found = await store.transport.perform_request("GET", path, ignore=(404,))
     templates = found.get("index_templates", [])
     before = templates[0]["index_template"].get("_meta", {}) if templates else {}
-    # Also where `_meta` is the same: shards and replicas come from the settings, and people may have edited it. Indices
+    # Also where `_meta` is the same: people may have edited it, or made a component template of the family. Indices
     # that exist keep what they were created with; only their mapping can follow, see `_upgrade`.
     await store.transport.perform_request("PUT", path, body=wanted)
     if not templates:

@@ -20,6 +20,7 @@ from schemas.indices import ATTEMPTS, INDICES, MAPPING_VERSION
 from summaries.fold import summarize
 from tests.support.builders.attempts import about, an_attempt
 from tests.support.harness.pipeline_process import Pipeline
+from tests.support.stress import IS_STRESS
 from tests.support.waiting import until
 
 CASES = Path(__file__).parent / "cases"
@@ -59,7 +60,8 @@ def test_the_templates_of_every_older_version_are_kept() -> None:
     }
 
 
-@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.stress
+@pytest.mark.parametrize("version", OLDER if IS_STRESS else (OLDER[0], OLDER[-1]))
 def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pipeline, version: int) -> None:
     url, began = running.servers.opensearch_url, BEGAN + timedelta(days=version)
     day = ATTEMPTS.name(began)
@@ -112,3 +114,53 @@ def test_an_index_writer_that_finds_a_newer_version_ends_with_a_message(
         lambda: {each["pod"] for each in running.attempts("newer").values()}, lambda found: found >= wanted, 30
     )
     assert found >= wanted
+
+
+def settings_of(client: httpx.Client, index: str) -> dict[str, str]:
+    """Those of a new index of that name, which is deleted again."""
+    client.put(f"/{index}").raise_for_status()
+    (found,) = client.get(f"/{index}/_settings").json().values()
+    client.delete(f"/{index}").raise_for_status()
+    settings: dict[str, str] = found["settings"]["index"]
+    return settings
+
+
+def test_settings_of_an_operator_come_before_ours_and_are_never_overwritten(running: Pipeline) -> None:
+    own = {
+        "schedulerlog@custom": {"refresh_interval": "7s", "number_of_shards": "2"},
+        "schedulerlog-findings@custom": {"number_of_shards": "3"},
+    }
+    with httpx.Client(base_url=running.servers.opensearch_url, timeout=30) as client:
+        made = client.get("/_component_template/schedulerlog@custom").json()["component_templates"]
+        assert [each["component_template"]["template"] for each in made] == [{}]
+        try:
+            for name, index in own.items():
+                body = {"template": {"settings": {"index": index}}}
+                client.put(f"/_component_template/{name}", json=body).raise_for_status()
+            running.processes.run("provision", "pipeline", "provision", "--index-shards", "1")
+            kept = client.get("/_component_template/schedulerlog*@custom").json()["component_templates"]
+            found = {each["name"]: each["component_template"]["template"]["settings"]["index"] for each in kept}
+            attempts = settings_of(client, "schedulerlog-attempts-2001.01.01")
+            findings = settings_of(client, "schedulerlog-findings-2001.01.01")
+        finally:
+            for name in own:
+                client.put(f"/_component_template/{name}", json={"template": {}}).raise_for_status()
+    assert found == own
+    assert (attempts["refresh_interval"], attempts["number_of_shards"]) == ("7s", "2")
+    assert (findings["refresh_interval"], findings["number_of_shards"]) == ("7s", "3")
+    # What the operator leaves open is ours.
+    assert attempts["codec"] == findings["codec"] == "best_compression"
+
+
+def test_an_attempt_is_found_by_the_names_that_open_telemetry_gives_logs(running: Pipeline) -> None:
+    pod = about("named", "otel")
+    running.send(an_attempt({"node1": [["picked", "fits"]]}, chosen="node1", **pod))
+    assert until(lambda: running.attempts("otel"))
+    names = {
+        "k8s.cluster.name": "default", "k8s.namespace.name": "otel", "k8s.pod.name": "named",
+        "k8s.pod.uid": pod["pod"].uid, "k8s.node.name": "node1",
+    }  # fmt: skip
+    for name, value in names.items():
+        found = running.documents({"bool": {"filter": [{"term": {name: value}}, {"term": {"namespace": "otel"}}]}})
+        assert len(found) == 1, name
+    assert running.documents({"term": {"k8s.pod.name": "another"}}) == {}

@@ -40,7 +40,9 @@ from schemas.indices import (
     OBSERVATIONS,
     OCCUPANCY,
     POD_STATES,
+    SETTINGS_TEMPLATE,
     Index,
+    settings_template,
 )
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
@@ -148,6 +150,7 @@ class Filling:
 
     def provision(self) -> None:
         asyncio.run(provision_all(self.bootstrap_servers))
+        httpx.put(f"{self.url}/_component_template/{SETTINGS_TEMPLATE}", json=settings_template()).raise_for_status()
         for index in INDICES:
             httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.template()).raise_for_status()
 

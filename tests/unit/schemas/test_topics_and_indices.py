@@ -39,13 +39,29 @@ def test_topics_take_the_records_that_are_written_to_them() -> None:
 
 @pytest.mark.parametrize("index", INDICES, ids=lambda index: index.alias)
 def test_a_template_is_strict_and_says_its_version(index: Index) -> None:
-    body = index.template(shards=3, replicas=1)
+    body = index.template("schedulerlog@custom", f"{index.alias}@custom")
     assert body["index_patterns"] == [f"{index.alias}-*"]
     assert body["template"]["aliases"] == {index.alias: {}}
     assert body["template"]["mappings"]["dynamic"] == "strict"
     assert body["template"]["mappings"]["_meta"]["schedulerlog_mapping_version"] == MAPPING_VERSION
-    assert body["template"]["settings"]["index"]["number_of_shards"] == 3
-    assert body["template"]["settings"]["index"]["number_of_replicas"] == 1
+    # What comes later counts; settings in the index template itself would count more than all of them.
+    assert body["composed_of"] == ["schedulerlog@settings", "schedulerlog@custom", f"{index.alias}@custom"]
+    assert "settings" not in body["template"]
+
+
+def test_an_alias_names_a_field_of_the_same_family() -> None:
+    for index in INDICES:
+        kubernetes = index.template()["template"]["mappings"]["properties"]["k8s"]["properties"]
+        for fields in kubernetes.values():
+            for alias in fields["properties"].values():
+                assert (alias["type"], index.properties[alias["path"]]["type"]) == ("alias", "keyword")
+    attempts = INDICES[0].template()["template"]["mappings"]["properties"]["k8s"]["properties"]
+    assert attempts == {
+        "cluster": {"properties": {"name": {"type": "alias", "path": "cluster"}}},
+        "namespace": {"properties": {"name": {"type": "alias", "path": "namespace"}}},
+        "pod": {"properties": {"name": {"type": "alias", "path": "pod"}, "uid": {"type": "alias", "path": "pod_uid"}}},
+        "node": {"properties": {"name": {"type": "alias", "path": "chosen"}}},
+    }
 
 
 def test_patterns_of_two_families_never_match_each_others_indices() -> None:
