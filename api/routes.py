@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -68,7 +69,7 @@ def routes(
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
-) -> list[APIRoute]:
+) -> list[Route]:
     """Every route of the API, in the order of the documentation."""
     of_cluster = [
         *_attempts(schedulerlog),
@@ -156,7 +157,7 @@ class _About:
     text_type: str = ""
     """The media type of an answer that has no model."""
 
-    def routes(self, prefix: str) -> list[APIRoute]:
+    def routes(self, prefix: str) -> list[Route]:
         """The routes for GET and for HEAD, which the OpenAPI document leaves out."""
         responses: dict[int | str, dict[str, Any]] = {
             status: {"content": _ERROR_CONTENT, "description": _ERRORS[status]} for status in self.errors
@@ -170,21 +171,21 @@ class _About:
             responses[200] = {"content": {self.text_type: {"schema": {"type": "string"}}}}
         names_cluster = prefix == CLUSTER
         name = self.title.lower().replace("'", "").replace(" ", "-")
-        return [
-            APIRoute(
-                prefix + self.path,
-                self.handler,
-                methods=["GET"],
-                response_model=self.model,
-                # A class with another type would document errors by it, which are JSON everywhere.
-                response_class=JSONResponse if self.model else Response,
-                responses=responses,
-                response_description="The answer.",
-                summary=self.title,
-                operation_id=f"{name}-in-cluster" if names_cluster else name,
-                # The handlers find the cluster themselves, with or without it in the path.
-                openapi_extra={"parameters": [CLUSTER_PARAMETER]} if names_cluster else None,
-            ),
-            # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
-            APIRoute(prefix + self.path, self.handler, methods=["HEAD"], response_model=None, include_in_schema=False),
-        ]
+        get = APIRoute(
+            prefix + self.path,
+            self.handler,
+            methods=["GET"],
+            response_model=self.model,
+            # A class with another type would document errors by it, which are JSON everywhere.
+            response_class=JSONResponse if self.model else Response,
+            responses=responses,
+            response_description="The answer.",
+            summary=self.title,
+            operation_id=f"{name}-in-cluster" if names_cluster else name,
+            # The handlers find the cluster themselves, with or without it in the path.
+            openapi_extra={"parameters": [CLUSTER_PARAMETER]} if names_cluster else None,
+        )
+        # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
+        head = Route(get.path, self.handler, methods=["HEAD"])
+        head.app = get.app
+        return [get, head]
