@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from broker.errors import CommitFailedError, IllegalStateError, KafkaError
+from broker.errors import CommitFailedError, IllegalStateError, KafkaError, explained
 from broker.security import client_arguments
 from process.backoff import Backoff
 from process.kafka_connection import KafkaConnection
@@ -96,7 +96,7 @@ class Connection:
     async def failed(self, error: Exception) -> None:
         """Return when it is time for another try."""
         self.is_up = False
-        await self.backoff.failed(f"{type(error).__name__}: {error}")
+        await self.backoff.failed(explained(error))
 
 
 async def reconnecting(session: Callable[[], Awaitable[None]], connection: Connection) -> None:

@@ -1,8 +1,33 @@
-"""The errors of the Kafka client that other packages catch."""
+"""The errors of the Kafka client that other packages catch, and their words."""
 
-from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError, MessageSizeTooLargeError
+from typing import Final
 
-__all__ = ["UNAVAILABLE", "CommitFailedError", "IllegalStateError", "KafkaError", "MessageSizeTooLargeError"]
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    IllegalStateError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
+
+__all__ = [
+    "UNAVAILABLE",
+    "CommitFailedError",
+    "IllegalStateError",
+    "KafkaError",
+    "MessageSizeTooLargeError",
+    "explained",
+]
 
 UNAVAILABLE = (KafkaError, OSError, TimeoutError)
 """Kafka does not answer, or not as it should: worth another try."""
+_FORBIDDEN: Final = (TopicAuthorizationFailedError, GroupAuthorizationFailedError, ClusterAuthorizationFailedError)
+
+
+def explained(error: Exception) -> str:
+    """The error in words; of a right that is missing, with what to do."""
+    # Errors of Kafka name their class themselves.
+    words = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
+    return f"{words}: give this user the right, docs/security.md lists them" if isinstance(error, _FORBIDDEN) else words

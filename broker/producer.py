@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 
-from broker.errors import UNAVAILABLE
+from broker.errors import UNAVAILABLE, explained
 from broker.record import Outgoing, Place
 from broker.security import client_arguments
 from process.backoff import Backoff
@@ -123,7 +123,7 @@ class TopicsSink:
                 self._count_retry()
                 # Its buffer still has the records, which both producers would send otherwise.
                 await self.close()
-                await self._backoff.failed(f"{type(error).__name__}: {error}")
+                await self._backoff.failed(explained(error))
             else:
                 self._backoff.worked()
                 return places

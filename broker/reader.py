@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from broker.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end
-from broker.errors import UNAVAILABLE
+from broker.errors import UNAVAILABLE, explained
 from process.backoff import Backoff
 from process.kafka_connection import KafkaConnection
 
@@ -73,7 +73,7 @@ class TopicReader:
                     found = await read()
             except UNAVAILABLE as error:
                 await self.close()
-                await self._backoff.failed(f"{type(error).__name__}: {error}")
+                await self._backoff.failed(explained(error))
             else:
                 self._backoff.worked()
                 return found

@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
+import broker.refusals  # noqa: F401 - for every client: what connections say when they fail
 from process.kafka_connection import KafkaConnection
 
 TOKEN_SECONDS: Final = 10.0

@@ -12,6 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from broker.errors import explained
 from broker.security import client_arguments
 from process.backoff import Backoff
 from process.errors import NotProvisionedError
@@ -21,6 +22,7 @@ from schemas.topics import TOPICS, Topic
 Say = Callable[[str], None]
 
 _METADATA_SECONDS: Final = 60.0
+_MAY_BE_HIDDEN: Final = " (or this user may not see it: docs/security.md lists the rights)"
 
 
 @asynccontextmanager
@@ -53,7 +55,7 @@ async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff
                 found = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
         # A topic that is missing is not retried here: only an operator's `provision` makes it.
         except (KafkaError, OSError) as error:
-            await backoff.failed(f"{type(error).__name__}: {error}")
+            await backoff.failed(explained(error))
         else:
             backoff.worked()
             names = list(wanted)
@@ -83,7 +85,9 @@ def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
     """What is missing and how to create it, in words; empty when nothing is."""
     there = set(known)
     absent = [name for name in wanted if name not in there]
-    return f"Kafka has no topic {', '.join(absent)}: run `schedulerlog pipeline provision`" if absent else ""
+    if not absent:
+        return ""
+    return f"Kafka has no topic {', '.join(absent)}: run `schedulerlog pipeline provision`{_MAY_BE_HIDDEN}"
 
 
 def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> None:

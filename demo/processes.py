@@ -49,9 +49,9 @@ class Processes:
     def log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
 
-    def run(self, name: str, *arguments: str) -> None:
+    def run(self, name: str, *arguments: str, **environment: str) -> None:
         """Run a command of this project to its end; raises ``ServiceError`` unless it succeeds."""
-        if self._spawn(name, arguments, {}).popen.wait(COMMAND_SECONDS):
+        if self._spawn(name, arguments, environment).popen.wait(COMMAND_SECONDS):
             raise self._error(name)
 
     def start(self, name: str, *arguments: str, **environment: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final
 
-from broker.errors import KafkaError
+from broker.errors import KafkaError, explained
 from broker.inspection import KafkaAsItIs, TopicAsItIs, inspect
 from broker.topics import configuration, differences
 from doctor.findings import Fault
@@ -23,7 +23,7 @@ async def check(kafka: KafkaConnection) -> list[Fault]:
         async with asyncio.timeout(SECONDS):
             found = await inspect(kafka, PREFIX)
     except (KafkaError, OSError, SettingError) as error:
-        cause = f"does not answer ({type(error).__name__}: {error})"
+        cause = f"does not answer ({explained(error)})"
         remedy = (
             "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
             "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"

@@ -4,10 +4,10 @@ import asyncio
 import os
 import subprocess
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +39,19 @@ class Address:
     controller_port: int
 
 
-def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
+@dataclass(frozen=True, slots=True)
+class BrokerOptions:
+    """What a broker is given besides, for example listeners with TLS and SASL. ``probe`` still needs the plain one."""
+
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Of ``server.properties``; they replace ours."""
+    format_arguments: tuple[str, ...] = ()
+    """Of ``kafka-storage format``, for example ``--add-scram``."""
+    system_properties: tuple[str, ...] = ()
+    """Of Java, as ``-Dname=value``."""
+
+
+def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: BrokerOptions = BrokerOptions()) -> str:
     """``server.properties`` of one broker of a cluster; raises EmbeddedError for a folder that Kafka cannot use."""
     if "," in str(log_dir):
         raise EmbeddedError(f"{log_dir}: Kafka reads a comma in log.dirs as a separator; use a folder without one")
@@ -82,6 +94,7 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
             # A killed broker is noticed in 3 s instead of 9 s.
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
+            **{name: _escaped(value) for name, value in options.properties.items()},
         }.items()
     )
 
@@ -108,12 +121,14 @@ class KafkaBroker(JavaServer):
         jvm: Jvm,
         parent_watch: ParentWatch | None = None,
         process: ProcessId | None = None,
+        options: BrokerOptions = BrokerOptions(),
     ) -> None:
         super().__init__(f"kafka-{node}", home, addresses[node].client_port, parent_watch, process)
         self.node = node
         self.addresses = tuple(addresses)
         self._cluster_id = cluster_id
         self._jvm = jvm
+        self._options = options
         self._properties_file = home / "server.properties"
         self._log_dir = home / "data"
 
@@ -123,13 +138,16 @@ class KafkaBroker(JavaServer):
         return f"127.0.0.1:{self.port}"
 
     def prepare(self) -> None:
-        self._properties_file.write_text(properties(self.node, self.addresses, self._log_dir), encoding="utf-8")
+        text = properties(self.node, self.addresses, self._log_dir, self._options)
+        self._properties_file.write_text(text, encoding="utf-8")
         # Formatted once: another format would give the data another cluster.
         if not (self._log_dir / "meta.properties").exists():
             self._format()
 
     def command(self) -> list[str]:
-        return self._jvm.command(*_LOG_FORMAT, "kafka.Kafka", str(self._properties_file))
+        return self._jvm.command(
+            *_LOG_FORMAT, *self._options.system_properties, "kafka.Kafka", str(self._properties_file)
+        )
 
     def is_answering(self) -> bool:
         return is_listening(self.port) and is_ready(self.bootstrap_server, self.node, self._cluster_id)
@@ -137,7 +155,7 @@ class KafkaBroker(JavaServer):
     def _format(self) -> None:
         """Write the cluster id and the metadata version into the empty data folder, as KRaft requires."""
         arguments = ("--ignore-formatted", "-t", self._cluster_id, "-c", str(self._properties_file))
-        command = self._jvm.command("kafka.tools.StorageTool", "format", *arguments)
+        command = self._jvm.command("kafka.tools.StorageTool", "format", *arguments, *self._options.format_arguments)
         environment = java_environment(os.environ)
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         self.log.write_text(done.stdout + done.stderr, encoding="utf-8")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
-from broker.errors import UNAVAILABLE
+from broker.errors import UNAVAILABLE, explained
 from broker.producer import hand_over, idempotent_producer, started, topics_known_to
 from broker.record import Outgoing
 from broker.topics import missing
@@ -40,7 +40,7 @@ class KafkaSink:
             known = await topics_known_to(producer)
         except UNAVAILABLE as error:
             await producer.stop()
-            raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {error}") from None
+            raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {explained(error)}") from None
         # At the start: the producer would otherwise wait two minutes for a topic that nothing creates.
         if problem := missing(sorted(set(_TOPIC_OF.values())), known):
             await producer.stop()
@@ -65,7 +65,7 @@ class KafkaSink:
                 await self._send(event for event in events if not isinstance(event, NodeStateChanged))
         except UNAVAILABLE as error:
             raise KafkaUnavailableError(
-                f"{self._kafka} did not take {len(events)} events ({type(error).__name__}: {error}); "
+                f"{self._kafka} did not take {len(events)} events ({explained(error)}); "
                 "start again to continue after the last ones it took"
             ) from None
         else:

@@ -14,7 +14,7 @@ from pipeline.alerts.command import alertmanager, alerts, check_rules
 from pipeline.index.command import index
 from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
-from pipeline.settings import ProvisionSettings, RetentionSettings, WorkerSettings
+from pipeline.settings import ProvisionSettings, RetentionSettings, TemplateSettings, WorkerSettings
 from process import logs
 from process.cli import application, duration, fail, one_line_for
 from process.errors import NotProvisionedError, SettingError, UnreachableError
@@ -54,6 +54,18 @@ def provision(
     from pipeline.admin.provision import provision as provision_all
 
     _run(provision_all(settings, wait, typer.echo))
+
+
+@app.command()
+@takes(TemplateSettings)
+def provision_templates(
+    settings: TemplateSettings,
+    wait: Annotated[timedelta, duration("--wait", "How long to wait for OpenSearch.")] = "60s",  # type: ignore[assignment]
+) -> None:
+    """Make index templates, or correct them, and no topics: for a Kafka whose topics an operator makes."""
+    from pipeline.admin.provision import provision_templates as provision_index_templates
+
+    _run(provision_index_templates(settings, wait, typer.echo))
 
 
 @app.command()

@@ -133,10 +133,13 @@ class RetentionSettings(OpenSearchConnection):
     name of their own, for example."""
 
 
-class ProvisionSettings(OpenSearchConnection, KafkaConnection):
-    replication_factor: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
-    """Replicas of the topics that `provision` makes; 0 means one on every broker, three at most."""
+class TemplateSettings(OpenSearchConnection):
     index_shards: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1
     """Primary shards of each index that is created from now on; docs/operations.md says how many."""
     index_replicas: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Copies of each index besides the first; 0 is right only for a single OpenSearch node."""
+
+
+class ProvisionSettings(TemplateSettings, KafkaConnection):
+    replication_factor: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
+    """Replicas of the topics that `provision` makes; 0 means one on every broker, three at most."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from api.memory.latest_attempts import LatestAttempts
 from broker.consumer import connected, new_consumer
-from broker.errors import UNAVAILABLE
+from broker.errors import UNAVAILABLE, explained
 from broker.record import about_attempt, about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
@@ -109,7 +109,7 @@ class AttemptsTopic:
                 self._note(str(error))
                 waits = self._pauses()
             except UNAVAILABLE as error:
-                self._note(f"Kafka at {self._kafka} does not answer ({type(error).__name__}: {error})"[:300])
+                self._note(f"Kafka at {self._kafka} does not answer ({explained(error)})"[:500])
             # After a session that ended by itself as well: partitions were added, or the brokers were silent.
             await asyncio.sleep(next(waits))
 

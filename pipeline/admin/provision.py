@@ -16,7 +16,7 @@ from opensearchpy.exceptions import RequestError, TransportError
 
 from broker.errors import KafkaError
 from broker.topics import provision_topics
-from pipeline.settings import ProvisionSettings
+from pipeline.settings import ProvisionSettings, TemplateSettings
 from process.addresses import without_user_info
 from process.errors import UnreachableError
 from schemas.indices import CUSTOM_TEMPLATE, INDICES, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
@@ -31,16 +31,19 @@ _EMPTY: Final = {"template": {}, "_meta": {"about": "Settings of the operator fo
 
 async def provision(settings: ProvisionSettings, wait: timedelta, say: Say) -> None:
     """Make or correct everything; ``say`` gets a line about each. Raises ``UnreachableError``."""
+    replicas, kafka = settings.replication_factor, f"Kafka at {settings.kafka_bootstrap_servers}"
+    await _patiently(lambda: provision_topics(settings, replicas, say), wait, kafka)
+    await provision_templates(settings, wait, say)
+
+
+async def provision_templates(settings: TemplateSettings, wait: timedelta, say: Say) -> None:
+    """The index templates alone, where somebody else makes the topics. Raises ``UnreachableError``."""
+    await _patiently(lambda: _provision_templates(settings, say), wait, f"OpenSearch at {settings.opensearch_url}")
+
+
+async def _patiently(work: Callable[[], Awaitable[T]], wait: timedelta, what: str) -> T:
+    """The result of ``work``, which is repeated for so long while the service ``what`` is not up yet."""
     deadline = time.monotonic() + wait.total_seconds()
-    replicas = settings.replication_factor
-    await _patiently(
-        lambda: provision_topics(settings, replicas, say), deadline, f"Kafka at {settings.kafka_bootstrap_servers}"
-    )
-    await _patiently(lambda: _provision_templates(settings, say), deadline, f"OpenSearch at {settings.opensearch_url}")
-
-
-async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: str) -> T:
-    """The result of ``work``, which is repeated until ``deadline`` while the service ``what`` is not up yet."""
     while True:
         try:
             return await work()
@@ -60,7 +63,7 @@ def _may_pass(error: Exception) -> bool:
     return error.retriable if isinstance(error, KafkaError) else True
 
 
-async def _provision_templates(settings: ProvisionSettings, say: Say) -> None:
+async def _provision_templates(settings: TemplateSettings, say: Say) -> None:
     store = new_client(settings)
     try:
         custom = await _put_components(store, settings, say)
@@ -72,7 +75,7 @@ async def _provision_templates(settings: ProvisionSettings, say: Say) -> None:
         await store.close()
 
 
-async def _put_components(store: AsyncOpenSearch, settings: ProvisionSettings, say: Say) -> set[str]:
+async def _put_components(store: AsyncOpenSearch, settings: TemplateSettings, say: Say) -> set[str]:
     """Write what the index templates are composed of; the names of those that belong to the operator."""
     body = settings_template(settings.index_shards, settings.index_replicas)
     await store.transport.perform_request("PUT", f"/_component_template/{SETTINGS_TEMPLATE}", body=body)

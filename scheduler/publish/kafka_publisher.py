@@ -13,7 +13,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from broker.errors import KafkaError, MessageSizeTooLargeError
+from broker.errors import KafkaError, MessageSizeTooLargeError, explained
 from broker.producer import hand_over, idempotent_producer, topics_known_to
 from broker.record import Outgoing, about_record
 from broker.topics import require
@@ -79,7 +79,7 @@ class Publisher:
             except NotProvisionedError as error:
                 self._note_failure(str(error))
             except (KafkaError, OSError) as error:
-                self._note_failure(f"{type(error).__name__}: {error}")
+                self._note_failure(explained(error))
             except Exception as error:
                 log.exception("publishing failed in a way that is not foreseen; it is tried again")
                 self._note_failure(f"{type(error).__name__}: {error}")

@@ -1,4 +1,6 @@
-"""What pipeline.worker.faust_consumer overrides and reads in Faust, mode and aiokafka is as it was when it was read.
+"""What our code overrides and reads in Faust, mode and aiokafka is as it was when it was read.
+
+See pipeline.worker.faust_consumer and broker.refusals.
 
 When a pin moves, a failure here names what to read again before the override is kept.
 """
@@ -10,11 +12,13 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
+from aiokafka.client import AIOKafkaClient
 from faust.tables.manager import TableManager
 from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from mode import Service
 
+from broker.refusals import ExplainedConnection, TokenAuthenticator
 from pipeline.worker.faust_consumer import ConsumerInLoop, NoTables, RunConsumer
 
 PINNED = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
@@ -33,6 +37,8 @@ OVERRIDDEN = {
         "call_thread": "479edda75b54",
         "_create_worker_consumer": "c2701bfc3e6f",
     },
+    ExplainedConnection: {"connect": "b0f9ba7f0cf6", "authenticator_oauth": "8fdc4e867f0d"},
+    TokenAuthenticator: {"step": "3a013ab61098"},
     NoTables: {"on_start": "365dd25fbc0e"},
     RunConsumer: {
         "on_init": "ddcf40c78693",
@@ -56,6 +62,7 @@ READ = {
     AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
     AIOKafkaConsumer: ("=self._fetch_max_wait_ms",),
+    AIOKafkaClient: ("await create_conn(", 'raise KafkaConnectionError(f"Unable to bootstrap'),
 }
 
 

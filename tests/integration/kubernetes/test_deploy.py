@@ -92,11 +92,26 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
     eventually(lambda: components_running(cluster) >= wanted, lambda: f"{wanted - components_running(cluster)}")
 
 
-@pytest.mark.parametrize("component", OPTIONAL)
+@pytest.mark.parametrize("component", [*OPTIONAL, "strimzi"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
     alone = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
     assert alone != built(cluster, KUSTOMIZE / "base")
     apply(cluster, [found for found in alone if found["kind"] != "Job"], "--dry-run=server", "--force-conflicts")
+
+
+def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: ControlPlane, tmp_path: Path) -> None:
+    sources = ["raw-logs", "alertmanager", "hami-log", "kai-log", "high-availability", "strimzi"]
+    objects = built(cluster, combined(tmp_path / "strimzi", KUSTOMIZE / "overlays/scheduler", sources))
+    mounted = {
+        spec["serviceAccountName"]: [source["secret"]["name"] for source in volume["projected"]["sources"]]
+        for _, spec in pod_templates(objects)
+        for volume in spec["volumes"]
+        if volume["name"] == "kafka"
+    }
+    users = [found["metadata"]["name"] for found in of_kind(objects, "KafkaUser")]
+    assert mounted == {user: ["kafka-cluster-ca-cert", user] for user in users}
+    provision = next(spec for name, spec in pod_templates(objects) if name.endswith("-provision"))
+    assert provision["containers"][0]["args"] == ["pipeline", "provision-templates"]
 
 
 def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> None:

@@ -1,0 +1,244 @@
+"""All services on a Kafka with TLS, SASL, client certificates and ACLs: each may do what deploy/ grants to its user."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from broker.consumer import connected, new_consumer
+from broker.errors import explained
+from broker.producer import idempotent_producer, started
+from broker.topics import missing, topic_names
+from embedded.control_plane.credentials import kubeconfig as nowhere
+from process.kafka_connection import KafkaConnection
+from process.settings import read
+from schemas.topics import ALERTS, ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
+from tests.support.backends import Addresses, chosen
+from tests.support.builders.kube_objects import a_pod
+from tests.support.secured_kafka.broker import SecuredKafka, secured_kafka
+from tests.support.secured_kafka.refusals import REFUSALS
+from tests.support.secured_kafka.rights import (
+    PROVISION,
+    Decision,
+    Right,
+    decisions,
+    grant,
+    rights_of_deploy,
+)
+from tests.support.secured_kafka.services import Services, Settings, Way, flags, services
+from tests.support.stress import IS_STRESS, in_make_stress
+from tests.support.waiting import eventually, until
+
+PROPOSAL: Final = Path("tests/unit/ingest/hami/cases/scheduler-event-proposal.log").resolve()
+API: Final = "schedulerlog-api"
+RIGHTS: Final = rights_of_deploy()
+BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")
+SELDOM: Final = {
+    # Findings are published where records contradict each other.
+    "worker": {Right("topic", "schedulerlog.findings", "Write")},
+    "index": {Right("topic", "schedulerlog.findings", "Write")},
+    "placements": {Right("topic", "schedulerlog.findings", "Write")},
+    # Pods are published where the API server is followed.
+    "scheduler": {Right("topic", "schedulerlog.pods", "Write")},
+    # This log has only decisions and states. All commands that read something publish by the same sink.
+    "hami-log": {Right("topic", f"schedulerlog.{name}", "Write") for name in ("pods", "nodes", "schedulers")},
+    "alerts": {Right("topic", "schedulerlog.alerts", "Write")},
+    "raw-logs": {right for right in RIGHTS["schedulerlog-raw-logs"] if right.operation == "Write"},
+}
+"""What one attempt need not use. That the process asks for the topic is checked all the same."""
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    if chosen(os.environ) != "embedded":
+        pytest.skip("needs a broker whose rules the test makes")
+    rights = RIGHTS | {"schedulerlog-provision": PROVISION}
+    # Of each password Java derives a key when the broker is formatted.
+    known = list(rights) if IS_STRESS else [f"schedulerlog-{name}" for name in BY_PASSWORD]
+    with secured_kafka(tmp_path_factory.mktemp("secured"), known) as kafka:
+        asyncio.run(grant(kafka.plain, rights))
+        yield kafka
+
+
+def unused(seen: set[Decision], name: str) -> set[Right]:
+    """Of the rights that deploy/ gives to a process."""
+    mine = [each for each in seen if each.user == f"schedulerlog-{name}" and each.is_allowed]
+    return {right for right in RIGHTS[f"schedulerlog-{name}"] if not any(map(right.is_for, mine))}
+
+
+def has_dead_lettered(kafka: SecuredKafka, name: str) -> bool:
+    return Right("topic", DEAD_LETTERS.name, "Write") not in unused(decisions(kafka.broker.log.read_text()), name)
+
+
+async def send_garbage(kafka: SecuredKafka) -> None:
+    """A record that is no event to each of three topics: all that read them have to dead-letter it."""
+    async with AIOKafkaProducer(bootstrap_servers=kafka.plain) as producer:
+        for topic in (DECISIONS, ATTEMPTS, MESSAGES):
+            await producer.send_and_wait(topic.name, b"?", key=b"garbage")
+
+
+def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> None:
+    """From the decision to the answer and to the index; then garbage to the dead letters, and a log to Kafka."""
+    pod = a_pod("bound", namespace=namespace, uid=f"{namespace}-1")
+    for _ in range(2):  # the second time the worker compares it with the first
+        node = running.scheduler.filter(pod)["NodeNames"][0]
+    assert running.scheduler.bind(pod, node) == {"Error": ""}
+    answer = until(lambda: running.api.schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
+    assert node in {each["name"] for each in answer.json()["filter"]["nodes"]}
+    eventually(lambda: running.documents("schedulerlog-attempts", namespace))
+    running.processes.run("hami-log", "ingest", "hami-log", str(PROPOSAL), *flags(running.settings("hami-log")))
+    asyncio.run(send_garbage(kafka))
+    eventually(lambda: has_dead_lettered(kafka, "worker") and has_dead_lettered(kafka, "index"))
+    # It would write what it finds of other tests' pods: not into their index.
+    running.processes.stop("index")
+    running.start("placements")
+    eventually(lambda: has_dead_lettered(kafka, "placements"))
+
+
+@pytest.fixture(scope="module")
+def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.TempPathFactory) -> set[Decision]:
+    """What the authorizer decided while an attempt passed all services, of which each proved in some way who it is."""
+    ways: dict[str, Way] = {
+        "provision": kafka.scram, "scheduler": kafka.scram, "worker": kafka.scram, "index": kafka.certificate,
+        "hami-log": kafka.certificate, "api": lambda user: kafka.oauth(user, token), "placements": kafka.oauth,
+    }  # fmt: skip
+    folder = tmp_path_factory.mktemp("services")
+    token = kafka.token_file(folder / "token", API, seconds=-100)
+    with services(folder, backends.opensearch_url, ways) as running:
+        # The service waits, and uses the token that replaces the one that has ended.
+        eventually(lambda: "the broker refuses the token" in running.api.part("attempts_topic")["why_not"])
+        kafka.token_file(token, API)
+        eventually(lambda: running.api.part("attempts_topic")["ready"])
+        pass_an_attempt(kafka, running, "secured")
+    return decisions(kafka.broker.log.read_text())
+
+
+def test_an_attempt_passes_from_the_decision_to_the_answer_and_no_right_was_missing(seen: set[Decision]) -> None:
+    assert {each for each in seen if not each.is_allowed} == set()
+
+
+@pytest.mark.parametrize("name", ["scheduler", "hami-log", "worker", "index", "placements", "api"])
+def test_each_right_of_a_user_is_used(seen: set[Decision], name: str) -> None:
+    granted = RIGHTS[f"schedulerlog-{name}"]
+    assert unused(seen, name) <= SELDOM.get(name, set())
+    asked_for = {each.name for each in seen if each.user == f"schedulerlog-{name}" and each.request == "Metadata"}
+    assert asked_for >= {right.name for right in granted if right.kind == "topic"}
+
+
+@in_make_stress
+@pytest.mark.parametrize("way", ["scram", "certificate", "oauth"])
+def test_every_process_proves_who_it_is_in_the_same_way(
+    kafka: SecuredKafka, backends: Addresses, tmp_path: Path, way: str
+) -> None:
+    ways: dict[str, Way] = dict.fromkeys((user.removeprefix("schedulerlog-") for user in RIGHTS), getattr(kafka, way))
+    before = len(kafka.broker.log.read_text())
+
+    def log() -> set[Decision]:
+        return decisions(kafka.broker.log.read_text()[before:])
+
+    # Nobody listens there: what is read from Kafka waits.
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(nowhere("https://127.0.0.1:1", kafka.authority.ca_file.read_text(), "token"))
+    with services(tmp_path, backends.opensearch_url, ways | {"provision": getattr(kafka, way)}) as running:
+        pass_an_attempt(kafka, running, f"secured-{way}")
+        running.start("alerts")
+        for name, arguments in {
+            "alertmanager": ("pipeline", "alertmanager", "--url", "http://127.0.0.1:1"),
+            "events": ("pipeline", "events", "--kubeconfig", str(kubeconfig)),
+            "raw-logs": ("ingest", "raw-logs"),
+        }.items():
+            running.processes.start(name, *arguments, **running.settings(name))
+        for name in ("worker", "placements", "alerts", "alertmanager", "events", "raw-logs"):
+            until(lambda name=name: unused(log(), name) <= SELDOM.get(name, set()))  # type: ignore[misc]
+            assert unused(log(), name) <= SELDOM.get(name, set())
+    assert {each for each in log() if not each.is_allowed} == set()
+
+
+def test_all_that_publish_what_they_read_have_the_same_rights() -> None:
+    sent = RIGHTS["schedulerlog-hami-log"]
+    assert RIGHTS["schedulerlog-scheduler"] == RIGHTS["schedulerlog-kube-events"] == RIGHTS["schedulerlog-kai-log"]
+    assert RIGHTS["schedulerlog-kai-log"] == sent
+    assert RIGHTS["schedulerlog-raw-logs"] - sent == {
+        Right("topic", "schedulerlog.raw-logs", "Read"), Right("group", "schedulerlog-ingest-raw-logs", "Read"),
+    }  # fmt: skip
+
+
+def test_provision_needs_what_the_documents_list(seen: set[Decision]) -> None:
+    mine = {each for each in seen if each.user == "schedulerlog-provision"}
+    assert {each.operation for each in mine} <= {right.operation for right in PROVISION} | {"Describe"}
+    assert "schedulerlog.decisions" in {each.name for each in mine if each.operation == "Create"}
+
+
+def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConnection:
+    """As a process reads it."""
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    return read(KafkaConnection)
+
+
+@pytest.mark.parametrize("way", ["scram", "plain_password", "oauth", "certificate"])
+@pytest.mark.usefixtures("seen")
+def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: Settings = getattr(kafka, way)(API)
+    assert asyncio.run(topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name]
+
+
+async def refusal(work: Coroutine[None, None, object]) -> KafkaError:
+    """Its error; the sockets that it left are closed."""
+    with pytest.raises(KafkaError) as refused:
+        await work
+    # The client closes them, and does not wait for that.
+    await asyncio.sleep(0.05)
+    return refused.value
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_names_its_cause_and_what_to_do(
+    kafka: SecuredKafka, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, cause, remedy = REFUSALS[name]
+    words = str(asyncio.run(refusal(topic_names(connection(settings(kafka, API, tmp_path), monkeypatch)))))
+    assert cause in words
+    assert remedy in words
+
+
+async def read_alerts(kafka: KafkaConnection) -> None:
+    """Which needs a right that the API has not."""
+    async with connected(new_consumer(kafka, ALERTS.name)) as consumer:
+        await consumer.getmany(timeout_ms=5_000)
+
+
+async def join_a_group(kafka: KafkaConnection) -> None:
+    async with connected(new_consumer(kafka, ATTEMPTS.name, group="strange")) as consumer:
+        await consumer.getmany(timeout_ms=5_000)
+
+
+async def publish(kafka: KafkaConnection) -> None:
+    producer = await started(idempotent_producer(kafka, 1024))
+    try:
+        await producer.send_and_wait(ATTEMPTS.name, b"?")
+    finally:
+        await producer.stop()
+
+
+@pytest.mark.parametrize("work", [read_alerts, join_a_group, publish])
+@pytest.mark.usefixtures("seen")
+def test_a_right_that_is_missing_is_named(
+    kafka: SecuredKafka, work: Callable[[KafkaConnection], Coroutine[None, None, None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = explained(asyncio.run(refusal(work(connection(kafka.scram(API), monkeypatch)))))
+    assert "AuthorizationFailedError" in words
+    assert words.endswith("give this user the right, docs/security.md lists them")
+
+
+@pytest.mark.usefixtures("seen")
+def test_topics_that_a_user_may_not_see_are_named(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = asyncio.run(topic_names(connection(kafka.scram(API), monkeypatch)))
+    line = missing([ATTEMPTS.name, DECISIONS.name], known)
+    assert line.startswith("Kafka has no topic schedulerlog.decisions: run `schedulerlog pipeline provision`")
+    assert line.endswith("(or this user may not see it: docs/security.md lists the rights)")

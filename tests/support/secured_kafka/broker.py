@@ -1,0 +1,161 @@
+"""A real Kafka with rules: TLS, SASL, client certificates and ACLs; without an ACL nobody may do anything.
+
+Three listeners: ``SASL_SSL`` (SCRAM-SHA-512, PLAIN, OAUTHBEARER), ``SSL`` (client certificates), and a plain one, whose
+anonymous user is the super user of the tests.
+"""
+
+import json
+import os
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from embedded.backends import installed_jvms
+from embedded.jvm import settings_from
+from embedded.kafka import Address, BrokerOptions, KafkaBroker
+from embedded.ports import KAFKA_PORTS, free_port
+from embedded.process import ParentWatch
+from tests.support.certificates import Authority
+from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, TokenIssuer
+
+PASSWORD: Final = "correct-horse"  # noqa: S105 - of users that live as long as a test
+REAUTHENTICATION_MS: Final = 4_000
+"""The broker closes a connection by OAUTHBEARER after so long: its token may have ended."""
+_MODULES: Final = "org.apache.kafka.common.security"
+
+
+class SecuredKafka:
+    """The broker, its addresses, and what each user needs to be known by it."""
+
+    def __init__(self, folder: Path, broker: KafkaBroker, sasl_port: int, tls_port: int, users: Sequence[str]) -> None:
+        self.folder, self.broker, self.users = folder, broker, tuple(users)
+        self.sasl, self.tls = f"127.0.0.1:{sasl_port}", f"127.0.0.1:{tls_port}"
+        self.plain = broker.bootstrap_server
+        """Of the super user."""
+        self.authority: Authority
+        self.tokens: TokenIssuer
+
+    def scram(self, user: str, password: str = PASSWORD) -> dict[str, str]:
+        """The settings of a process that is known by a password."""
+        return self._sasl("SCRAM-SHA-512") | {
+            "SCHEDULERLOG_KAFKA_USERNAME": user,
+            "SCHEDULERLOG_KAFKA_PASSWORD_FILE": str(self._file(f"{user}-{password}.password", password)),
+        }
+
+    def plain_password(self, user: str) -> dict[str, str]:
+        """The settings of a process that sends its password as it is."""
+        return self.scram(user) | {"SCHEDULERLOG_KAFKA_SASL_MECHANISM": "PLAIN"}
+
+    def oauth(self, user: str, token_file: Path | None = None) -> dict[str, str]:
+        """The settings of a process that is known by a token."""
+        file = token_file or self.token_file(self.folder / f"{user}.token", user)
+        return self._sasl("OAUTHBEARER") | {"SCHEDULERLOG_KAFKA_OAUTH_TOKEN_FILE": str(file)}
+
+    def token_file(self, path: Path, user: str, seconds: float = 3600) -> Path:
+        """Write a token into the file, in the place of the one before; as a whole, as a kubelet does."""
+        (path.parent / f"{path.name}.new").write_text(self.tokens.token(user, seconds))
+        return (path.parent / f"{path.name}.new").rename(path)
+
+    def certificate(self, user: str, authority: Authority | None = None, days: int = 1) -> dict[str, str]:
+        """The settings of a process that is known by a certificate."""
+        pair = (authority or self.authority).issue(user, days=days)
+        return {
+            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self.tls,
+            "SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL": "SSL",
+            "SCHEDULERLOG_KAFKA_CA_FILE": str(self.authority.ca_file),
+            "SCHEDULERLOG_KAFKA_CERT_FILE": str(pair.certificate),
+            "SCHEDULERLOG_KAFKA_KEY_FILE": str(pair.key),
+        }
+
+    def _sasl(self, mechanism: str) -> dict[str, str]:
+        return {
+            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self.sasl,
+            "SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "SCHEDULERLOG_KAFKA_SASL_MECHANISM": mechanism,
+            "SCHEDULERLOG_KAFKA_CA_FILE": str(self.authority.ca_file),
+        }
+
+    def _file(self, name: str, content: str) -> Path:
+        path = self.folder / name
+        path.write_text(content)
+        return path
+
+
+@contextmanager
+def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
+    """A broker that runs as long as the context, and knows these users by each of the ways."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ports: list[int] = []
+    for _ in range(4):
+        ports.append(free_port(KAFKA_PORTS, ports))
+    authority, tokens = Authority(folder / "authority"), TokenIssuer()
+    jwks = folder / "jwks.json"
+    jwks.write_text(json.dumps(tokens.key_set()))
+    options = _options(folder, authority, ports, jwks, users)
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "a")
+    watch = ParentWatch()
+    broker = KafkaBroker(
+        folder / "kafka", [Address(0, ports[0], ports[1])], 0, cluster_id,
+        installed_jvms(settings_from(os.environ))["kafka"], watch, options=options,
+    )  # fmt: skip
+    found = SecuredKafka(folder, broker, ports[2], ports[3], users)
+    found.authority, found.tokens = authority, tokens
+    try:
+        broker.start()
+        yield found
+    finally:
+        broker.kill()
+        watch.close()
+
+
+def _options(
+    folder: Path, authority: Authority, ports: Sequence[int], jwks: Path, users: Sequence[str]
+) -> BrokerOptions:
+    client, controller, sasl, tls = ports
+    pair = authority.issue("broker")
+    keystore = folder / "broker.pem"
+    keystore.write_bytes(pair.key.read_bytes() + pair.certificate.read_bytes())
+    names = {"PLAINTEXT": client, "SASL_SSL": sasl, "SSL": tls}
+    addresses = ",".join(f"{name}://127.0.0.1:{port}" for name, port in names.items())
+    passwords = " ".join(f'user_{user}="{PASSWORD}"' for user in users)
+    mechanism = "listener.name.sasl_ssl"
+    return BrokerOptions(
+        {
+            "listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": addresses,
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(keystore),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(authority.ca_file),
+            "listener.name.ssl.ssl.client.auth": "required",
+            f"{mechanism}.sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN,OAUTHBEARER",
+            f"{mechanism}.scram-sha-512.sasl.jaas.config": f"{_MODULES}.scram.ScramLoginModule required;",
+            f"{mechanism}.plain.sasl.jaas.config": f"{_MODULES}.plain.PlainLoginModule required {passwords};",
+            f"{mechanism}.oauthbearer.sasl.jaas.config": f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;",
+            f"{mechanism}.oauthbearer.sasl.server.callback.handler.class": (
+                f"{_MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+            ),
+            f"{mechanism}.oauthbearer.connections.max.reauth.ms": str(REAUTHENTICATION_MS),
+            f"{mechanism}.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": jwks.as_uri(),
+            f"{mechanism}.oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
+            f"{mechanism}.oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "false",
+            "super.users": "User:ANONYMOUS",
+        },
+        tuple(
+            part
+            for user in users
+            for part in ("--add-scram", f"SCRAM-SHA-512=[name={user},iterations=4096,password={PASSWORD}]")
+        ),
+        (
+            # Each decision of the authorizer, and the rule that it follows from: a line of the broker's log.
+            "-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=debug",
+            f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks.as_uri()}",
+        ),
+    )

@@ -1,0 +1,69 @@
+"""The services on a Kafka with rules, each as the user that deploy/ makes for it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from demo.processes import Processes, free_ports
+from tests.support.harness.api_process import Served, serving
+from tests.support.harness.scheduler_process import SchedulerProcess
+
+Settings = dict[str, str]
+Way = Callable[[str], Settings]
+"""The settings by which the process of a user reaches Kafka."""
+# Nothing is kept in memory: the worker reads a pod's attempt before from its topic, as after a restart.
+_SETTINGS: Final = {"SCHEDULERLOG_MAX_BACKOFF": "1", "SCHEDULERLOG_SUMMARY_CACHE_SIZE": "0"}
+
+
+def flags(settings: Mapping[str, str]) -> list[str]:
+    """The same settings on the command line."""
+    names = {name: name.removeprefix("SCHEDULERLOG_").lower().replace("_", "-") for name in settings}
+    return [word for name, value in settings.items() for word in (f"--{names[name]}", value)]
+
+
+@dataclass
+class Services:
+    """What runs; ``ways`` has how each process proves who it is."""
+
+    processes: Processes
+    api: Served
+    scheduler: SchedulerProcess
+    ways: Mapping[str, Way]
+    opensearch_url: str
+
+    def settings(self, name: str) -> Settings:
+        return self.ways[name](f"schedulerlog-{name}")
+
+    def start(self, name: str, *arguments: str) -> None:
+        """A process of the pipeline; returns when it is ready."""
+        port = free_ports(name)[name]
+        self.processes.start(name, "pipeline", name, "--metrics-address", port, *arguments, **self.settings(name))
+        self.processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
+
+    def documents(self, alias: str, namespace: str) -> int:
+        """How many the index has."""
+        url = f"{self.opensearch_url}/{alias}"
+        httpx.post(f"{url}/_refresh", timeout=30)
+        query = {"query": {"term": {"namespace": namespace}}}
+        count: int = httpx.post(f"{url}/_count", json=query, timeout=30).json().get("count", 0)
+        return count
+
+
+@contextmanager
+def services(folder: Path, opensearch_url: str, ways: Mapping[str, Way]) -> Iterator[Services]:
+    """Topics and templates are made, then worker, index writer, API and scheduler run."""
+    with ExitStack() as stack:
+        environment = _SETTINGS | {"SCHEDULERLOG_OPENSEARCH_URL": opensearch_url}
+        processes = stack.enter_context(Processes(folder / "logs", environment))
+        processes.run("provision", "pipeline", "provision", **ways["provision"]("schedulerlog-provision"))
+        api_settings = ways["api"]("schedulerlog-api")
+        api = serving(api_settings["SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"], opensearch_url, **api_settings)
+        scheduler = SchedulerProcess(folder / "scheduler", *flags(ways["scheduler"]("schedulerlog-scheduler")))
+        running = Services(processes, stack.enter_context(api), stack.enter_context(scheduler), ways, opensearch_url)
+        running.start("worker")
+        running.start("index")
+        yield running

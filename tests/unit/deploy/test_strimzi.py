@@ -1,0 +1,55 @@
+"""The topics and users of deploy/'s component for Strimzi are those of the contract and of the processes."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from broker.topics import configuration
+from schemas.topics import TOPICS
+
+KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
+COMPONENT = KUSTOMIZE / "components" / "strimzi"
+WITHOUT_KAFKA = {"schedulerlog-provision", "schedulerlog-retention", "schedulerlog-dashboards"}
+"""``provision`` makes the index templates alone there."""
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [found for found in yaml.safe_load_all(path.read_text()) if isinstance(found, dict)]
+
+
+def users() -> dict[str, list[dict[str, Any]]]:
+    """The rules of each."""
+    found = documents(COMPONENT / "users.yaml")
+    return {user["metadata"]["name"]: user["spec"]["authorization"]["acls"] for user in found}
+
+
+def test_each_topic_is_made_as_provision_would_make_it() -> None:
+    made = {
+        topic["metadata"]["name"]: (
+            topic["spec"]["partitions"],
+            {name: str(value) for name, value in topic["spec"]["config"].items()},
+        )
+        for topic in documents(COMPONENT / "topics.yaml")
+    }
+    assert made == {topic.name: (topic.partitions, configuration(topic)) for topic in TOPICS}
+
+
+def test_each_process_that_uses_kafka_has_a_user() -> None:
+    workloads = {
+        found["metadata"]["name"]
+        for path in KUSTOMIZE.rglob("*.yaml")
+        for found in documents(path)
+        if found.get("kind") in ("Deployment", "StatefulSet", "Job", "CronJob") and "hami" not in path.parent.name
+    }
+    started = {name for name in workloads if name.startswith("schedulerlog-")} | {"schedulerlog-hami-log"}
+    assert set(users()) == started - WITHOUT_KAFKA
+
+
+def test_a_right_is_about_one_topic_of_the_contract_or_one_group() -> None:
+    names = {topic.name for topic in TOPICS}
+    resources = [rule["resource"] for rules in users().values() for rule in rules]
+    assert {each["name"] for each in resources if each["type"] == "topic"} <= names
+    assert {each["type"] for each in resources} == {"topic", "group"}
+    # Of a process whose group has the cluster's name in it.
+    assert {each["name"] for each in resources if each["patternType"] != "literal"} == {"schedulerlog-events-"}
