@@ -1,4 +1,4 @@
-"""HAMi's metrics of devices and quotas, under HAMi's names: its dashboards and alerts work as they are.
+"""HAMi's metrics of devices, containers and quotas, under HAMi's names: its dashboards and alerts work as they are.
 
 Names, labels, units and values are those of HAMi v2.10.0 (`cmd/scheduler/metrics.go`), also where ours would differ:
 each device has series of its own, and a ratio of cores is in percent.
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.devices.pod_usage import PodUse
 
 MIB: Final = 2**20
 PERCENT: Final = 100
@@ -16,6 +17,7 @@ PERCENT: Final = 100
 _DEVICE: Final = ("node", "device_uuid", "device_index", "device_type")
 _CORES: Final = ("node", "device_uuid", "device_index", "device_cores", "device_type")
 _OVERVIEW: Final = ("node", "device_uuid", "device_index", "device_cores", "device_memory_limit", "device_type")
+_CONTAINER: Final = ("namespace", "node", "pod", "container_index", "device_uuid")
 _QUOTA: Final = ("namespace", "quota_name")
 
 FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -26,6 +28,8 @@ FAMILIES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "hami_gpu_core_allocated_ratio": ("Compute of a device that pods hold, in percent of one.", _DEVICE),
     "hami_node_gpu_overview": ("Memory of a device that pods hold; labels say what it has.", _OVERVIEW),
     "hami_node_gpu_memory_allocated_ratio": ("Part of a device's memory that pods hold, 0 to 1.", _DEVICE),
+    "hami_vgpu_memory_allocated_bytes": ("Memory of a device that a container was given.", _CONTAINER),
+    "hami_vgpu_core_allocated_ratio": ("Compute of a device that a container was given, in percent.", _CONTAINER),
     "hami_resource_quota_used": ("What a namespace's pods hold of a resource.", (*_QUOTA, "limit")),
     "hami_resource_quota_limit": ("The limit of a namespace's ResourceQuota.", _QUOTA),
 }
@@ -45,6 +49,7 @@ class HamiMetrics:
         """The metrics in Prometheus' text format, which for gauges is that of OpenMetrics too."""
         lines: dict[str, list[str]] = {name: [] for name in FAMILIES}
         self._add_devices(lines)
+        self._add_containers(lines)
         self._add_quotas(lines)
         return "".join(part for name in FAMILIES for part in _family(name, lines[name]))
 
@@ -80,6 +85,26 @@ class HamiMetrics:
                 if device.memory_mib > 0:
                     part_held(f"{plain}{memory_mib / device.memory_mib}")
 
+    def _add_containers(self, lines: Mapping[str, list[str]]) -> None:
+        memory, cores = lines["hami_vgpu_memory_allocated_bytes"].append, lines["hami_vgpu_core_allocated_ratio"].append
+        for use in self._columns.pod_uses():
+            for (container, uuid), (memory_mib, held) in _given(use).items():
+                # As HAMi: without a UUID there is no device to show.
+                if uuid:
+                    labels = (
+                        f'{{zone="vGPU",namespace="{_escaped(use.namespace)}",node="{_escaped(use.node)}",'
+                        f'pod="{_escaped(use.name)}",container_index="{container}",device_uuid="{_escaped(uuid)}"}} '
+                    )
+                    memory(f"{labels}{memory_mib * MIB}")
+                    cores(f"{labels}{self._core_percent(use.node, uuid, held)}")
+
+    def _core_percent(self, node: str, uuid: str, held: int) -> int:
+        entry = self._columns.entry(node)
+        for device in entry.devices.registration.devices if entry else ():
+            if device.uuid == uuid:
+                return _core_percent(device.model, device.cores, held)[1]
+        return held
+
     def _add_quotas(self, lines: Mapping[str, list[str]]) -> None:
         limits, used = _quotas(self._columns)
         for namespace, resource in sorted({*limits, *used}):
@@ -91,6 +116,18 @@ class HamiMetrics:
             )
             if limit is not None:
                 lines["hami_resource_quota_limit"].append(f"{start}}} {limit}")
+
+
+def _given(use: PodUse) -> dict[tuple[int, str], tuple[int, int]]:
+    """MiB and cores by container, as HAMi counts those of a vendor, and device. A container may have several shares of
+    a device: two series of the same labels would be refused."""
+    given: dict[tuple[int, str], tuple[int, int]] = {}
+    for containers in use.held.values():
+        for place, container in enumerate(containers):
+            for share in container:
+                memory_mib, cores = given.get((place, share.uuid), (0, 0))
+                given[place, share.uuid] = memory_mib + share.memory_mib, cores + share.cores
+    return given
 
 
 _USED: Final = ("used_memory", "used_cores", "used_slots")

@@ -214,6 +214,10 @@ class ClusterColumns:
     def pod_use(self, uid: str) -> PodUse | None:
         return self._pods.get(uid)
 
+    def pod_uses(self) -> list[PodUse]:
+        """What each pod holds; a copy, for another thread."""
+        return list(self._pods.values())
+
     def _tally(self, use: PodUse, sign: int) -> None:
         for vendor, (memory_mib, cores) in use.quota_use().items():  # also while the node is unregistered
             self.quotas.add_use(use.namespace, vendor, sign * memory_mib, sign * cores)

@@ -6,7 +6,7 @@ container has succeeded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hami import allocation
@@ -19,6 +19,8 @@ from hami.vendors import NVIDIA, Vendors
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
+Held = Mapping[str, Sequence[Sequence[AllocatedDevice]]]
+"""What each container was given, by vendor; init containers come first."""
 Instance = tuple[str, Placement]
 """A MIG instance on a device: the name of its profile, and its placement."""
 
@@ -44,6 +46,9 @@ class PodUse:
     node: str
     namespace: str
     by_uuid: Mapping[str, DeviceUse]
+    # For metrics alone: nothing is counted by them, so a difference in them changes no state.
+    name: str = field(default="", compare=False)
+    held: Held = field(default_factory=dict, compare=False)
 
     def quota_use(self) -> dict[str, tuple[int, int]]:
         """What counts against the namespace's quotas, by vendor: MiB, and percent of one device."""
@@ -82,6 +87,7 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
     return use_of(
         node,
         namespace if isinstance(namespace, str) else "",
+        str(metadata.get("name", "")),
         held,
         _mig_allocations(annotations),
         init_containers=_init_count(pod),
@@ -92,7 +98,8 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
 def use_of(
     node: str,
     namespace: str,
-    held: Mapping[str, Sequence[Sequence[AllocatedDevice]]],
+    name: str,
+    held: Held,
     mig: Sequence[MigAllocation],
     *,
     init_containers: int,
@@ -107,7 +114,7 @@ def use_of(
         # `hami.io/vgpu-mig-allocations` has no vendor: only NVIDIA's devices have MIG.
         placed = mig if vendor == NVIDIA.word else ()
         by_uuid |= _shares(vendor, containers, placed, init_containers, init_done=init_done)
-    return PodUse(node, namespace, by_uuid)
+    return PodUse(node, namespace, by_uuid, name, held)
 
 
 def _shares(

@@ -67,6 +67,7 @@ def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any])
     use = use_of(
         given.node,
         str(metadata.get("namespace", "")),
+        str(metadata.get("name", "")),
         _held(given, decision.containers),
         list(_mig_allocations(given, decision.containers)),
         init_containers=init_containers,

@@ -60,6 +60,14 @@ def expected() -> dict[str, dict[tuple[str, ...], float]]:
             found["hami_gpu_core_allocated_ratio"][plain] = compute
             found["hami_node_gpu_overview"][name, uuid, index, cores, str(total), kind] = memory * MIB
             found["hami_node_gpu_memory_allocated_ratio"][plain] = memory / total
+    for pod in (item for item in CLUSTER if item["kind"] == "Pod"):
+        annotations = pod["metadata"].get("annotations", {})
+        where = pod["metadata"]["namespace"], annotations.get("hami.io/vgpu-node"), pod["metadata"]["name"]
+        for place, container in enumerate(annotations.get("hami.io/vgpu-devices-allocated", "").split(";")):
+            for share in filter(None, container.split(":")):
+                uuid, _, given, percent = share.split(",")[:4]
+                found["hami_vgpu_memory_allocated_bytes"][*where, str(place), uuid] = int(given) * MIB
+                found["hami_vgpu_core_allocated_ratio"][*where, str(place), uuid] = int(percent)
     return found
 
 
@@ -108,6 +116,21 @@ def test_compute_units_of_amd_are_shown_in_percent() -> None:
     families = scraped([node, pod])
     assert list(exported(families, "hami_gpu_core_limit_ratio").values()) == [100]
     assert list(exported(families, "hami_gpu_core_allocated_ratio").values()) == [math.ceil(100 / 304 * 100)]
+    assert exported(families, "hami_vgpu_core_allocated_ratio") == {
+        ("ml", "n", "p", "0", "a"): math.ceil(100 / 304 * 100)
+    }
+
+
+def test_two_shares_of_a_device_in_one_container_are_one_series() -> None:
+    shares = "a,NVIDIA,10,20:a,NVIDIA,30,5:,NVIDIA,1,1:;b,NVIDIA,7,0:;"
+    annotations = {"hami.io/vgpu-node": "gone", "hami.io/vgpu-devices-allocated": shares}
+    pod = {"kind": "Pod", "metadata": {"uid": "u", "name": "p", "namespace": "ml", "annotations": annotations}}
+    families = scraped([pod])
+    # Also where the node is not known (any more).
+    assert exported(families, "hami_vgpu_memory_allocated_bytes") == {
+        ("ml", "gone", "p", "0", "a"): 40 * MIB, ("ml", "gone", "p", "1", "b"): 7 * MIB,
+    }  # fmt: skip
+    assert exported(families, "hami_vgpu_core_allocated_ratio")["ml", "gone", "p", "0", "a"] == 25
 
 
 def test_a_quota_shows_its_limit_and_what_pods_hold_of_it() -> None:
