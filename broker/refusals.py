@@ -41,6 +41,10 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
     async def connect(self) -> Any:
         try:
             return await super().connect()
+        # A token that can't be had.
+        except RefusedError as error:
+            _refusals.get([]).append(error)
+            raise
         except (OSError, KafkaError) as error:
             if not (remedy := _remedy(error, self._sasl_mechanism)):
                 raise

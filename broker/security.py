@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from aiokafka.abc import AbstractTokenProvider
-from aiokafka.errors import KafkaError
 
-import broker.refusals  # noqa: F401 - for every client: what connections say when they fail
+# It makes every client say why its connections fail.
+from broker.refusals import RefusedError
 from process.kafka_connection import KafkaConnection
+from process.variables import variable
 
 TOKEN_SECONDS: Final = 10.0
 """The longest that asking for a token may take."""
@@ -22,11 +23,9 @@ _RENEW_BEFORE_SECONDS: Final = 30.0
 """A token that is so close to its end is not used for another connection."""
 
 
-class CredentialsError(KafkaError):  # type: ignore[misc]
+class CredentialsError(RefusedError):
     """A certificate or a token can't be had now; worth another try, as an unreachable broker is: somebody may be
     replacing it. What a process starts with was checked with its settings."""
-
-    retriable = True
 
 
 def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
@@ -117,16 +116,20 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
     async def _ask(self) -> dict[str, Any]:
         import aiohttp  # a fifth of a second of every start that no other mechanism needs
 
-        login = aiohttp.BasicAuth(self._client_id, self._client_secret)
+        login = {"Authorization": aiohttp.encode_basic_auth(self._client_id, self._client_secret)}
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS), trust_env=True) as session,
-                session.post(self._url, data={"grant_type": "client_credentials"}, auth=login) as response,
+                session.post(self._url, data={"grant_type": "client_credentials"}, headers=login) as response,
             ):
                 answer = await response.json(content_type=None)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise CredentialsError(f"{self._url}: {type(error).__name__}: {error}") from None
         if response.status != 200 or not isinstance(answer, dict) or "access_token" not in answer:
             cause = answer.get("error", "") if isinstance(answer, dict) else ""
-            raise CredentialsError(f"{self._url}: HTTP {response.status} without a token {cause}".strip())
+            who = variable("kafka_oauth_client_id")
+            raise CredentialsError(
+                f"{self._url}: HTTP {response.status} without a token {cause}".rstrip()
+                + f". {who} and its secret have to be those of a client that the server knows"
+            )
         return answer

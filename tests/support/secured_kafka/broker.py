@@ -19,7 +19,7 @@ from embedded.kafka import Address, BrokerOptions, KafkaBroker
 from embedded.ports import KAFKA_PORTS, free_port
 from embedded.process import ParentWatch
 from tests.support.certificates import Authority
-from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, TokenIssuer
+from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, TokenIssuer, token_server
 
 PASSWORD: Final = "correct-horse"  # noqa: S105 - of users that live as long as a test
 REAUTHENTICATION_MS: Final = 4_000
@@ -37,6 +37,7 @@ class SecuredKafka:
         """Of the super user."""
         self.authority: Authority
         self.tokens: TokenIssuer
+        self.token_url: str
 
     def scram(self, user: str, password: str = PASSWORD) -> dict[str, str]:
         """The settings of a process that is known by a password."""
@@ -53,6 +54,14 @@ class SecuredKafka:
         """The settings of a process that is known by a token."""
         file = token_file or self.token_file(self.folder / f"{user}.token", user)
         return self._sasl("OAUTHBEARER") | {"SCHEDULERLOG_KAFKA_OAUTH_TOKEN_FILE": str(file)}
+
+    def client_credentials(self, user: str, secret: str = PASSWORD) -> dict[str, str]:
+        """The settings of a process that asks for its tokens."""
+        return self._sasl("OAUTHBEARER") | {
+            "SCHEDULERLOG_KAFKA_OAUTH_TOKEN_URL": self.token_url,
+            "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_ID": user,
+            "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_SECRET_FILE": str(self._file(f"{user}-{secret}.secret", secret)),
+        }
 
     def token_file(self, path: Path, user: str, seconds: float = 3600) -> Path:
         """Write a token into the file, in the place of the one before; as a whole, as a kubelet does."""
@@ -104,8 +113,9 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
     found = SecuredKafka(folder, broker, ports[2], ports[3], users)
     found.authority, found.tokens = authority, tokens
     try:
-        broker.start()
-        yield found
+        with token_server(tokens, PASSWORD) as found.token_url:
+            broker.start()
+            yield found
     finally:
         broker.kill()
         watch.close()

@@ -37,6 +37,11 @@ REFUSALS: dict[str, Refused] = {
         "the broker refuses the token",
         "Its issuer, audience and end have to be as the broker wants them",
     ),
+    "a wrong client secret": (
+        lambda kafka, user, _: kafka.client_credentials(user, secret="wrong"),  # noqa: S106
+        "HTTP 401 without a token invalid_client",
+        "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_ID and its secret have to be those of a client that the server knows",
+    ),
     "a mechanism that is off": (
         lambda kafka, user, _: kafka.scram(user) | {"SCHEDULERLOG_KAFKA_SASL_MECHANISM": "SCRAM-SHA-256"},
         "does not take SCRAM-SHA-256",

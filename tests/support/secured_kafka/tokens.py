@@ -2,8 +2,13 @@
 
 import json
 import time
-from base64 import urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
@@ -51,3 +56,33 @@ def _json(value: dict[str, Any]) -> str:
 
 def _encoded(value: bytes) -> str:
     return urlsafe_b64encode(value).decode().rstrip("=")
+
+
+@contextmanager
+def token_server(issuer: TokenIssuer, secret: str) -> Iterator[str]:
+    """The URL that gives a token for client credentials (RFC 6749, section 4.4): the client's id is the user."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            given = b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
+            user, _, password = given.partition(":")
+            asked = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            is_right = password == secret and asked == {"grant_type": ["client_credentials"]}
+            answer = (
+                {"access_token": issuer.token(user), "expires_in": 3600} if is_right else {"error": "invalid_client"}
+            )
+            self.send_response(200 if is_right else 401)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/token"
+        finally:
+            server.shutdown()
+            thread.join()
