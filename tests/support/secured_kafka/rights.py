@@ -51,7 +51,7 @@ PROVISION: Final = {
     Right("topic", "schedulerlog.", operation, "prefix")
     for operation in ("Create", "Alter", "DescribeConfigs", "AlterConfigs")
 }
-"""Of whoever runs ``provision``, as docs/security.md has them."""
+"""Of the user that runs ``provision``, as docs/security.md has them."""
 
 
 def rights_of_deploy() -> dict[str, set[Right]]:

@@ -19,7 +19,7 @@ _KEY_ID: Final = "one"
 
 
 class TokenIssuer:
-    """Signs tokens; whoever has its key set can check them."""
+    """Signs tokens; its key set checks them."""
 
     def __init__(self) -> None:
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
