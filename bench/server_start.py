@@ -11,7 +11,8 @@ from rich.console import Console
 
 from bench.report import Figure, Result
 from embedded.aot_cache import train
-from embedded.backends import Backends, installed_jvms
+from embedded.backends import Backends
+from embedded.installed import installed_jvms
 from embedded.jvm import Jvm, settings_from
 from embedded.lock import KINDS, ServerKind
 from embedded.plan import plan

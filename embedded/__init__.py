@@ -10,11 +10,13 @@ with embedded.backends() as servers:
 backends            Kafka and OpenSearch of one folder, started and stopped together
 folder              the same for the command line: servers that keep running after the command
 kafka, opensearch   one broker, one node: what to run, and how to see that it is ready
+secured_opensearch  one node of OpenSearch with its security plugin, for tests
 server              one server process from start to end, whatever it serves
 process             operating system processes, known by process id and start time
 parent_death_watch  the script that kills a server when the process that started it dies
 plan, state, ports  which servers a folder holds and on which ports; kept in ``state.json``
-lock, download      the jars of both servers, their checksums, and how they get into the user's cache
+lock, download      the jars of all servers, their checksums, and how they get into the user's cache
+installed           both together: the command line of each server, its jars downloaded
 jvm                 the command line of Java
 aot_cache           with which servers start in half the CPU
 locking             one process at a time in a folder

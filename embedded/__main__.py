@@ -11,12 +11,12 @@ import typer
 
 from embedded import folder as folders
 from embedded.aot_cache import train
-from embedded.backends import installed_jvms
 from embedded.control_plane import command_line as kubernetes
 from embedded.download import cache_folder, install, repository
 from embedded.errors import EmbeddedError
+from embedded.installed import installed_jvms
 from embedded.jvm import settings_from
-from embedded.lock import KINDS, ServerKind, all_jars, read_lock
+from embedded.lock import KINDS, LOCKED, ServerKind, all_jars, read_lock
 from embedded.progress import progress_on
 from embedded.status import messages, say, say_started, say_stopped, show
 
@@ -46,11 +46,11 @@ DEFAULT_FOLDER = Path(".run/embedded")
 
 @app.command("install")
 def install_command() -> None:
-    """Download the jars of both servers into the user's cache and verify them, and write Java's ahead-of-time cache."""
-    jars, cache, progress = all_jars(read_lock()), cache_folder(os.environ), progress_on(messages)
+    """Download the jars of all servers into the user's cache and verify them, and write Java's ahead-of-time cache."""
+    jars, cache, progress = all_jars(read_lock(), LOCKED), cache_folder(os.environ), progress_on(messages)
     downloaded = install(jars, cache, repository(os.environ), progress)
     say(f"{len(jars)} jars in {cache}, {downloaded} of them downloaded now")
-    train(installed_jvms(settings_from(os.environ)), progress)
+    train(installed_jvms(settings_from(os.environ), kinds=LOCKED), progress)
 
 
 @app.command()

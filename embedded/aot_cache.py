@@ -6,7 +6,7 @@ differ.
 """
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,8 @@ from embedded.locking import file_lock
 from embedded.plan import plan
 from embedded.process import ParentWatch
 from embedded.progress import Progress
+from embedded.secured_opensearch import started
+from embedded.server import JavaServer
 
 # Java ends when the cache is written: 10 s on an idle machine, several times as long beside a build.
 _WRITING_SECONDS: Final = 180.0
@@ -42,19 +44,21 @@ def _missing(jvms: Mapping[ServerKind, Jvm]) -> list[ServerKind]:
 def _train(kind: ServerKind, jvm: Jvm) -> None:
     unfinished = jvm.aot_cache.with_suffix(".part")
     training = replace(jvm, flags=(*jvm.flags, f"-XX:AOTCacheOutput={unfinished}"))
-    parent_watch = ParentWatch()
-    try:
-        with tempfile.TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder:
-            home = Path(folder).resolve()
-            servers = Backends(home, plan(home, None, (kind,), 1), {kind: training}, parent_watch)
-            try:
-                servers.start((kind,))
-                for server in servers.servers:
-                    server.stop(_WRITING_SECONDS)
-            finally:
-                servers.kill()
-    finally:
-        parent_watch.close()
+    with tempfile.TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder:
+        parent_watch = ParentWatch()
+        try:
+            for server in _started(kind, training, Path(folder).resolve(), parent_watch):
+                server.stop(_WRITING_SECONDS)
+        finally:
+            parent_watch.close()
     # Where Java wrote none, servers start as they do without.
     if unfinished.exists():
         unfinished.replace(jvm.aot_cache)
+
+
+def _started(kind: ServerKind, jvm: Jvm, home: Path, parent_watch: ParentWatch) -> Sequence[JavaServer]:
+    if kind == "secured-opensearch":
+        return [started(home, jvm, parent_watch)]
+    servers = Backends(home, plan(home, None, (kind,), 1), {kind: jvm}, parent_watch)
+    servers.start((kind,))
+    return servers.servers

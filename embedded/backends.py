@@ -16,15 +16,15 @@ from typing import Final
 
 from rich.console import Console
 
-from embedded.download import cache_folder, install, repository
 from embedded.errors import EmbeddedError, NotRunningError, PortTakenError
+from embedded.installed import installed_jvms
 from embedded.jvm import Jvm, JvmSettings, settings_from
 from embedded.kafka import Address, KafkaBroker
-from embedded.lock import KINDS, ServerKind, all_jars, read_lock
+from embedded.lock import KINDS, ServerKind
 from embedded.opensearch import OpenSearchNode
 from embedded.plan import new_records, plan
 from embedded.process import ParentWatch
-from embedded.progress import Progress, progress_on
+from embedded.progress import progress_on
 from embedded.server import JavaServer
 from embedded.state import ServerRecord, State, read_state, write_state
 
@@ -173,15 +173,6 @@ class Backends:
         return OpenSearchNode(
             self.folder / record.name, record.port, self._jvms["opensearch"], self._parent_watch, record.process
         )
-
-
-def installed_jvms(settings: JvmSettings, progress: Progress | None = None) -> dict[ServerKind, Jvm]:
-    """How to run each server, after downloading and verifying its jars; raises DownloadError, LockError."""
-    lock, cache = read_lock(), cache_folder(os.environ)
-    install(all_jars(lock), cache, repository(os.environ), progress)
-    heaps: dict[ServerKind, str] = {"kafka": settings.kafka_heap, "opensearch": settings.opensearch_heap}
-    jars = {kind: tuple(cache / jar.path for jar in lock[kind]) for kind in KINDS}
-    return {kind: Jvm(heaps[kind], settings.flags, jars[kind], cache.with_name("aot")) for kind in KINDS}
 
 
 @contextmanager

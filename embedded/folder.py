@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends, installed_jvms
+from embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends
 from embedded.errors import EmbeddedError, NotRunningError
+from embedded.installed import installed_jvms
 from embedded.jvm import settings_from
 from embedded.lock import ServerKind
 from embedded.locking import file_lock

@@ -1,8 +1,9 @@
 """The lock file ``jars.lock``: the jars of each server, with size and SHA-256.
 
-One line per jar: ``server path size sha256``, the path as in a Maven repository. A jar that both servers need has a
-line for each. ``python -m embedded.lock kafka=FOLDER opensearch=FOLDER`` writes it from folders in Maven's repository
-layout; docs/backends.md has the commands that make those folders. Only a change of version needs Maven.
+One line per jar: ``server path size sha256``, the path as in a Maven repository. A jar that two servers need has a
+line for each; a plugin of OpenSearch is a zip of jars. ``python -m embedded.lock kafka=FOLDER opensearch=FOLDER
+secured-opensearch=FOLDER`` writes it from folders in Maven's repository layout; docs/backends.md has the commands that
+make those folders. Only a change of version needs Maven.
 """
 
 import hashlib
@@ -15,12 +16,14 @@ from typing import Final, Literal, get_args
 
 from embedded.errors import LockError
 
-ServerKind = Literal["kafka", "opensearch"]
-KINDS: Final[tuple[ServerKind, ...]] = get_args(ServerKind)
+ServerKind = Literal["kafka", "opensearch", "secured-opensearch"]
+LOCKED: Final[tuple[ServerKind, ...]] = get_args(ServerKind)
+# What runs where nothing else is asked for. The third is for tests of TLS and roles.
+KINDS: Final[tuple[ServerKind, ...]] = ("kafka", "opensearch")
 LOCK_FILE: Final = Path(__file__).with_name("jars.lock")
 
 # No segment begins with a dot, so that no path leads out of the cache folder.
-_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._+-]*/)+[A-Za-z0-9_][A-Za-z0-9._+-]*\.jar")
+_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._+-]*/)+[A-Za-z0-9_][A-Za-z0-9._+-]*\.(?:jar|zip)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -38,7 +41,7 @@ Lock = dict[ServerKind, tuple[Jar, ...]]
 
 def parse_lock(text: str, source: str = "jars.lock") -> Lock:
     """Read a lock file; raises LockError with the line."""
-    found: dict[ServerKind, list[Jar]] = {kind: [] for kind in KINDS}
+    found: dict[ServerKind, list[Jar]] = {kind: [] for kind in LOCKED}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             kind, jar = _parse_line(line, f"{source}:{number}")
@@ -62,12 +65,12 @@ def all_jars(lock: Lock, kinds: Iterable[ServerKind] = KINDS) -> tuple[Jar, ...]
 
 def _parse_line(line: str, place: str) -> tuple[ServerKind, Jar]:
     match line.split():
-        case [("kafka" | "opensearch") as kind, path, size, sha256]:
+        case [("kafka" | "opensearch" | "secured-opensearch") as kind, path, size, sha256]:
             pass
         case _:
-            raise LockError(f"{place}: expected 'kafka|opensearch path size sha256', found {line!r}")
+            raise LockError(f"{place}: expected '{'|'.join(LOCKED)} path size sha256', found {line!r}")
     if not _PATH.fullmatch(path):
-        raise LockError(f"{place}: {path!r} is not the path of a jar in a Maven repository")
+        raise LockError(f"{place}: {path!r} is not the path of a jar or zip in a Maven repository")
     if not (size.isascii() and size.isdigit() and int(size) > 0):
         raise LockError(f"{place}: {size!r} is not a size in bytes")
     if not _SHA256.fullmatch(sha256):
@@ -76,7 +79,7 @@ def _parse_line(line: str, place: str) -> tuple[ServerKind, Jar]:
 
 
 def _lock_lines(kind: str, folder: Path) -> Iterator[str]:
-    for file in sorted(folder.rglob("*.jar")):
+    for file in sorted(file for file in folder.rglob("*") if file.suffix in {".jar", ".zip"}):
         data = file.read_bytes()
         path = file.relative_to(folder).as_posix()
         yield f"{kind} {path} {len(data)} {hashlib.sha256(data).hexdigest()}"
@@ -85,10 +88,11 @@ def _lock_lines(kind: str, folder: Path) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     """Write jars.lock from ``kind=FOLDER`` arguments, one for each server."""
     folders = dict(argument.partition("=")[::2] for argument in arguments)
-    if set(folders) != set(KINDS) or not all(Path(folder).is_dir() for folder in folders.values()):
-        sys.stderr.write("usage: python -m embedded.lock kafka=FOLDER opensearch=FOLDER (Maven repository layout)\n")
+    if set(folders) != set(LOCKED) or not all(Path(folder).is_dir() for folder in folders.values()):
+        usage = " ".join(f"{kind}=FOLDER" for kind in LOCKED)
+        sys.stderr.write(f"usage: python -m embedded.lock {usage} (Maven repository layout)\n")
         return 2
-    lines = [line for kind in KINDS for line in _lock_lines(kind, Path(folders[kind]))]
+    lines = [line for kind in LOCKED for line in _lock_lines(kind, Path(folders[kind]))]
     # What is written must be what can be read.
     parse_lock("\n".join(lines))
     header = "# server path size sha256 (written by python -m embedded.lock; see docs/backends.md)\n"

@@ -9,6 +9,7 @@ import httpx
 
 from embedded.errors import PortTakenError, ServerError
 from embedded.jvm import Jvm
+from embedded.lock import ServerKind
 from embedded.process import ParentWatch, ProcessId, first_text, last_lines
 from embedded.server import JavaServer
 
@@ -50,7 +51,7 @@ _CLOSED = "Closed all nodes."
 class OpenSearchNode(JavaServer):
     """A single node; the runner puts its data below ``home``."""
 
-    kind = "opensearch"
+    kind: ServerKind = "opensearch"
 
     def __init__(
         self, home: Path, port: int, jvm: Jvm, parent_watch: ParentWatch | None = None, process: ProcessId | None = None

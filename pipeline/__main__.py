@@ -20,6 +20,7 @@ from process.cli import application, duration, fail, one_line_for
 from process.errors import NotProvisionedError, SettingError, UnreachableError
 from process.flags import takes
 from process.kafka_connection import KafkaConnection
+from process.opensearch_connection import OpenSearchConnection
 from process.profiled import profiled
 from process.tracing import tracing
 
@@ -82,6 +83,21 @@ def retention(
     if every is not None and not every:
         fail("--every: '0s' would never pause, write for example 1h", 2)
     _run(keep_clean(settings, every, dry_run=dry_run, say=typer.echo))
+
+
+@app.command()
+@takes(OpenSearchConnection)
+def roles(
+    opensearch: OpenSearchConnection,
+    show: Annotated[bool, typer.Option("--print", help="Print them as files of the security plugin instead.")] = False,
+) -> None:
+    """Make or correct the roles of schedulerlog in OpenSearch's security plugin, as its administrator."""
+    from pipeline.admin.roles import as_files, make_roles
+
+    if show:
+        typer.echo(as_files())
+    else:
+        _run(make_roles(opensearch, typer.echo))
 
 
 @dead_letters.command(name="list")

@@ -10,9 +10,13 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError, TransportError
 
+from search.refusals import next_step
+from search.roles import READER
+
 Json = dict[str, Any]
 
-# Of these the security plugin answers some without JSON.
+_NEEDED: Final = f"the role {READER}"
+_NO_INDEX: Final = "index_not_found_exception"
 _NOT_ALLOWED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 PING_TIMEOUT_SECONDS: Final = 2.0
@@ -60,6 +64,10 @@ class OpenSearch:
         if not requested:
             return []
         answer = await self._request("POST", "/_mget", {"docs": list(requested)})
+        for document in answer["docs"]:
+            # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
+            if "error" in document and (cause := _cause(document)) and _NO_INDEX not in cause:
+                raise IndexDownError(f"_mget: {cause}")
         return [document.get("_source") if document.get("found") else None for document in answer["docs"]]
 
     async def open_point_in_time(self, alias: str, keep_alive: str) -> str:
@@ -127,12 +135,17 @@ class OpenSearch:
 
 def _error_text(error: TransportError) -> str:
     # The library puts the error of its HTTP client there; some of these have no text of their own.
-    return f"{type(error.info).__name__}: {error.error}".removesuffix(": ")[:300]
+    text = f"{type(error.info).__name__}: {error.error}".removesuffix(": ")[:300]
+    return text + next_step(error, _NEEDED)
 
 
 def _error_of(error: TransportError) -> Exception:
-    if isinstance(error.info, dict) or error.status_code in _NOT_ALLOWED:
-        return error_of_answer(error.status_code, error.info or error.error)
+    if error.status_code in _NOT_ALLOWED:
+        # The security plugin answers some of these without JSON.
+        cause = _cause(error.info or error.error)
+        return IndexRefusedError(f"HTTP {error.status_code}: {cause}{next_step(error, _NEEDED)}")
+    if isinstance(error.info, dict):
+        return error_of_answer(error.status_code, error.info)
     else:
         return IndexDownError(f"HTTP {error.status_code} without JSON: {str(error.error)[:200]!r}")
 

@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME: Final = timedelta(days=365)
+SERVER: Final = (ExtendedKeyUsageOID.SERVER_AUTH,)
+CLIENT: Final = (ExtendedKeyUsageOID.CLIENT_AUTH,)
 # Name at the API server, and the group that gives it its rights.
 USERS: Final = {
     # RBAC binds this group to cluster-admin before any role exists; the other two users have roles that the API server
@@ -135,8 +137,10 @@ class Authority:
     def certificate_pem(self) -> bytes:
         return self.certificate.public_bytes(Encoding.PEM)
 
-    def issue(self, name: str, dns_names: tuple[str, ...] = ("localhost",)) -> tuple[bytes, bytes]:
-        """A new certificate and key (PEM) for a server at 127.0.0.1 and these names."""
+    def issue(
+        self, name: str, dns_names: tuple[str, ...] = ("localhost",), usages: tuple[x509.ObjectIdentifier, ...] = SERVER
+    ) -> tuple[bytes, bytes]:
+        """A new certificate and key (PEM) for a server at 127.0.0.1 and these names, or for other ``usages``."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName(each) for each in dns_names]
         # Clients connect to 127.0.0.1, which must stand there as an address: names are not compared with addresses.
@@ -146,7 +150,7 @@ class Authority:
         certificate = (
             _builder(_name(name), self.certificate.subject, key.public_key())
             .add_extension(alternatives, critical=False)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(issuer, critical=False)
             .sign(self.key, hashes.SHA256())
         )

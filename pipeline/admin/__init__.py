@@ -1,5 +1,6 @@
 """Commands of an operator.
 
 ``provision``  makes topics and index templates, or corrects them
+``roles``      makes the roles of schedulerlog in OpenSearch's security plugin
 ``retention``  deletes daily indices that are older than they are kept
 """

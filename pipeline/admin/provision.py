@@ -21,12 +21,15 @@ from process.addresses import without_user_info
 from process.errors import UnreachableError
 from schemas.indices import CUSTOM_TEMPLATE, INDICES, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
 from search.client import new_client
+from search.refusals import explained, is_untrusted
+from search.roles import PROVISIONER
 
 Say = Callable[[str], None]
 T = TypeVar("T")
 
 RETRY_SECONDS: Final = 0.5
 _EMPTY: Final = {"template": {}, "_meta": {"about": "Settings of the operator for the indices of schedulerlog"}}
+_PASSING: Final = (429, 502, 503, 504)
 
 
 async def provision(settings: ProvisionSettings, wait: timedelta, say: Say) -> None:
@@ -50,7 +53,7 @@ async def _patiently(work: Callable[[], Awaitable[T]], wait: timedelta, what: st
         # In a new cluster this command starts together with the stores, which take longer.
         except (KafkaError, OSError, TransportError) as error:
             if time.monotonic() > deadline or not _may_pass(error):
-                raise UnreachableError(f"{what}: {without_user_info(str(error))}") from None
+                raise UnreachableError(f"{what}: {_text(error)}") from None
             await asyncio.sleep(RETRY_SECONDS)
 
 
@@ -59,8 +62,14 @@ def _may_pass(error: Exception) -> bool:
     if isinstance(error, TransportError):
         # 401, 403 and 400 are the same at the next try: an operator has to act. The status of a refused connection is a
         # word.
-        return isinstance(error, NoConnectionError) or error.status_code in (429, 502, 503, 504)
+        return (isinstance(error, NoConnectionError) and not is_untrusted(error)) or error.status_code in _PASSING
     return error.retriable if isinstance(error, KafkaError) else True
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, TransportError):
+        return explained(error, f"the role {PROVISIONER}")
+    return without_user_info(str(error))
 
 
 async def _provision_templates(settings: TemplateSettings, say: Say) -> None:

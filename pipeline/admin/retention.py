@@ -16,11 +16,12 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
 from pipeline.settings import RetentionSettings
-from process.addresses import without_user_info
 from process.errors import UnreachableError
 from schemas.codec.records import rfc3339
 from schemas.indices import INDICES, Index
 from search.client import new_client
+from search.refusals import explained
+from search.roles import PROVISIONER
 
 Say = Callable[[str], None]
 
@@ -94,7 +95,8 @@ async def drop_expired(
             if not index.is_daily:
                 await _drop_documents(store, index, now - keep, settings.kept_clusters, dry_run=dry_run, say=say)
     except TransportError as error:
-        raise UnreachableError(without_user_info(f"OpenSearch at {settings.opensearch_url}: {error}")) from None
+        cause = explained(error, f"the role {PROVISIONER}")
+        raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {cause}") from None
 
 
 async def _drop_documents(

@@ -7,7 +7,7 @@ even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU.
 import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from opensearchpy import AsyncOpenSearch
@@ -21,12 +21,15 @@ from pipeline.sinks.msearch import Hits, Search
 from process.backoff import Backoff
 from process.errors import NotProvisionedError
 from schemas.indices import INDICES, MAPPING_VERSION
+from search.refusals import explained
+from search.roles import WRITER
 
 _PARALLEL_REQUESTS: Final = 2
 """Bulk requests side by side: while the index works on one, the next is on its way."""
 _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
+_NEEDED: Final = f"the role {WRITER}"
 _PROVISION: Final = "run `schedulerlog pipeline provision`"
 
 
@@ -90,13 +93,10 @@ class OpenSearchSink:
     async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
         """What the index has under the ids of ``documents``; None where there is nothing."""
         wanted = [{"_index": document.index, "_id": document.id} for document in documents]
-        while True:
-            answers = (await self._request("POST", "/_mget", absent=(), body={"docs": wanted}) or {}).get("docs", [])
-            # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
-            failed = next((answer for answer in answers if "found" not in answer), None)
-            if failed is None:
-                return [answer.get("_source") for answer in answers]
-            await self._backoff.failed(f"POST /_mget: {str(failed.get('error'))[:300]}")
+        # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
+        part = _Part("docs", "found")
+        answer = await self._request("POST", "/_mget", absent=(), part=part, body={"docs": wanted})
+        return [document.get("_source") for document in (answer or {}).get("docs", [])]
 
     async def search(self, searches: Sequence[Search]) -> list[Hits]:
         """The hits of each search.
@@ -116,15 +116,9 @@ class OpenSearchSink:
         return found
 
     async def _search(self, body: bytes) -> list[list[dict[str, Any]]]:
-        while True:
-            response = await self._request("POST", "/_msearch", absent=(), body=body)
-            answers = (response or {}).get("responses", [])
-            # `_msearch` answers 200 although single searches failed; half an answer would look like a pod without
-            # attempts.
-            failed = next((answer for answer in answers if "hits" not in answer), None)
-            if failed is None:
-                return [answer["hits"]["hits"] for answer in answers]
-            await self._backoff.failed(f"POST /_msearch: {str(failed.get('error'))[:300]}")
+        # `_msearch` answers 200 although single searches failed; half an answer would look like a pod without attempts.
+        answer = await self._request("POST", "/_msearch", absent=(), part=_Part("responses", "hits"), body=body)
+        return [response["hits"]["hits"] for response in (answer or {}).get("responses", [])]
 
     def forget(self) -> None:
         """Another process has written meanwhile: indices are refreshed before the next search."""
@@ -165,34 +159,48 @@ class OpenSearchSink:
         _check_version(f"index template {name}", found["index_templates"][0].get("index_template", {}))
 
     async def _request(
-        self, method: str, path: str, *, absent: tuple[int, ...], **options: Any
+        self, method: str, path: str, *, absent: tuple[int, ...], part: "_Part | None" = None, **options: Any
     ) -> dict[str, Any] | None:
-        """The answer; None for a status in ``absent``. Retries until there is one."""
+        """The answer, whole in every ``part``; None for a status in ``absent``. Retries until there is one."""
         while True:
             answer, response = await self._try(method, path, **options)
+            cause = answer.cause
             if answer.outcome is BulkOutcome.DONE:
-                self._backoff.worked()
-                return response if isinstance(response, dict) else {}
-            if response in absent:
+                found = response if isinstance(response, dict) else {}
+                cause = part.failure(found) if part else ""
+                if not cause:
+                    self._backoff.worked()
+                    return found
+            elif response in absent:
                 self._backoff.worked()
                 return None
-            await self._backoff.failed(f"{method} {path}: {answer.cause}")
+            await self._backoff.failed(f"{method} {path}: {cause}")
 
     async def _try(self, method: str, path: str, **options: Any) -> tuple[BulkResult, Any]:
         """One request: what its status means, and the JSON of the answer or, after a failure, the status."""
         try:
             return BulkResult(BulkOutcome.DONE), await self._store.transport.perform_request(method, path, **options)
         except NoConnectionError as error:  # time-outs too, whose "status" is a word
-            return BulkResult(BulkOutcome.RETRY, f"no answer: {error.error}"), None
+            return BulkResult(BulkOutcome.RETRY, f"no answer: {explained(error, _NEEDED)}"), None
         except TransportError as error:
-            status = error.status_code
-            return of_status(status, str(error)) if isinstance(status, int) else BulkResult(
-                BulkOutcome.RETRY, str(error)
-            ), status
+            status, cause = error.status_code, explained(error, _NEEDED)
+            return of_status(status, cause) if isinstance(status, int) else BulkResult(BulkOutcome.RETRY, cause), status
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - an answer that is not JSON raises the parser's own errors
             return BulkResult(BulkOutcome.RETRY, f"{type(error).__name__}: {error}"), None
+
+
+class _Part(NamedTuple):
+    """Where an answer has the parts that may have failed, and what each has that has not."""
+
+    name: str
+    proof: str
+
+    def failure(self, answer: dict[str, Any]) -> str:
+        """The error of the first part that failed; empty where none has."""
+        failed = (part for part in answer.get(self.name, []) if self.proof not in part)
+        return next((str(part.get("error"))[:300] for part in failed), "")
 
 
 def _again(batch: list[Document], answers: list[BulkResult]) -> list[list[Document]]:

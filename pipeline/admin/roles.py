@@ -1,0 +1,55 @@
+"""Makes the roles of schedulerlog in OpenSearch's security plugin, or corrects them. Safe to run again at any time.
+
+Roles go through the plugin's API, which every distribution has; ``as_files`` is for those who keep the plugin's files
+themselves.
+"""
+
+from typing import Any, Final
+
+import yaml
+from opensearchpy import AsyncOpenSearch
+from opensearchpy.exceptions import OpenSearchException
+
+from pipeline.admin.provision import Say
+from process.errors import UnreachableError
+from process.opensearch_connection import OpenSearchConnection
+from search.client import new_client
+from search.refusals import explained
+from search.roles import ROLES
+
+_API: Final = "/_plugins/_security/api"
+
+
+def _mapping(role: str) -> dict[str, Any]:
+    """Who has a role: the user of its name, and whoever an identity provider says has it."""
+    return {"users": [role], "backend_roles": [role]}
+
+
+def as_files() -> str:
+    """``roles.yml`` and ``roles_mapping.yml`` of the plugin, as parts of one document."""
+    files = {"roles.yml": ROLES, "roles_mapping.yml": {role: _mapping(role) for role in ROLES}}
+    return "\n".join(f"# {name}\n{yaml.safe_dump(content, sort_keys=False)}" for name, content in files.items())
+
+
+async def make_roles(connection: OpenSearchConnection, say: Say) -> None:
+    """Make or correct every role; ``say`` gets a line about each. Raises ``UnreachableError``."""
+    client = new_client(connection)
+    try:
+        for name, role in ROLES.items():
+            await client.transport.perform_request("PUT", f"{_API}/roles/{name}", body=role)
+            say(f"role {name}: {await _map(client, name)}")
+    except OpenSearchException as error:
+        whose = "all rights in its security plugin (role all_access, or a certificate of its administrators)"
+        raise UnreachableError(f"OpenSearch at {connection.opensearch_url}: {explained(error, whose)}") from None
+    finally:
+        await client.close()
+
+
+async def _map(client: AsyncOpenSearch, role: str) -> str:
+    path = f"{_API}/rolesmapping/{role}"
+    found: dict[str, Any] = await client.transport.perform_request("GET", path, ignore=(404,))
+    # Who has a role is the operator's decision: a mapping that is there is left as it is.
+    if role in found:
+        return "written, its mapping is left as it is"
+    await client.transport.perform_request("PUT", path, body=_mapping(role))
+    return "written, for the user or the backend role of its name"

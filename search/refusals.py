@@ -1,0 +1,33 @@
+"""What OpenSearch's refusals mean to an operator: the cause, and what to do about it. Pure."""
+
+import ssl
+from http import HTTPStatus
+
+from opensearchpy.exceptions import OpenSearchException, TransportError
+
+from process.addresses import without_user_info
+
+
+def explained(error: OpenSearchException, role: str) -> str:
+    """The error in one line, with the next step where we know it. ``role`` is what the user of this process needs."""
+    # Of an error without a status the text has itself again as its cause.
+    known = isinstance(error, TransportError) and not isinstance(error.status_code, int)
+    return without_user_info(f"{error.error if known else error}{next_step(error, role)}")
+
+
+def is_untrusted(error: Exception) -> bool:
+    """Did we refuse OpenSearch's certificate? The next try would end in the same way."""
+    # The client keeps the error of the connection in its own.
+    return isinstance(getattr(error, "info", None), ssl.SSLCertVerificationError)
+
+
+def next_step(error: OpenSearchException, role: str) -> str:
+    """The end of a message about the error: empty, or a colon and what to do."""
+    status = error.status_code if isinstance(error, TransportError) else None
+    if status == HTTPStatus.UNAUTHORIZED:
+        return ": correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or the client certificate"
+    if status == HTTPStatus.FORBIDDEN:
+        return f": its user needs {role}"
+    if is_untrusted(error):
+        return ": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE"
+    return ""

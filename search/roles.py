@@ -1,0 +1,79 @@
+"""What each process may do in OpenSearch, as roles of its security plugin: what it asks for, and nothing else.
+
+tests/integration/pipeline/test_secured_opensearch.py runs the processes with these roles; in ``make stress`` it takes
+each permission away in turn, and something fails. Permissions are actions of OpenSearch, as its refusals name them.
+"""
+
+from typing import Any, Final
+
+WRITER: Final = "schedulerlog-writer"
+READER: Final = "schedulerlog-reader"
+PROVISIONER: Final = "schedulerlog-provisioner"
+
+
+def _role(about: str, cluster: list[str], indices: list[str]) -> dict[str, Any]:
+    # A role that an older version made covers the indices that a newer one adds.
+    on_ours = {"index_patterns": ["schedulerlog-*"], "allowed_actions": indices}
+    return {"description": about, "cluster_permissions": cluster, "index_permissions": [on_ours]}
+
+
+ROLES: Final[dict[str, dict[str, Any]]] = {
+    WRITER: _role(
+        "schedulerlog pipeline index and placements: write documents, and read them back",
+        [
+            "indices:admin/index_template/get",
+            "indices:data/write/bulk",
+            "indices:data/read/mget",
+            "indices:data/read/msearch",
+        ],
+        [
+            "indices:admin/create",
+            "indices:admin/mappings/get",
+            "indices:admin/refresh",
+            "indices:admin/refresh[s]",
+            "indices:data/write/bulk[s]",
+            "indices:data/write/index",
+            "indices:data/write/delete",
+            "indices:data/read/mget[shard]",
+            "indices:data/read/search",
+        ],
+    ),
+    READER: _role(
+        "schedulerlog api: read documents",
+        ["cluster:monitor/main", "indices:data/read/mget"],
+        [
+            "indices:data/read/search",
+            "indices:data/read/mget[shard]",
+            "indices:data/read/point_in_time/create",
+            "indices:data/read/point_in_time/delete",
+        ],
+    ),
+    PROVISIONER: _role(
+        "schedulerlog pipeline provision and retention, schedulerlog doctor: templates, and the deletion of indices",
+        [
+            "cluster:monitor/main",
+            "cluster:monitor/health",
+            "cluster:monitor/state",
+            "cluster:monitor/stats",
+            "cluster:admin/component_template/get",
+            "cluster:admin/component_template/put",
+            "indices:admin/index_template/get",
+            "indices:admin/index_template/put",
+            "indices:data/write/bulk",
+            "indices:data/read/scroll",
+            # Without it the scrolls of deletions would be left open until they expire.
+            "indices:data/read/scroll/clear",
+        ],
+        [
+            "indices:admin/mappings/get",
+            "indices:admin/mapping/put",
+            "indices:admin/delete",
+            "indices:monitor/settings/get",
+            "indices:monitor/stats",
+            "indices:data/read/search",
+            "indices:data/write/delete/byquery",
+            "indices:data/write/bulk[s]",
+            "indices:data/write/delete",
+        ],
+    ),
+}

@@ -1,0 +1,223 @@
+"""Every process on a real OpenSearch with its security plugin, with the roles of `schedulerlog pipeline roles`."""
+
+import asyncio
+import copy
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from opensearchpy.exceptions import AuthorizationException
+
+import embedded
+from api.index.client import IndexRefusedError
+from demo.processes import Processes, free_ports
+from embedded.control_plane.credentials import Authority
+from embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
+from pipeline.admin.provision import provision
+from pipeline.admin.roles import make_roles
+from pipeline.settings import ProvisionSettings
+from process.errors import UnreachableError
+from process.opensearch_connection import OpenSearchConnection
+from schemas.topics import ATTEMPTS
+from search.client import new_client
+from search.roles import PROVISIONER, READER, ROLES, WRITER
+from tests.support.harness.api_process import serving
+from tests.support.harness.index_filling import Filling, an_attempt
+from tests.support.harness.pipeline_process import Pipeline
+from tests.support.harness.secured_opensearch import (
+    DAY,
+    PASSWORD,
+    assert_all_succeeded,
+    by_certificate,
+    by_password,
+    environment,
+    make_templates,
+    provide,
+    read,
+    settings,
+    write,
+)
+from tests.support.stress import in_make_stress
+from tests.support.waiting import PATIENCE_SECONDS, eventually_async, until
+
+ROLES_API: Final = "/_plugins/_security/api/roles"
+USERS: Final = "/_plugins/_security/api/internalusers"
+PERMISSIONS: Final = [
+    (role, kind, permission)
+    for role, content in ROLES.items()
+    for kind, permissions in (
+        ("cluster", content["cluster_permissions"]),
+        ("index", content["index_permissions"][0]["allowed_actions"]),
+    )
+    for permission in permissions
+]
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[SecuredOpenSearch]:
+    """With a user for each role, one without any, and an index of another application."""
+    with secured_opensearch() as node:
+        for user in (*ROLES, "nobody"):
+            node.issue(user)
+        answers = [
+            node.administrator.put(f"{USERS}/{user}", json={"password": PASSWORD}) for user in (WRITER, PROVISIONER)
+        ]
+        assert_all_succeeded([*answers, node.administrator.put("/payroll/_doc/1", json={"salary": 1})])
+        asyncio.run(make_roles(by_certificate(node, "administrator"), print))
+        yield node
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[embedded.Backends]:
+    with embedded.backends(only="kafka") as servers:
+        yield servers
+
+
+def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path) -> None:
+    """The worker, which makes attempts of decisions, does not know OpenSearch."""
+    asyncio.run(provision(provisioning(kafka, by_password(node, PROVISIONER)), timedelta(0), print))
+    ports = free_ports("index", "placements")
+    with Processes(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
+        services = Pipeline(kafka, processes, 0)
+        writers = {"index": by_password(node, WRITER), "placements": by_certificate(node, WRITER)}
+        for name, connection in writers.items():
+            at = ("--metrics-address", ports[name])
+            processes.start(name, "pipeline", name, *at, **environment(connection))
+        attempts = [an_attempt(f"ml/{pod}", chosen="node1", bound=True, devices=["GPU-0"]) for pod in ("one", "two")]
+        Filling(kafka.bootstrap_servers, node.url).publish(*attempts)
+        for name, port in ports.items():
+            processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
+        services.settle_group("schedulerlog-index", [ATTEMPTS])
+        services.settle_group("schedulerlog-placements", [ATTEMPTS])
+    # The first of the nodes is away.
+    reader = by_certificate(node, READER, opensearch_url=f"https://127.0.0.1:9,{node.url}")
+    with serving(kafka.bootstrap_servers, node.url, **environment(reader)) as api:
+        assert until(api.is_ready)
+        assert api.schedulerlog("ml/one").json()["status"] == "succeeded"
+        first = until(lambda: api.get("/api/v1/schedulerlogs", limit="1").json(), lambda page: page["total"] == 2)
+        second = api.get("/api/v1/schedulerlogs", limit="1", **{"continue": first["continue"]}).json()
+        assert {item["name"] for page in (first, second) for item in page["items"]} == {"one", "two"}
+        assert [pod["name"] for pod in api.get("/api/v1/nodes/node1/occupancy").json()["pods"]] == ["one", "two"]
+
+
+async def test_each_role_is_enough_for_its_processes(node: SecuredOpenSearch) -> None:
+    await make_templates(node)
+    # A writer that lacks a right waits for it.
+    await asyncio.wait_for(write(node), PATIENCE_SECONDS)
+    await read(by_certificate(node, READER))
+    await provide(node, by_certificate(node, PROVISIONER))
+
+
+@in_make_stress
+@pytest.mark.parametrize(("role", "kind", "permission"), PERMISSIONS)
+def test_without_one_of_its_permissions_a_role_is_not_enough(
+    node: SecuredOpenSearch, role: str, kind: str, permission: str
+) -> None:
+    less = copy.deepcopy(ROLES[role])
+    (less["cluster_permissions"] if kind == "cluster" else less["index_permissions"][0]["allowed_actions"]).remove(
+        permission
+    )
+    connection = by_certificate(node, role)
+    work = {
+        WRITER: lambda: write(node),
+        READER: lambda: read(connection),
+        PROVISIONER: lambda: provide(node, connection),
+    }
+    node.administrator.delete("/schedulerlog-*")
+    asyncio.run(make_templates(node))
+    if role != WRITER:
+        asyncio.run(write(node))
+    try:
+        assert_all_succeeded([node.administrator.put(f"{ROLES_API}/{role}", json=less)])
+        with pytest.raises(Exception):  # noqa: B017, PT011 - refused, out of time, or an answer that lacks something
+            asyncio.run(asyncio.wait_for(work[role](), 3))
+    finally:
+        assert_all_succeeded([node.administrator.put(f"{ROLES_API}/{role}", json=ROLES[role])])
+
+
+@pytest.mark.parametrize(
+    ("user", "method", "path"),
+    [
+        (READER, "PUT", f"/{DAY}/_doc/1"),
+        (READER, "DELETE", f"/{DAY}"),
+        (READER, "POST", f"/{DAY}/_delete_by_query"),
+        (READER, "PUT", "/_index_template/schedulerlog-attempts"),
+        (READER, "GET", "/payroll/_search"),
+        (WRITER, "DELETE", f"/{DAY}"),
+        (WRITER, "POST", f"/{DAY}/_delete_by_query"),
+        (WRITER, "PUT", "/_index_template/schedulerlog-attempts"),
+        (WRITER, "GET", "/_cat/indices/schedulerlog-*"),
+        (WRITER, "GET", "/payroll/_search"),
+        (WRITER, "PUT", "/payroll/_doc/2"),
+        (PROVISIONER, "PUT", f"/{DAY}/_doc/1"),
+        (PROVISIONER, "DELETE", "/payroll"),
+        (PROVISIONER, "GET", "/payroll/_search"),
+        (PROVISIONER, "GET", USERS),
+        ("nobody", "GET", "/schedulerlog-*/_search"),
+    ],
+)
+async def test_what_a_role_is_not_for_is_refused(node: SecuredOpenSearch, user: str, method: str, path: str) -> None:
+    client = new_client(by_certificate(node, user))
+    # What can't be understood would be refused as such.
+    body: dict[str, Any] = {"index_patterns": ["x-*"]} if "template" in path else {"query": {"match_all": {}}}
+    try:
+        with pytest.raises(AuthorizationException):
+            await client.transport.perform_request(method, path, body=None if method in ("GET", "DELETE") else body)
+    finally:
+        await client.close()
+
+
+def provisioning(kafka: embedded.Backends, connection: OpenSearchConnection) -> ProvisionSettings:
+    return settings(ProvisionSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
+
+
+def provisioned_with(node: SecuredOpenSearch, kafka: embedded.Backends, connection: OpenSearchConnection) -> str:
+    """The message with which ``provision`` ends, long before it would give up on a store that is down."""
+    with pytest.raises(UnreachableError) as refused:
+        asyncio.run(provision(provisioning(kafka, connection), timedelta(hours=1), print))
+    return str(refused.value).partition(f"OpenSearch at {node.url}: ")[2]
+
+
+def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
+    node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
+) -> None:
+    wrong = provisioned_with(node, kafka, by_password(node, PROVISIONER, "not-Its-password-1"))
+    assert wrong == (
+        "AuthenticationException(401, 'Unauthorized'): correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or "
+        "the client certificate"
+    )
+    missing = provisioned_with(node, kafka, by_certificate(node, "nobody"))
+    assert "no permissions for [indices:admin/index_template/get]" in missing
+    assert missing.endswith(": its user needs the role schedulerlog-provisioner")
+    other = tmp_path / "other.crt"
+    other.write_bytes(Authority.new("another").certificate_pem)
+    unknown = provisioned_with(node, kafka, by_password(node, PROVISIONER, opensearch_ca_file=other))
+    assert "certificate verify failed" in unknown
+    assert unknown.endswith(": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE")
+    with pytest.raises(UnreachableError, match="its user needs all rights in its security plugin"):
+        asyncio.run(make_roles(by_certificate(node, READER), print))
+
+
+async def test_a_writer_without_its_role_waits_and_says_what_it_needs(
+    node: SecuredOpenSearch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await make_templates(node)
+    waiting = asyncio.create_task(write(node, by_certificate(node, "nobody")))
+    await eventually_async(lambda: caplog.messages)
+    assert "no permissions for [indices:admin/index_template/get]" in caplog.messages[0]
+    assert "its user needs the role schedulerlog-writer. Nothing is lost" in caplog.messages[0]
+    mapping = f"/_plugins/_security/api/rolesmapping/{WRITER}"
+    assert_all_succeeded([node.administrator.put(mapping, json={"users": [WRITER, "nobody"]})])
+    await waiting
+    # Made again, a role takes its permissions, and leaves to whom the operator has given it.
+    lines: list[str] = []
+    await make_roles(by_certificate(node, "administrator"), lines.append)
+    assert lines[0] == "role schedulerlog-writer: written, its mapping is left as it is"
+    await write(node, by_certificate(node, "nobody"))
+
+
+async def test_the_api_names_the_role_that_its_user_lacks(node: SecuredOpenSearch) -> None:
+    with pytest.raises(IndexRefusedError, match="its user needs the role schedulerlog-reader"):
+        await read(by_certificate(node, "nobody"))

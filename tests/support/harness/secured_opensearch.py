@@ -1,0 +1,141 @@
+"""How processes reach an OpenSearch that asks who they are, and what each role is for, by the code that they run."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar
+
+import httpx
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
+
+from api.index.client import OpenSearch
+from doctor.opensearch import check
+from embedded.secured_opensearch import SecuredOpenSearch
+from pipeline.admin.provision import provision_templates
+from pipeline.admin.retention import drop_expired
+from pipeline.settings import RetentionSettings, TemplateSettings
+from pipeline.sinks.bulk import Document, source
+from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.metrics import IndexMetrics
+from pipeline.sinks.msearch import page_search
+from pipeline.sinks.opensearch import OpenSearchSink
+from process.opensearch_connection import OpenSearchConnection
+from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES, TRENDS
+from search.client import new_client
+from search.roles import PROVISIONER, WRITER
+
+Settings = TypeVar("Settings", bound=BaseModel)
+
+PASSWORD: Final = "correct-Horse-7-battery"  # noqa: S105 - of servers that end with the test
+NOW: Final = datetime.now(UTC)
+DAY: Final = ATTEMPTS.name(NOW)
+_LONG_AGO: Final = source({"@timestamp": "2020-01-01T00:00:00Z"})
+
+
+def reached(node: SecuredOpenSearch, **fields: object) -> OpenSearchConnection:
+    common = {"opensearch_url": node.url, "opensearch_ca_file": node.ca_file}
+    return OpenSearchConnection.model_validate(common | fields)
+
+
+def by_certificate(node: SecuredOpenSearch, user: str, **fields: object) -> OpenSearchConnection:
+    certificate = node.ca_file.with_name(f"{user}.crt")
+    files = {"opensearch_cert_file": certificate, "opensearch_key_file": certificate.with_suffix(".key")}
+    return reached(node, **files | fields)
+
+
+def by_password(node: SecuredOpenSearch, user: str, password: str = PASSWORD, **fields: object) -> OpenSearchConnection:
+    return reached(node, opensearch_username=user, opensearch_password=password, **fields)
+
+
+def environment(connection: OpenSearchConnection) -> dict[str, str]:
+    """The variables of a process; the password is in a file, as a Secret is mounted."""
+    given = {name: getattr(connection, name) for name in connection.model_fields_set}
+    if password := given.pop("opensearch_password", None):
+        assert connection.opensearch_ca_file
+        given["opensearch_password_file"] = file = connection.opensearch_ca_file.with_name("password")
+        file.write_text(password.get_secret_value())
+    return {f"SCHEDULERLOG_{name.upper()}": str(value) for name, value in given.items()}
+
+
+def settings(model: type[Settings], connection: OpenSearchConnection, **fields: object) -> Settings:
+    reach = {name: getattr(connection, name) for name in OpenSearchConnection.model_fields}
+    return model.model_validate(reach | fields)
+
+
+async def make_templates(node: SecuredOpenSearch, connection: OpenSearchConnection | None = None) -> list[str]:
+    lines: list[str] = []
+    reach = connection or by_certificate(node, PROVISIONER)
+    await provision_templates(settings(TemplateSettings, reach), timedelta(0), lines.append)
+    return lines
+
+
+async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None = None) -> None:
+    """Write, delete, read back and search, as ``index`` and ``placements`` do. Waits for ever for a missing right."""
+    client = new_client(connection or by_certificate(node, WRITER))
+    sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.1)
+    attempt = Document(DAY, "attempt", _LONG_AGO, 1)
+    states = [Document(POD_STATES.name(NOW), uuid.uuid4().hex, _LONG_AGO, 1) for _ in range(2)]
+    try:
+        await sink.check()
+        assert await sink.write([attempt, *states]) == WriteResult()
+        assert await sink.write([Document(states[0].index, states[0].id, b"", 2, is_deletion=True)]) == WriteResult()
+        assert [found is not None for found in await sink.stored([attempt, *states])] == [True, False, True]
+        ((hit,),) = await sink.search(
+            [page_search(ATTEMPTS, [{"ids": {"values": ["attempt"]}}], ("attempt_id",), 2, None)]
+        )
+        assert hit["_id"] == "attempt"
+    finally:
+        await sink.close()
+
+
+async def read(connection: OpenSearchConnection) -> None:
+    """Search, get and page through, as ``api`` does."""
+    client = new_client(connection)
+    index = OpenSearch(client, lambda *_: None)
+    everything: dict[str, Any] = {"query": {"match_all": {}}}
+    try:
+        await index.ping()
+        assert (await index.search(ATTEMPTS.alias, everything))["hits"]["total"]["value"] >= 1
+        # There is no such index: the family has no documents yet.
+        assert (await index.search(FINDINGS.alias, everything))["hits"]["hits"] == []
+        assert await index.documents([{"_index": DAY, "_id": "attempt"}]) != [None]
+        pit = await index.open_point_in_time(ATTEMPTS.alias, "1m")
+        assert (await index.search("", everything | {"pit": {"id": pit}}))["hits"]["hits"]
+        await index.close_point_in_time(pit)
+    finally:
+        await client.close()
+
+
+async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> None:
+    """Bring an old index to the mapping of today, delete what is old a year later, and ask what ``doctor`` asks."""
+    _make_an_old_index(node)
+    lines = await make_templates(node, connection)
+    assert any(line.startswith(f"index {TRENDS.name(NOW)}: mapping version was 1") for line in lines)
+    client = new_client(connection)
+    dropped: list[str] = []
+    try:
+        later = NOW + timedelta(days=400)
+        await drop_expired(client, settings(RetentionSettings, connection), later, dry_run=False, say=dropped.append)
+    finally:
+        await client.close()
+    assert {DAY, TRENDS.name(NOW), POD_STATES.alias} <= {line.split()[1].rstrip(":") for line in dropped}
+    assert await check(connection) == []
+    stats = node.administrator.get("/_nodes/stats/indices/search").json()["nodes"].values()
+    assert sum(each["indices"]["search"]["scroll_current"] for each in stats) == 0
+
+
+def _make_an_old_index(node: SecuredOpenSearch) -> None:
+    mappings = {"_meta": {"schedulerlog_mapping_version": 1}}
+    template = {"index_patterns": [f"{TRENDS.alias}-*"], "template": {"mappings": mappings}}
+    answers = [
+        node.administrator.put(f"/_index_template/{TRENDS.alias}", json=template),
+        node.administrator.put(f"/{TRENDS.name(NOW)}"),
+        # What was just written is searched for.
+        node.administrator.post("/schedulerlog-*/_refresh"),
+    ]
+    assert_all_succeeded(answers)
+
+
+def assert_all_succeeded(answers: Sequence[httpx.Response]) -> None:
+    assert [answer.text for answer in answers if not answer.is_success] == []
