@@ -189,7 +189,7 @@ def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
         "the client certificate"
     )
     missing = provisioned_with(node, kafka, by_certificate(node, "nobody"))
-    assert "no permissions for [indices:admin/index_template/get]" in missing
+    assert "no permissions for [cluster:admin/component_template/put]" in missing
     assert missing.endswith(": its user needs the role schedulerlog-provisioner")
     other = tmp_path / "other.crt"
     other.write_bytes(Authority.new("another").certificate_pem)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from embedded.backends import installed_jvms
+from embedded.installed import installed_jvms
 from embedded.jvm import settings_from
 from embedded.kafka import Address, BrokerOptions, KafkaBroker
 from embedded.ports import KAFKA_PORTS, free_port
