@@ -10,18 +10,17 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from broker.consumer import connected, new_consumer
 from broker.errors import explained
-from broker.producer import idempotent_producer, started
 from broker.topics import missing, topic_names
+from demo.processes import Processes
 from embedded.control_plane.credentials import kubeconfig as nowhere
 from process.kafka_connection import KafkaConnection
 from process.settings import read
-from schemas.topics import ALERTS, ATTEMPTS, DECISIONS, MESSAGES
+from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, RAW_LOGS, TRENDS
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.kube_objects import a_pod
 from tests.support.secured_kafka.broker import SecuredKafka, secured_kafka
-from tests.support.secured_kafka.refusals import REFUSALS
+from tests.support.secured_kafka.refusals import FORBIDDEN_TO_THE_API, REFUSALS
 from tests.support.secured_kafka.rights import (
     PROVISION,
     Decision,
@@ -30,7 +29,7 @@ from tests.support.secured_kafka.rights import (
     grant,
     rights_of_deploy,
 )
-from tests.support.secured_kafka.services import Services, Settings, Way, flags, services
+from tests.support.secured_kafka.services import Services, Settings, Way, flags, services, spoil
 from tests.support.stress import IS_STRESS, in_make_stress
 from tests.support.waiting import eventually, until
 
@@ -96,10 +95,6 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
     asyncio.run(send_garbage(kafka))
     wait_until_used(kafka, "worker")
     wait_until_used(kafka, "index")
-    # It would write what it finds of other tests' pods: not into their index.
-    running.processes.stop("index")
-    running.start("placements")
-    wait_until_used(kafka, "placements")
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +102,7 @@ def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.Temp
     """What the authorizer decided while an attempt passed all services, of which each proved in some way who it is."""
     ways: dict[str, Way] = {
         "provision": kafka.scram, "scheduler": kafka.scram, "worker": kafka.scram, "index": kafka.certificate,
-        "hami-log": kafka.certificate, "api": lambda user: kafka.oauth(user, token), "placements": kafka.oauth,
+        "hami-log": kafka.certificate, "api": lambda user: kafka.oauth(user, token),
     }  # fmt: skip
     folder = tmp_path_factory.mktemp("services")
     token = kafka.token_file(folder / "token", API, seconds=-100)
@@ -124,7 +119,7 @@ def test_an_attempt_passes_from_the_decision_to_the_answer_and_no_right_was_miss
     assert {each for each in seen if not each.is_allowed} == set()
 
 
-@pytest.mark.parametrize("name", ["scheduler", "hami-log", "worker", "index", "placements", "api"])
+@pytest.mark.parametrize("name", ["scheduler", "hami-log", "worker", "index", "api"])
 def test_each_right_of_a_user_is_used(seen: set[Decision], name: str) -> None:
     granted = RIGHTS[f"schedulerlog-{name}"]
     assert unused(seen, name) <= SELDOM.get(name, set())
@@ -148,6 +143,9 @@ def test_every_process_proves_who_it_is_in_the_same_way(
     kubeconfig.write_text(nowhere("https://127.0.0.1:1", kafka.authority.ca_file.read_text(), "token"))
     with services(tmp_path, backends.opensearch_url, ways | {"provision": getattr(kafka, way)}) as running:
         pass_an_attempt(kafka, running, f"secured-{way}")
+        # Placements would write what they find of other tests' pods: not into their index.
+        running.processes.stop("index")
+        running.start("placements")
         running.start("alerts")
         for name, arguments in {
             "alertmanager": ("pipeline", "alertmanager", "--url", "http://127.0.0.1:1"),
@@ -174,6 +172,19 @@ def test_provision_needs_what_the_documents_list(seen: set[Decision]) -> None:
     mine = {each for each in seen if each.user == "schedulerlog-provision"}
     assert {each.operation for each in mine} <= {right.operation for right in PROVISION} | {"Describe"}
     assert "schedulerlog.decisions" in {each.name for each in mine if each.operation == "Create"}
+
+
+@in_make_stress
+def test_provision_corrects_topics_with_its_rights(
+    kafka: SecuredKafka, seen: set[Decision], backends: Addresses, tmp_path: Path
+) -> None:
+    asyncio.run(spoil(kafka.plain, RAW_LOGS, TRENDS))
+    settings = kafka.scram("schedulerlog-provision") | {"SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url}
+    with Processes(tmp_path, settings) as processes:
+        processes.run("provision", "pipeline", "provision")
+    mine = {each for each in decisions(kafka.broker.log.read_text()) - seen if each.user == "schedulerlog-provision"}
+    used = {(each.operation, each.name) for each in mine if each.is_allowed}
+    assert used >= {("Alter", RAW_LOGS.name), ("AlterConfigs", TRENDS.name), ("DescribeConfigs", TRENDS.name)}
 
 
 def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConnection:
@@ -209,26 +220,7 @@ def test_a_refusal_names_its_cause_and_what_to_do(
     assert remedy in words
 
 
-async def read_alerts(kafka: KafkaConnection) -> None:
-    """Which needs a right that the API has not."""
-    async with connected(new_consumer(kafka, ALERTS.name)) as consumer:
-        await consumer.getmany(timeout_ms=5_000)
-
-
-async def join_a_group(kafka: KafkaConnection) -> None:
-    async with connected(new_consumer(kafka, ATTEMPTS.name, group="strange")) as consumer:
-        await consumer.getmany(timeout_ms=5_000)
-
-
-async def publish(kafka: KafkaConnection) -> None:
-    producer = await started(idempotent_producer(kafka, 1024))
-    try:
-        await producer.send_and_wait(ATTEMPTS.name, b"?")
-    finally:
-        await producer.stop()
-
-
-@pytest.mark.parametrize("work", [read_alerts, join_a_group, publish])
+@pytest.mark.parametrize("work", FORBIDDEN_TO_THE_API)
 @pytest.mark.usefixtures("seen")
 def test_a_right_that_is_missing_is_named(
     kafka: SecuredKafka, work: Callable[[KafkaConnection], Coroutine[None, None, None]], monkeypatch: pytest.MonkeyPatch

@@ -1,8 +1,12 @@
-"""Settings with which a Kafka with rules refuses a process."""
+"""Settings with which a Kafka with rules refuses a process, and work that it forbids."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+from broker.consumer import connected, new_consumer
+from broker.producer import idempotent_producer, started
+from process.kafka_connection import KafkaConnection
+from schemas.topics import ALERTS, ATTEMPTS
 from tests.support.certificates import Authority
 from tests.support.secured_kafka.broker import SecuredKafka
 from tests.support.secured_kafka.services import Settings
@@ -58,3 +62,25 @@ REFUSALS: dict[str, Refused] = {
         "SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL is not that of this port",
     ),
 }
+
+
+async def read_alerts(kafka: KafkaConnection) -> None:
+    """Which needs a right that the API has not."""
+    async with connected(new_consumer(kafka, ALERTS.name)) as consumer:
+        await consumer.getmany(timeout_ms=5_000)
+
+
+async def join_a_group(kafka: KafkaConnection) -> None:
+    async with connected(new_consumer(kafka, ATTEMPTS.name, group="strange")) as consumer:
+        await consumer.getmany(timeout_ms=5_000)
+
+
+async def publish(kafka: KafkaConnection) -> None:
+    producer = await started(idempotent_producer(kafka, 1024))
+    try:
+        await producer.send_and_wait(ATTEMPTS.name, b"?")
+    finally:
+        await producer.stop()
+
+
+FORBIDDEN_TO_THE_API = (read_alerts, join_a_group, publish)

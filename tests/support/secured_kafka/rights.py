@@ -56,7 +56,7 @@ PROVISION: Final = {
 
 def rights_of_deploy() -> dict[str, set[Right]]:
     """Of each user of the component."""
-    users = yaml.safe_load_all(USERS.read_text())
+    users = yaml.load_all(USERS.read_text(), yaml.CSafeLoader)
     return {user["metadata"]["name"]: set(_rights(user["spec"]["authorization"]["acls"])) for user in users}
 
 

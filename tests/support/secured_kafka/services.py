@@ -1,5 +1,6 @@
 """The services on a Kafka with rules, each as the user that deploy/ makes for it."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -7,8 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import httpx
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from demo.processes import Processes, free_ports
+from schemas.topics import Topic
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.scheduler_process import SchedulerProcess
 
@@ -51,6 +55,21 @@ class Services:
         query = {"query": {"term": {"namespace": namespace}}}
         count: int = httpx.post(f"{url}/_count", json=query, timeout=30).json().get("count", 0)
         return count
+
+
+async def spoil(bootstrap_servers: str, with_few_partitions: Topic, with_short_retention: Topic) -> None:
+    """Give two topics what ``provision`` corrects."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    await admin.start()
+    try:
+        await admin.delete_topics([with_few_partitions.name])
+        # Deleting goes on after the answer.
+        while (await admin.create_topics([NewTopic(with_few_partitions.name, 1, 1)])).topic_errors[0][1]:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+        short = {"retention.ms": "1000"}
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, with_short_retention.name, configs=short)])
+    finally:
+        await admin.close()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ WITHOUT_KAFKA = {"schedulerlog-provision", "schedulerlog-retention", "schedulerl
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
-    return [found for found in yaml.safe_load_all(path.read_text()) if isinstance(found, dict)]
+    return [found for found in yaml.load_all(path.read_text(), yaml.CSafeLoader) if isinstance(found, dict)]
 
 
 def users() -> dict[str, list[dict[str, Any]]]:
