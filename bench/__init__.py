@@ -21,6 +21,7 @@ What they run and share:
 cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
+collector                           takes spans, and forgets them
 deciding, bodies, consumers, bare   programs that run in a process of their own, to be measured
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory
 """

@@ -18,7 +18,7 @@ from embedded.installed import installed_jvms
 from embedded.jvm import settings_from
 from embedded.lock import KINDS, LOCKED, ServerKind, all_jars, read_lock
 from embedded.progress import progress_on
-from embedded.status import messages, say, say_started, say_stopped, show
+from embedded.status import Output, messages, say, say_started, say_stopped, show
 
 app = typer.Typer(
     help="A real Kafka and a real OpenSearch on this machine, without Docker.",
@@ -72,9 +72,9 @@ def down(folder: Folder = DEFAULT_FOLDER) -> None:
 
 
 @app.command()
-def status(folder: Folder = DEFAULT_FOLDER) -> None:
+def status(folder: Folder = DEFAULT_FOLDER, output: Output = "text") -> None:
     """Print for each server: up or dead, process id, port, memory. Exit status 1 if one is dead or none was started."""
-    show(folders.status(folder), folder)
+    show(folders.status(folder), folder, output)
 
 
 @app.command()

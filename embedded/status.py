@@ -3,10 +3,11 @@
 Standard output carries what other programs read; messages for people go to standard error.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
@@ -30,6 +31,11 @@ class Status:
     def is_up(self) -> bool:
         return self.memory_mib is not None
 
+    def json_line(self) -> str:
+        """For programs."""
+        found = {"name": self.name, "is_up": self.is_up, "pid": self.pid, "port": self.port}
+        return json.dumps(found | {"memory_mib": self.memory_mib, "log": str(self.log)})
+
     def line(self, width: int) -> str:
         """``width``: characters for the name."""
         state = "up" if self.is_up else "dead"
@@ -51,10 +57,16 @@ def say_stopped(names: Sequence[str], folder: Path) -> None:
     say(f"stopped {', '.join(names)}" if names else f"nothing was running in {folder}")
 
 
-def show(found: Sequence[Status], folder: Path) -> None:
+Output = Annotated[
+    Literal["text", "json"],
+    typer.Option("--output", "-o", metavar="text|json", help="For people, or one JSON object a line for each."),
+]
+
+
+def show(found: Sequence[Status], folder: Path, output: Output = "text") -> None:
     """Print a line for each server; raises ``typer.Exit(1)`` if one is dead or none was started."""
     for each in found:
-        typer.echo(each.line(_width(found)))
+        typer.echo(each.json_line() if output == "json" else each.line(_width(found)))
     if not found:
         say(f"nothing was started in {folder}")
     if not found or not all(each.is_up for each in found):

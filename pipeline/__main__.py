@@ -16,7 +16,7 @@ from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
 from pipeline.settings import ProvisionSettings, RetentionSettings, TemplateSettings, WorkerSettings
 from process import logs
-from process.cli import application, duration, fail, one_line_for
+from process.cli import Output, application, duration, fail, one_line_for
 from process.errors import NotProvisionedError, SettingError, UnreachableError
 from process.flags import takes
 from process.kafka_connection import KafkaConnection
@@ -76,13 +76,15 @@ def retention(
     settings: RetentionSettings,
     every: Annotated[timedelta | None, duration("--every", "Keep running, and repeat after so long.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Only list what would be deleted.")] = False,
+    output: Output = "text",
 ) -> None:
     """Delete daily indices that are older than they are kept."""
-    from pipeline.admin.retention import keep_clean
+    from pipeline.admin.retention import json_line, keep_clean
 
     if every is not None and not every:
         fail("--every: '0s' would never pause, write for example 1h", 2)
-    _run(keep_clean(settings, every, dry_run=dry_run, say=typer.echo))
+    shown = json_line if output == "json" else str
+    _run(keep_clean(settings, every, dry_run=dry_run, say=lambda item: typer.echo(shown(item))))
 
 
 @app.command()
@@ -103,12 +105,14 @@ def roles(
 @dead_letters.command(name="list")
 @takes(KafkaConnection)
 def list_dead_letters(
-    kafka: KafkaConnection, limit: Annotated[int, typer.Option(help="How many of the latest.", min=1)] = 50
+    kafka: KafkaConnection,
+    limit: Annotated[int, typer.Option(help="How many of the latest.", min=1)] = 50,
+    output: Output = "text",
 ) -> None:
     """Show the latest dead letters: where they were read, how long they are, and why they were dead-lettered."""
     from pipeline.dead_letters import commands
 
-    _run(commands.list_latest(kafka, limit, typer.echo))
+    _run(commands.list_latest(kafka, limit, typer.echo, as_json=output == "json"))
 
 
 @dead_letters.command()

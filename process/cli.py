@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -10,6 +10,12 @@ from typer.core import TyperGroup
 from process import durations
 
 T = TypeVar("T")
+
+
+Output = Annotated[
+    Literal["text", "json"],
+    typer.Option("--output", "-o", metavar="text|json", help="For people, or one JSON object a line for each item."),
+]
 
 
 def application(about: str, *, cls: type[TyperGroup] | None = None, add_completion: bool = False) -> typer.Typer:

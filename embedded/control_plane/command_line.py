@@ -12,7 +12,7 @@ from embedded.control_plane.cluster import CORE
 from embedded.control_plane.state import ProgramName
 from embedded.control_plane.steps import steps_on
 from embedded.errors import UnusableSettingError
-from embedded.status import messages, say, say_started, say_stopped, show
+from embedded.status import Output, messages, say, say_started, say_stopped, show
 
 app = typer.Typer(
     help=f"A real Kubernetes {KUBERNETES_VERSION} control plane on this machine, without Docker.",
@@ -59,9 +59,9 @@ def down(folder: Folder = DEFAULT_FOLDER) -> None:
 
 
 @app.command()
-def status(folder: Folder = DEFAULT_FOLDER) -> None:
+def status(folder: Folder = DEFAULT_FOLDER, output: Output = "text") -> None:
     """Print for each program: up or dead, process id, port, memory. Exit status 1 if one is dead or none started."""
-    show(folders.status(folder), folder)
+    show(folders.status(folder), folder, output)
 
 
 @app.command()

@@ -7,8 +7,10 @@ index with another name is not ours: it is left.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +25,33 @@ from search.client import new_client
 from search.refusals import explained
 from search.roles import PROVISIONER
 
-Say = Callable[[str], None]
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What was deleted: an index, or documents of one."""
+
+    index: str
+    kept_days: int
+    is_dry_run: bool
+    days_past: int | None = None
+    """Since when the whole index should have been deleted."""
+    documents: int | None = None
+    """How many; None: the whole index."""
+
+    def __str__(self) -> str:
+        done = "would be dropped" if self.is_dry_run else "dropped"
+        if self.documents is not None:
+            return f"index {self.index}: {self.documents} documents {done}"
+        return f"index {self.index}: {done}, {self.days_past} days past the {self.kept_days} that it is kept"
+
+
+Say = Callable[[Dropped | str], None]
+
+
+def json_line(item: Dropped | str) -> str:
+    """One JSON object; a text, about a run that failed, is its ``error``."""
+    return json.dumps({"error": item} if isinstance(item, str) else asdict(item))
+
 
 # ASCII: without it `\d` matches the digits of all scripts, which no index of ours has.
 _DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
@@ -78,7 +106,7 @@ async def keep_clean(settings: RetentionSettings, every: timedelta | None, *, dr
 async def drop_expired(
     store: AsyncOpenSearch, settings: RetentionSettings, now: datetime, *, dry_run: bool, say: Say
 ) -> None:
-    """Delete expired indices now; ``say`` gets a line about each. Raises ``UnreachableError``."""
+    """Delete expired indices now; ``say`` gets each. Raises ``UnreachableError``."""
     try:
         for index in INDICES:
             keep = settings.retention or index.retention
@@ -90,27 +118,27 @@ async def drop_expired(
                     # By its full name and never by a pattern, which could match what is not ours. 404: another run was
                     # faster.
                     await store.transport.perform_request("DELETE", f"/{old.name}", ignore=(404,))
-                done = "would be dropped" if dry_run else "dropped"
-                say(f"index {old.name}: {done}, {old.since.days} days past the {keep.days} that it is kept")
-            if not index.is_daily:
-                await _drop_documents(store, index, now - keep, settings.kept_clusters, dry_run=dry_run, say=say)
+                say(Dropped(old.name, keep.days, dry_run, days_past=old.since.days))
+            if index.is_daily:
+                continue
+            if count := await _drop_documents(store, index, now - keep, settings.kept_clusters, dry_run=dry_run):
+                say(Dropped(index.alias, keep.days, dry_run, documents=count))
     except TransportError as error:
         cause = explained(error, f"the role {PROVISIONER}")
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {cause}") from None
 
 
 async def _drop_documents(
-    store: AsyncOpenSearch, index: Index, before: datetime, kept_clusters: tuple[str, ...], *, dry_run: bool, say: Say
-) -> None:
-    """Delete the documents that were written about an earlier time, one by one."""
+    store: AsyncOpenSearch, index: Index, before: datetime, kept_clusters: tuple[str, ...], *, dry_run: bool
+) -> int:
+    """Delete the documents that were written about an earlier time, one by one; how many."""
     query = {"bool": {"filter": [{"range": {"@timestamp": {"lt": rfc3339(before)}}}], "must_not": _of(kept_clusters)}}
     # A document that is written meanwhile is not too old any more: without `proceed` it would end the request.
     action, more = ("_count", {}) if dry_run else ("_delete_by_query", {"conflicts": "proceed"})
     path = f"/{index.alias}-*/{action}"
     params = {"ignore_unavailable": "true", "allow_no_indices": "true"} | more
     found = await store.transport.perform_request("POST", path, params=params, body={"query": query})
-    if count := found.get("count", found.get("deleted", 0)):
-        say(f"index {index.alias}: {count} documents {'would be dropped' if dry_run else 'dropped'}")
+    return int(found.get("count", found.get("deleted", 0)))
 
 
 def _of(clusters: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The commands for dead letters: list them, show one, send them back to their topics."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from typing import Any
 
@@ -13,25 +14,39 @@ from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.errors import UnreachableError
 from process.kafka_connection import KafkaConnection
-from schemas.topics import DEAD_LETTERS
+from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
 Say = Callable[[str], None]
 
 
-async def list_latest(kafka: KafkaConnection, limit: int, say: Say) -> None:
+async def list_latest(kafka: KafkaConnection, limit: int, say: Say, *, as_json: bool = False) -> None:
     """Print the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
     latest = [record async for record in _all(kafka)][-limit:]
     for record in latest:
-        say(line(record))
-    if not latest:
+        say(json_line(record) if as_json else line(record))
+    if not latest and not as_json:
         say("no dead letters")
+
+
+def json_line(record: Any) -> str:
+    """One dead letter as a JSON object: where it lies, its headers that say why, the key and the length."""
+    why = _texts_of(record)
+    texts = {name.removeprefix("dead_letter_"): why.get(name) for name in DEAD_LETTER_HEADERS}
+    # ``offset`` is the dead letter's own, as `show` and `replay` take it.
+    place = {"offset": record.offset, "record_offset": texts.pop("offset")}
+    size = len(record.value or b"")
+    return json.dumps(place | texts | {"key": (record.key or b"").decode(errors="replace"), "bytes": size})
+
+
+def _texts_of(record: Any) -> dict[str, str]:
+    # Reversed, so that the first of equal names wins: ours are in front, the record may have brought the same ones.
+    return {name: (value or b"").decode(errors="replace") for name, value in reversed(record.headers)}
 
 
 def line(record: Any) -> str:
     """One dead letter on one line. Any part of it may hold control characters, which a terminal would obey: they are
     escaped."""
-    # Reversed, so that the first of equal names wins: ours are in front, the record may have brought the same ones.
-    why = {name: value.decode(errors="replace") for name, value in reversed(record.headers)}
+    why = _texts_of(record)
     origin = "{dead_letter_topic}[{dead_letter_partition}]@{dead_letter_offset}".format_map(_OrUnknown(why))
     key = (record.key or b"").decode(errors="replace")
     text = (

@@ -55,7 +55,7 @@ def retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[
         store = new_client(settings)
         try:
             later = datetime.now(UTC) + timedelta(days=100)
-            await drop_expired(store, settings, later, dry_run=dry_run, say=lines.append)
+            await drop_expired(store, settings, later, dry_run=dry_run, say=lambda each: lines.append(str(each)))
         finally:
             await store.close()
 

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from embedded.__main__ import app
+from embedded.status import Status, show
 
 
 def embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -53,3 +55,11 @@ def test_an_error_is_a_message_without_a_traceback(tmp_path: Path) -> None:
         assert refused.returncode == 1
         assert refused.stderr.startswith("embedded: ")
         assert "Traceback" not in refused.stderr
+
+
+def test_the_status_of_a_server_is_a_line_of_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    running = Status("kafka", 17, 9092, 311.5, Path("/data/kafka/server.log"))
+    show([running], Path("/data"), "json")
+    assert json.loads(capsys.readouterr().out) == {
+        "name": "kafka", "is_up": True, "pid": 17, "port": 9092, "memory_mib": 311.5, "log": "/data/kafka/server.log",
+    }  # fmt: skip

@@ -1,10 +1,11 @@
 """Which daily indices are kept no longer."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.admin.retention import expired
+from pipeline.admin.retention import Dropped, expired, json_line
 from schemas.indices import ATTEMPTS, POD_STATES
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -57,3 +58,14 @@ def test_what_was_read_from_an_old_log_is_kept_as_long_after_that_day() -> None:
 def test_an_index_without_days_is_never_deleted_whole() -> None:
     made_at = {POD_STATES.name(NOW): datetime(2020, 1, 1, tzinfo=UTC)}
     assert list(expired(POD_STATES, made_at, timedelta(days=1), NOW)) == []
+
+
+def test_what_was_deleted_is_a_line_for_people_and_for_programs() -> None:
+    index = Dropped("schedulerlog-attempts-2026.10.21", 30, is_dry_run=True, days_past=2)
+    assert str(index) == "index schedulerlog-attempts-2026.10.21: would be dropped, 2 days past the 30 that it is kept"
+    assert json.loads(json_line(index)) == {
+        "index": "schedulerlog-attempts-2026.10.21", "kept_days": 30, "is_dry_run": True, "days_past": 2,
+        "documents": None,
+    }  # fmt: skip
+    assert str(Dropped("a", 14, is_dry_run=False, documents=7)) == "index a: 7 documents dropped"
+    assert json_line("no answer") == '{"error": "no answer"}'

@@ -1,5 +1,6 @@
 """A dead letter is the record byte for byte, unless it is longer than the topic takes."""
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -7,6 +8,7 @@ import pytest
 
 from broker.record import Outgoing
 from pipeline.dead_letters.codec import MAX_HEADER_BYTES, MAX_VALUE_BYTES, dead_letter, original
+from pipeline.dead_letters.commands import json_line
 from schemas.topics import DEAD_LETTERS
 
 AT = datetime(2026, 11, 21, 3, 6, 23, tzinfo=UTC)
@@ -51,3 +53,12 @@ def test_headers_that_no_topic_takes_are_left_out() -> None:
 
 def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
     assert DEAD_LETTERS.max_message_bytes > MAX_VALUE_BYTES + MAX_HEADER_BYTES + 10_000
+
+
+def test_a_dead_letter_as_json_names_its_place_and_that_of_the_record() -> None:
+    line = json_line(again(dead_letter(Read(key=b"\xff\n"), "value: not JSON", AT)))
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "offset": 3, "topic": "schedulerlog.decisions", "partition": "7", "record_offset": "41", "bytes": 7,
+        "at": "2026-11-21T03:06:23.000000Z", "cause": "value: not JSON", "cut": "", "key": "\ufffd\n",
+    }  # fmt: skip
