@@ -116,7 +116,13 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
     dropped: list[str] = []
     try:
         later = NOW + timedelta(days=400)
-        await drop_expired(client, settings(RetentionSettings, connection), later, dry_run=False, say=dropped.append)
+        await drop_expired(
+            client,
+            settings(RetentionSettings, connection),
+            later,
+            dry_run=False,
+            say=lambda item: dropped.append(str(item)),
+        )
     finally:
         await client.close()
     assert {DAY, TRENDS.name(NOW), POD_STATES.alias} <= {line.split()[1].rstrip(":") for line in dropped}
