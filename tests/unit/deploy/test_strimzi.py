@@ -10,7 +10,7 @@ from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 COMPONENT = KUSTOMIZE / "components" / "strimzi"
-WITHOUT_KAFKA = {"schedulerlog-provision", "schedulerlog-retention", "schedulerlog-dashboards"}
+WITHOUT_KAFKA = {"schedulerlog-provision", "schedulerlog-retention", "schedulerlog-dashboards", "schedulerlog-roles"}
 """``provision`` makes the index templates alone there."""
 
 
