@@ -21,7 +21,7 @@ _API: Final = "/_plugins/_security/api"
 
 
 def _mapping(role: str) -> dict[str, Any]:
-    """Who has a role: the user of its name, and whoever an identity provider says has it."""
+    """Who has a role: the user of its name, and those to whom an identity provider gives it."""
     return {"users": [role], "backend_roles": [role]}
 
 
