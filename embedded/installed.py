@@ -35,7 +35,7 @@ def _class_path(locked: Sequence[Jar], cache: Path) -> tuple[Path, ...]:
 
 
 def _unpacked(plugin: Path, folder: Path) -> Path:
-    """The folder that has the jars of a plugin. It gets its name when it is whole, also where two processes unpack it at once."""
+    """The folder of a plugin's jars. It gets its name when it is whole, also where two processes unpack it at once."""
     target = folder / plugin.stem
     if target.is_dir():
         return target
