@@ -8,6 +8,7 @@ Benchmarks:
 filter, choosing, scheduling      the scheduler: a filter call, the choice of devices, a call with its records
 wire                              bytes of an attempt and of the states that it refers to
 worker, stages, retries           worker and index writer: as a whole, stage by stage, unchanged retries
+capacity, planned                 what a fleet needs, and that model beside what is measured
 backlog, away, takeover           catching up, also when OpenSearch was away; partitions of a killed worker
 steady                            the delay at a steady rate
 api, pending                      the API: a pod from memory, lists of what waits

@@ -14,6 +14,7 @@ from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
 from bench.pending import pending
+from bench.planned import planned
 from bench.server_start import server_start
 from bench.start import start
 from bench.takeover import takeover
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "columns": worker.columns,
     "bodies": stages.bodies,
     "retries": retries.retries,
+    "capacity": planned,
     "indexing": backlog.indexing,
     "scaling": backlog.scaling,
     "steady": steady.steady,
