@@ -114,7 +114,7 @@ def _pods(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
     use_of = {use.device: use for use in state.mig}
     for row in rows:
         use, shares = use_of.get(row), _held(state, row)
-        if use and use.spans and use.unknown and len(shares) > 1:
+        if use and use.spans and use.unknown and len(shares) > len(use.spans):
             without_instance.append(shares.pop())
         instances += _instances(state, row, use, len(held))
         held += shares

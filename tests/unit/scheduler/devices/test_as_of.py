@@ -231,6 +231,18 @@ def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -
     assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuilt(states))
 
 
+def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() -> None:
+    columns = ClusterColumns(VENDORS)
+    columns.apply_node(a_node("n0", [a_device(f"n0-{place}") for place in range(3)]))
+    for uid, uuid in (("uid-1", "n0-1"), ("uid-2", "n0-1"), ("uid-3", "n0-2")):
+        pod = a_running_pod(f"{uuid},NVIDIA,0,0:;", "n0", uid)
+        pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(uuid, 0, 1)
+        columns.apply_pod(pod)
+    states = states_of(columns)
+    assert [(use.device, len(use.spans), use.unknown) for use in states[0].mig] == [(1, 2, 2), (2, 1, 1)]
+    assert in_the_hands_of_one(read_again(cluster_objects(states))) == in_the_hands_of_one(rebuilt(states))
+
+
 def in_the_hands_of_one(columns: ClusterColumns) -> list[dict[str, Any]]:
     """One pod of the file holds what several held: how many instances are not known is then one, and as with several
     of them nothing more fits on the device."""
