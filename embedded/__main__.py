@@ -50,7 +50,8 @@ def install_command() -> None:
     jars, cache, progress = all_jars(read_lock(), LOCKED), cache_folder(os.environ), progress_on(messages)
     downloaded = install(jars, cache, repository(os.environ), progress)
     say(f"{len(jars)} jars in {cache}, {downloaded} of them downloaded now")
-    train(installed_jvms(settings_from(os.environ), kinds=LOCKED), progress)
+    # Not of the secured OpenSearch, which the tests start once: writing its cache takes longer than that start.
+    train(installed_jvms(settings_from(os.environ)), progress)
 
 
 @app.command()
