@@ -22,7 +22,7 @@ from process import unknown_variables
 from process.cli import one_line_for
 from process.errors import SettingError
 from process.secret_files import SUFFIX, is_secret, read_secret
-from process.settings import EnvironmentSettings, Flag, read, variable_of
+from process.settings import EnvironmentSettings, Flag, about, read, variable_of
 
 __all__ = ["Flag", "declared", "default_text", "flag_of", "flags_of", "shown", "takes"]
 
@@ -151,10 +151,9 @@ def _options(field: FieldInfo, flag: str, *, is_switch: bool) -> tuple[str, ...]
 
 
 def _help(model: Model, name: str, field: FieldInfo) -> str:
-    about = " ".join((field.description or "").split())
     variable = variable_of(model, name) + (SUFFIX if is_secret(field) else "")
     # Written here and not by typer, which would read the variable itself: the model does.
-    return f"{about}  [env var: {variable}]{default_text(field)}"
+    return f"{about(model, name)}  [env var: {variable}]{default_text(field)}"
 
 
 def default_text(field: FieldInfo) -> str:

@@ -5,24 +5,26 @@ No field is called ``…_port``, ``…_service_host`` or ``…_service_port``: K
 every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT=tcp://10.0.0.11:9090``).
 """
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from process import addresses, durations, sizes
 from process.addresses import HostPort
 from process.cluster_name import cluster_name
 from process.errors import SettingError
 from process.pod_labels import label_names
-from process.secret_files import SecretFiles
+from process.secret_files import SUFFIX, is_secret, read_secret
 from process.variables import PREFIX
+from schemas.described import texts_below_fields
 
-S = TypeVar("S", bound=BaseSettings)
+S = TypeVar("S", bound="EnvironmentSettings")
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -59,44 +61,33 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), Flag(metavar="DURATI
 """``10s``, ``5m``, ``1h30m``; a bare number means seconds."""
 Size = Annotated[int, BeforeValidator(_size), Flag(metavar="SIZE", text=sizes.format_size)]
 """``64Mi``, ``4Gi``; a bare number means bytes."""
-# Without NoDecode the environment's text would have to be JSON, as for every tuple.
-ListenAddress = Annotated[HostPort, NoDecode, BeforeValidator(_listen_address)]
+ListenAddress = Annotated[HostPort, BeforeValidator(_listen_address)]
 """``HOST:PORT`` to listen on, or a port of loopback."""
 ClusterName = Annotated[str, AfterValidator(cluster_name)]
 """Names the Kubernetes cluster, as in ``schemas.events.ClusterName``."""
-LabelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_label_names)]
+LabelNames = Annotated[tuple[str, ...], BeforeValidator(_label_names)]
 """Names of labels between commas."""
-ListenAddressIfGiven = Annotated[HostPort | None, NoDecode, BeforeValidator(_listen_address)]
+ListenAddressIfGiven = Annotated[HostPort | None, BeforeValidator(_listen_address)]
 Url = Annotated[str, AfterValidator(addresses.url)]
 """A base URL; a user and password may stand in it."""
 
 
-class EnvironmentSettings(BaseSettings):
-    """The base of every model of settings; the text below a field says what it is for."""
+class EnvironmentSettings(BaseModel):
+    """The base of every model of settings; the text below a field says what it is for.
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
+    Not pydantic-settings: what is used of it is ``_from_environment``, and importing it takes a sixth of the time in
+    which a command that reads a file starts.
+    """
+
+    model_config = ConfigDict(
         frozen=True,
-        use_attribute_docstrings=True,
-        extra="ignore",
         # The value may be a URL with a password.
         hide_input_in_errors=True,
-        populate_by_name=True,
-        # A manifest or a compose file that passes an empty variable on means the default.
-        env_ignore_empty=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,
     )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the base class passes it by its name
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is given comes before variables, variables before the files that variables name."""
-        return init_settings, env_settings, SecretFiles(settings_cls, settings_cls.model_config.get("env_prefix") or "")
+    variable_prefix: ClassVar[str] = PREFIX
 
 
 def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -> S:
@@ -105,13 +96,31 @@ def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -
     Raises ``SettingError``, which names the field's flag where ``flags`` has one, else its variable.
     """
     try:
-        return model(**{name: value for name, value in given.items() if value is not None})
+        values = {name: value for name, value in given.items() if value is not None}
+        return model(**(dict(_from_environment(model, values)) | values))
     except ValidationError as error:
         # Without the cause: its text would show the values.
         raise SettingError(_problem(model, error, flags)) from None
 
 
-def _problem(model: type[BaseSettings], error: ValidationError, flags: Mapping[str, str]) -> str:
+def _from_environment(model: type[EnvironmentSettings], given: Collection[str]) -> Iterator[tuple[str, object]]:
+    """The fields that were not given and have a variable, or a file that a variable names."""
+    for name, field in model.model_fields.items():
+        if name in given:
+            continue
+        variable = variable_of(model, name)
+        # A manifest or a compose file that passes an empty variable on means the default.
+        value = os.environ.get(variable)
+        path = os.environ.get(variable + SUFFIX) if is_secret(field) else None
+        if value and path:
+            raise SettingError(f"{variable + SUFFIX}: {variable} is set too, leave one of them out")
+        if value:
+            yield name, value
+        elif path:
+            yield name, read_secret(Path(path), variable + SUFFIX)
+
+
+def _problem(model: type[EnvironmentSettings], error: ValidationError, flags: Mapping[str, str]) -> str:
     """The first wrong setting in one line, without its value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     cause = first["msg"].removeprefix("Value error, ")
@@ -119,21 +128,23 @@ def _problem(model: type[BaseSettings], error: ValidationError, flags: Mapping[s
         return cause
     name = _field(model, str(first["loc"][0]))
     if first["type"] == "missing":
-        return f"{variable_of(model, name)} is not set: {_about(model, name)}"
+        return f"{variable_of(model, name)} is not set: {about(model, name)}"
     return f"{flags.get(name) or variable_of(model, name)}: {cause}"
 
 
-def variable_of(model: type[BaseSettings], name: str) -> str:
+def variable_of(model: type[EnvironmentSettings], name: str) -> str:
     """The environment variable of a field."""
     alias = model.model_fields[name].validation_alias
-    return alias if isinstance(alias, str) else f"{model.model_config.get('env_prefix', '')}{name.upper()}"
+    return alias if isinstance(alias, str) else f"{model.variable_prefix}{name.upper()}"
 
 
-def _field(model: type[BaseSettings], place: str) -> str:
+def _field(model: type[EnvironmentSettings], place: str) -> str:
     """The name of the field that an error names, maybe by its alias."""
     aliases = {field.validation_alias: name for name, field in model.model_fields.items()}
     return aliases.get(place, place)
 
 
-def _about(model: type[BaseSettings], name: str) -> str:
-    return " ".join((model.model_fields[name].description or "").split())
+def about(model: type[EnvironmentSettings], name: str) -> str:
+    """What a field is for, in one line."""
+    texts = (texts_below_fields(above) for above in model.__mro__ if issubclass(above, EnvironmentSettings))
+    return " ".join(next((found[name] for found in texts if name in found), "").split())

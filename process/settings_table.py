@@ -7,7 +7,7 @@ from typer.main import get_command
 
 from process.flags import declared, default_text, flags_of
 from process.secret_files import SUFFIX, is_secret
-from process.settings import EnvironmentSettings, variable_of
+from process.settings import EnvironmentSettings, about, variable_of
 
 
 class Setting(NamedTuple):
@@ -47,11 +47,11 @@ def settings_of_command(command: Any, called: str) -> Iterator[Setting]:
 def _of_model(model: type[EnvironmentSettings], called: str) -> Iterator[Setting]:
     for name, field in model.model_fields.items():
         is_switch, flags = field.annotation is bool, flags_of(model, name)
-        variable, about = variable_of(model, name), " ".join((field.description or "").split())
+        variable, text = variable_of(model, name), about(model, name)
         default = default_text(field).removeprefix("  [default: ").removeprefix("  [").removesuffix("]")
         if is_secret(field):
-            yield Setting(variable, (), "TEXT", default, about, called)
-            yield Setting(variable + SUFFIX, flags, "FILE", default, f"A file that holds it. {about}", called)
+            yield Setting(variable, (), "TEXT", default, text, called)
+            yield Setting(variable + SUFFIX, flags, "FILE", default, f"A file that holds it. {text}", called)
         else:
             form = "true|false" if is_switch else declared(field).metavar
-            yield Setting(variable, flags, form, str(field.default).lower() if is_switch else default, about, called)
+            yield Setting(variable, flags, form, str(field.default).lower() if is_switch else default, text, called)

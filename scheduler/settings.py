@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
-from pydantic_settings import SettingsConfigDict
 
 from hami.node_lock import EXPIRES_AFTER
 from kube.lease import LeaseTimings
@@ -48,7 +47,7 @@ NodePolicy = Literal["binpack", "spread"]
 class Settings(EnvironmentSettings):
     """What the scheduler extender is asked to do. Durations are as Go writes them: 10s, 5m, 1h30m."""
 
-    model_config = SettingsConfigDict(env_prefix=f"{variables.PREFIX}SCHEDULER_")
+    variable_prefix = f"{variables.PREFIX}SCHEDULER_"
 
     cluster: Annotated[Path | None, Flag(metavar="FILE")] = None
     """Nodes and pods as Kubernetes objects in YAML; followed while it runs."""

@@ -2,7 +2,9 @@
 
 import ast
 import inspect
-import textwrap
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -22,21 +24,28 @@ class DescribedModel(BaseModel):
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for above in cls.__mro__:
             if issubclass(above, DescribedModel):
-                for name, text in _texts(above).items():
+                for name, text in texts_below_fields(above).items():
                     properties.get(name, {}).setdefault("description", text)
         return schema
 
 
-def _texts(model: type[DescribedModel]) -> dict[str, str]:
+def texts_below_fields(model: type[BaseModel]) -> Mapping[str, str]:
     """The text below each field that the class itself declares."""
-    [declared] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    found: dict[str, str] = {}
-    statements = declared.body if isinstance(declared, ast.ClassDef) else []
-    for field, below in pairwise(statements):
+    return _texts_of_module(model.__module__).get(model.__name__, {})
+
+
+@cache
+def _texts_of_module(name: str) -> Mapping[str, Mapping[str, str]]:
+    """By class and field; the source is parsed once for all of its classes."""
+    tree = ast.parse(inspect.getsource(sys.modules[name]))
+    return {node.name: dict(_texts_of_class(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _texts_of_class(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, below in pairwise(declared.body):
         match field, below:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)),
                 ast.Expr(value=ast.Constant(value=str(text))),
             ):
-                found[name] = inspect.cleandoc(text)
-    return found
+                yield name, inspect.cleandoc(text)
