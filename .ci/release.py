@@ -14,7 +14,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+_PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = _PYPROJECT["project"]
+LEFT_OUT = frozenset(_PYPROJECT["tool"]["uv"]["exclude-dependencies"])
 EXTRA = "services"  # what the image is built with
 # A file, and what stands before the version and after it.
 VERSION_PLACES = (
@@ -102,7 +104,7 @@ def runtime_packages() -> dict[str, Distribution]:
                 if not each.marker or any(each.marker.evaluate({"extra": e}) for e in requirement.extras or {""})
             ]
         for each in more:
-            if str(each) not in seen:
+            if str(each) not in seen and each.name not in LEFT_OUT:
                 seen.add(str(each))
                 waiting.append(each)
     return found

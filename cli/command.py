@@ -25,8 +25,8 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "demo": LazyCommand("The five scenarios, from end to end.", "demo.__main__:app"),
     }
 )
-EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all"})
-"""What ``pip install 'schedulerlog[…]'`` calls the packages that a command needs; unless named here, as the command."""
+EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all", "grpc": "sniffer", "google": "sniffer"})
+"""What ``pip install 'schedulerlog[…]'`` calls a package, or those that a command needs; else as the command."""
 
 app = lazy_application(
     "Every GPU scheduling decision as a structured event: why here, why not there, what would have to change.",
@@ -59,5 +59,5 @@ def run() -> None:
         if not absent or (Path(__file__).parents[1] / absent).is_dir():
             raise  # a mistake of this project: no extra brings its own modules
         called = next((word for word in sys.argv[1:] if word in COMMANDS), "")
-        extra = EXTRAS.get(called, called) or "all"
+        extra = EXTRAS.get(absent) or EXTRAS.get(called, called) or "all"
         sys.exit(f"schedulerlog {called} needs the package {absent}: pip install 'schedulerlog[{extra}]'")

@@ -10,9 +10,12 @@ import schedulerlog
 FOLDER = Path(schedulerlog.__file__).parent / "packages"
 # What these import is not in the image: they are for a machine with Java.
 LEFT_OUT = frozenset({"embedded", "demo", "examples"})
+# Needs grpc, 18 MB: the extra `sniffer`, for those who serve scheduler-sniffer's protocol.
+WITHOUT_ITS_PACKAGES = frozenset({"ingest.sniffer.service"})
 
 sys.path.insert(0, str(FOLDER))
 for package in sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name not in LEFT_OUT):
     import_module(package)
     for module in pkgutil.walk_packages([str(FOLDER / package)], f"{package}."):
-        import_module(module.name)
+        if module.name not in WITHOUT_ITS_PACKAGES:
+            import_module(module.name)
