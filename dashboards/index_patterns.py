@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from dashboards.saved_objects import SavedObject, text
-from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES, Index
+from schemas.index_family import Index
+from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES
 
 POD_LINK: Final = "pod_link"
 """A field that Dashboards computes: the path of a pod at the API."""

@@ -10,7 +10,8 @@ from doctor.clock import clock_findings
 from doctor.findings import Fault
 from process.errors import SettingError
 from process.opensearch_connection import OpenSearchConnection
-from schemas.indices import INDICES, MAPPING_VERSION
+from schemas.index_family import MAPPING_VERSION
+from schemas.indices import INDICES
 from search.client import new_client
 
 _PROVISION: Final = "run `schedulerlog pipeline provision`"

@@ -7,7 +7,8 @@ Every package may import this one; it imports no other package of the project.
 ``codec``       events as Kafka records, and back
 ``topics``      names, keys, partitions and retention of the Kafka topics
 ``documents``   what OpenSearch holds, made from events and read back into them
-``indices``     names, aliases, templates and retention of the indices
+``indices``     the families of indices: fields and retention
+``index_family``  the names, the alias and the templates of one
 ``index_fields``  types of fields in their mappings
 ``placements``  a pod's time on a node, with the devices allocated to it
 ``answers``     the JSON that the API returns

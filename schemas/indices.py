@@ -1,14 +1,14 @@
-"""The OpenSearch indices: names, aliases, templates.
+"""The OpenSearch indices: what each family holds, and for how long.
 
 Indices are daily and named by the attempt's own start, so that an attempt that is written again replaces itself; a
 rollover alias or a data stream would hold it twice. Mappings are strict: a field that is not declared is a defect of
 this project, and OpenSearch refuses it as one.
 """
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
+from schemas.index_family import Index
 from schemas.index_fields import (
     ATTEMPT,
     BOOLEAN,
@@ -19,80 +19,7 @@ from schemas.index_fields import (
     SECONDS,
     STORED,
     TEXT,
-    otel_aliases,
 )
-
-MAPPING_VERSION: Final = 6
-"""Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
-adds fields, so indices that are there take it over."""
-
-SETTINGS_TEMPLATE: Final = "schedulerlog@settings"
-"""The component template with the settings of this project; ``provision`` writes it again each time."""
-CUSTOM_TEMPLATE: Final = "schedulerlog@custom"
-"""The component template with the settings of the operator, which come before ours; ``provision`` makes it empty, once.
-A family's own is called by its alias: ``schedulerlog-devices@custom``."""
-
-
-def settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any]:
-    """The body of ``PUT _component_template/{SETTINGS_TEMPLATE}``."""
-    index = {
-        "number_of_shards": shards,
-        "number_of_replicas": replicas,
-        # What is read by id is exact at once (decision 0003); a second is how late a search may be.
-        "refresh_interval": "1s",
-        # Most of a document is stored JSON that is never searched: size matters more than the CPU of reading one.
-        "codec": "best_compression",
-    }
-    return {"template": {"settings": {"index": index}}, "_meta": {"about": "Settings of schedulerlog: never edit them"}}
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """A family of indices behind one alias, daily but for one."""
-
-    alias: str
-    about: str
-    properties: dict[str, Any]
-    retention: timedelta = timedelta(days=30)
-    kept_while: dict[str, Any] | None = None
-    """A query: a day that has a document like that is kept, however old it is."""
-    is_daily: bool = True
-    """False: one index has all documents, because they change for longer than a day. They expire one by one, by their
-    ``@timestamp``."""
-
-    def name(self, started_at: datetime) -> str:
-        """The index of the day (UTC) in which the attempt started; of a family that is not daily, the only one."""
-        if not self.is_daily:
-            return f"{self.alias}-all"
-        # Called for every document; times of events are in UTC already, so the conversion is rarely needed.
-        day = started_at if started_at.tzinfo is UTC else started_at.astimezone(UTC)
-        return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day:02}"
-
-    @property
-    def custom_template(self) -> str:
-        """The component template of this family alone, which an operator may make."""
-        return f"{self.alias}@custom"
-
-    def template(self, *custom: str) -> dict[str, Any]:
-        """The body of ``PUT _index_template/{alias}``. ``custom``: component templates of the operator that exist; of
-        several the last one counts."""
-        return {
-            "index_patterns": [f"{self.alias}-*"],
-            # Above OpenSearch's default of 0, so that a catch-all template of the cluster does not win over this one.
-            "priority": 200,
-            # OpenSearch refuses an index template that names a component template that is not there.
-            "composed_of": [SETTINGS_TEMPLATE, *custom],
-            "template": {
-                "aliases": {self.alias: {}},
-                "mappings": {
-                    "dynamic": "strict",
-                    "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
-                    "properties": self.properties | otel_aliases(self.properties),
-                },
-            },
-            "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
-        }
-
 
 ATTEMPTS: Final = Index(
     alias="schedulerlog-attempts",

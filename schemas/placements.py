@@ -4,8 +4,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from schemas.events.base import ClusterName, Model, Moment, PodRef, Words
+from schemas.events.base import Model, PodRef
 from schemas.events.device_models import DeviceAllocation
+from schemas.events.field_types import ClusterName, Moment, Words
 from schemas.events.pods import PodDescription
 
 

@@ -92,8 +92,7 @@ class OpenHamiAttempts:
         """The pod's open attempt, also one of which no line has named the namespace so far."""
         if found := self.memory.open.get(f"{namespace}/{name}"):
             return found
-        found = self.memory.open.pop(f"{UNNAMED_NAMESPACE}/{name}", None)
-        if found:
+        if found := self.memory.open.pop(f"{UNNAMED_NAMESPACE}/{name}", None):
             found.namespace = namespace
             self.memory.open[found.pod] = found
         return found
@@ -116,10 +115,9 @@ class OpenHamiAttempts:
         attempt.settings_digest = self.memory.settings.digest
 
     def _open(self, attempt: HamiAttempt) -> HamiAttempt:
-        now = attempt.last_line_at
         self._note_settings(attempt)
         self.memory.open[attempt.pod] = attempt
-        self._enforce_bounds(now)
+        self._enforce_bounds(attempt.last_line_at)
         self.has_several_requesting = any(len(other.requesting()) > 1 for other in self.memory.open.values())
         return attempt
 

@@ -19,7 +19,8 @@ from broker.topics import provision_topics
 from pipeline.settings import ProvisionSettings, TemplateSettings
 from process.addresses import without_user_info
 from process.errors import UnreachableError
-from schemas.indices import CUSTOM_TEMPLATE, INDICES, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
+from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
+from schemas.indices import INDICES
 from search.client import new_client
 from search.refusals import explained, is_untrusted
 from search.roles import PROVISIONER

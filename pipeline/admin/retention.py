@@ -20,7 +20,8 @@ from opensearchpy.exceptions import TransportError
 from pipeline.settings import RetentionSettings
 from process.errors import UnreachableError
 from schemas.codec.records import rfc3339
-from schemas.indices import INDICES, Index
+from schemas.index_family import Index
+from schemas.indices import INDICES
 from search.client import new_client
 from search.refusals import explained
 from search.roles import PROVISIONER

@@ -14,7 +14,8 @@ from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.observations import observation_of
 from schemas.documents.placements import placement_of
 from schemas.events import SCHEDULER, AttemptEvent, NodeChecked, NodeRegistered, PodObserved
-from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
+from schemas.index_family import Index
+from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import PodPlacement
 from summaries.node_history import NodeKey
 from summaries.placement_audit import Placed, Sighting, placed_of

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
 
-from schemas.indices import Index
+from schemas.index_family import Index
 
 Search = tuple[dict[str, Any], dict[str, Any]]
 """Header and body of one search in ``_msearch``."""

@@ -20,7 +20,8 @@ from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from process.backoff import Backoff
 from process.errors import NotProvisionedError
-from schemas.indices import INDICES, MAPPING_VERSION
+from schemas.index_family import MAPPING_VERSION
+from schemas.indices import INDICES
 from search.refusals import explained
 from search.roles import WRITER
 

@@ -28,17 +28,7 @@ from process.health import serving
 from process.scratch import scratch_folder
 from process.signals import first_of, until_stopped
 from process.tracing import NO_TRACING, Tracing
-from schemas.topics import (
-    ATTEMPT_COUNTS,
-    ATTEMPTS,
-    DEAD_LETTERS,
-    DECISIONS,
-    DEVICE_VERDICTS,
-    FINDINGS,
-    MESSAGES,
-    POD_HISTORIES,
-    TRENDS,
-)
+from schemas import topics
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +41,8 @@ RESTART_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
 """In a minute: as many as two workers with one instance id cause."""
 _TOPICS: Final = (
-    DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, DEVICE_VERDICTS, ATTEMPT_COUNTS, POD_HISTORIES, TRENDS, DEAD_LETTERS,
+    topics.DECISIONS, topics.ATTEMPTS, topics.MESSAGES, topics.FINDINGS, topics.DEVICE_VERDICTS, topics.ATTEMPT_COUNTS,
+    topics.POD_HISTORIES, topics.TRENDS, topics.DEAD_LETTERS,
 )  # fmt: skip
 _DEAD_AFTER_SECONDS: Final = 20.0
 """Without a tick the event loop then counts as dead."""

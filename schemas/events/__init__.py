@@ -7,7 +7,8 @@ about a hundred nodes, and a stream processor pays its cost per record once for 
 Every event about a pod names the pod, the scheduler and the attempt, so that none needs another topic to be
 understood. Fields are only ever added; readers ignore fields they do not know.
 
-``base``          what all events share: ids, keys, verdicts, types of fields
+``base``          what all events share: ids, keys, verdicts
+``field_types``   types of their fields: times, counts, names of clusters
   AttemptEvent
 ``devices``
     DevicesJudged       one container against the devices of a run of nodes
@@ -49,7 +50,6 @@ from typing import Final
 
 from schemas.events.alerts import AlertChanged
 from schemas.events.base import (
-    DEFAULT_CLUSTER,
     FILTER_END,
     FITS,
     NOT_REACHED,
@@ -62,23 +62,19 @@ from schemas.events.base import (
     TYPE_PREFIX,
     UNREGISTERED,
     AttemptEvent,
-    ClusterName,
-    Count,
     Event,
-    Integer,
     Model,
-    Moment,
     PodRef,
     Provenance,
     Refusal,
     Request,
-    Words,
     pod_key,
     source_of,
 )
 from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, LockHolder, NodesJudged
 from schemas.events.device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, PickedDevice
 from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
+from schemas.events.field_types import DEFAULT_CLUSTER, ClusterName, Count, Integer, Moment, Words
 from schemas.events.findings import FindingReported
 from schemas.events.messages import MessageEmitted
 from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, Event, Moment
+from schemas.events.base import TYPE_PREFIX, Event
+from schemas.events.field_types import Moment
 from schemas.events.observations import NodeProblem
 from schemas.ids import microseconds
 

@@ -1,15 +1,15 @@
-"""What every event shares: the verdicts, the types of fields, and the pod and scheduler that an event is about."""
+"""What every event shares: the verdicts, and the pod and scheduler that an event is about."""
 
-import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, cast
 from urllib.parse import quote
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic import ConfigDict, Field
 
 from schemas.described import DescribedModel
+from schemas.events.field_types import ClusterName, Count, Flag, Moment, Words
 
 TYPE_PREFIX: Final = "io.schedulerlog."
 
@@ -29,46 +29,6 @@ NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 
 NOT_REPORTED: Final = -1
 """In a column of numbers about devices: the source does not report it."""
-
-_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-
-
-def _from_text(moment: Any) -> Any:
-    # pydantic would take digits in a string for seconds since 1970.
-    if isinstance(moment, datetime) or (isinstance(moment, str) and _RFC3339.fullmatch(moment)):
-        return moment
-    raise ValueError("a time is RFC 3339 text with a zone, as in 2026-01-02T03:04:05.678901Z")
-
-
-def _in_utc(moment: datetime) -> datetime:
-    if moment.tzinfo is None:
-        raise ValueError("a time needs a zone, as in 2026-01-02T03:04:05.678901Z")
-    try:
-        utc = moment.astimezone(UTC)
-    # A time of year 1 or 9999 with an offset leaves the range of ``datetime``.
-    except OverflowError:
-        raise ValueError("a time lies between the years 1970 and 9999") from None
-    if utc.year < 1970:
-        raise ValueError("a time lies between the years 1970 and 9999")
-    return utc
-
-
-Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_in_utc)]
-"""A time in UTC to the microsecond, from 1970 on; RFC 3339 in JSON."""
-
-# Strict: pydantic would take 1 and "yes" for True, and "12" for 12. Bounds are those of 64 bits, which Kafka's other
-# readers and OpenSearch's ``long`` have.
-Flag = Annotated[bool, Field(strict=True)]
-Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
-Integer = Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)]
-Words = Annotated[list[str], FailFast()]
-"""Texts in order; the first wrong entry is reported, not every one of thousands."""
-
-
-DEFAULT_CLUSTER: Final = "default"
-ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$")]
-"""Names a Kubernetes cluster in everything that several of them share: at most 63 lower-case letters, digits, ``-`` and
-``.``."""
 
 
 class Model(DescribedModel):

@@ -5,20 +5,10 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import (
-    TYPE_PREFIX,
-    AttemptEvent,
-    Count,
-    Flag,
-    Model,
-    Moment,
-    Provenance,
-    Refusal,
-    Request,
-    Words,
-)
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
 from schemas.events.columns import Codes, Floats, check_codes
 from schemas.events.device_models import PickedDevice
+from schemas.events.field_types import Count, Flag, Moment, Words
 from schemas.events.node_columns import check_node_columns
 from schemas.events.pods import PodDescription
 from schemas.ids import microseconds

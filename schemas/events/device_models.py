@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from schemas.events.base import Count, Flag, Integer, Model
+from schemas.events.base import Model
+from schemas.events.field_types import Count, Flag, Integer
 
 
 class MigInstanceProfile(Model):

@@ -6,16 +6,9 @@ from typing import Annotated, ClassVar, Final, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import (
-    NOT_REPORTED,
-    TYPE_PREFIX,
-    AttemptEvent,
-    Count,
-    Flag,
-    Request,
-    Words,
-)
+from schemas.events.base import NOT_REPORTED, TYPE_PREFIX, AttemptEvent, Request
 from schemas.events.columns import Codes, Integers, check_codes, check_lengths
+from schemas.events.field_types import Count, Flag, Words
 from schemas.events.node_states import NodeStateChanged
 
 NO_STATE = -1

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Integer, Moment
+from schemas.events.base import TYPE_PREFIX, AttemptEvent
+from schemas.events.field_types import Integer, Moment
 from schemas.ids import microseconds
 
 

@@ -2,8 +2,9 @@
 
 from typing import Any, Protocol
 
-from schemas.events.base import Refusal, Words
+from schemas.events.base import Refusal
 from schemas.events.columns import Codes, Floats, check_codes, check_lengths
+from schemas.events.field_types import Words
 
 
 class HasNodeColumns(Protocol):

@@ -5,9 +5,10 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Model, Moment, PodRef, Words, pod_key, source_of
+from schemas.events.base import TYPE_PREFIX, Event, Model, PodRef, pod_key, source_of
 from schemas.events.columns import Integers, check_lengths
 from schemas.events.device_models import DeviceAllocation
+from schemas.events.field_types import Count, Flag, Moment, Words
 from schemas.events.pods import Owner, PodDescription
 from schemas.ids import microseconds
 

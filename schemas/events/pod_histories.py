@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Integer, Model, Moment, PodRef
+from schemas.events.base import TYPE_PREFIX, Event, Model, PodRef
+from schemas.events.field_types import Count, Flag, Integer, Moment
 from schemas.events.pods import PodDescription
 from schemas.events.summaries import Status
 

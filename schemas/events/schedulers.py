@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, Event, Moment, source_of
+from schemas.events.base import TYPE_PREFIX, Event, source_of
+from schemas.events.field_types import Moment
 from schemas.ids import microseconds
 
 

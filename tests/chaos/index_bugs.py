@@ -13,7 +13,8 @@ from pipeline.sinks import bulk
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult
 from pipeline.sinks.opensearch import OpenSearchSink
-from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES, Index
+from schemas.index_family import Index
+from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 
 
 def _acknowledged_before_it_is_written() -> None:

@@ -1,4 +1,4 @@
-"""The docstring of a package is its map: it names every module and package that lies in it."""
+"""The docstring of a package is its map: it names every module and package that lies in it. No module is a drawer."""
 
 import ast
 import re
@@ -23,3 +23,10 @@ def test_a_package_names_all_that_lies_in_it(package: Path) -> None:
     modules = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
     inner = {path.parent.name for path in package.glob("*/__init__.py")}
     assert not (modules | inner) - words
+
+
+def test_no_module_of_ours_has_more_than_250_lines() -> None:
+    modules = [path for top in TOP if top != "tests" for path in (ROOT / top).rglob("*.py")]
+    lines = {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in modules}
+    assert len(lines) > 500
+    assert {name: count for name, count in lines.items() if count > 250} == {}

@@ -16,7 +16,8 @@ import pytest
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
-from schemas.indices import ATTEMPTS, INDICES, MAPPING_VERSION
+from schemas.index_family import MAPPING_VERSION
+from schemas.indices import ATTEMPTS, INDICES
 from summaries.fold import summarize
 from tests.support.builders.attempts import about, an_attempt
 from tests.support.harness.pipeline_process import Pipeline

@@ -31,19 +31,8 @@ from schemas.events import (
     Request,
 )
 from schemas.ids import attempt_id
-from schemas.indices import (
-    ATTEMPTS,
-    DEVICES,
-    FINDINGS,
-    INDICES,
-    NODE_STATES,
-    OBSERVATIONS,
-    OCCUPANCY,
-    POD_STATES,
-    SETTINGS_TEMPLATE,
-    Index,
-    settings_template,
-)
+from schemas.index_family import SETTINGS_TEMPLATE, Index, settings_template
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, NODE_STATES, OBSERVATIONS, OCCUPANCY, POD_STATES
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled

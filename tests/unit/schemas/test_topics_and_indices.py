@@ -7,7 +7,8 @@ import pytest
 
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import EVENTS, DevicesJudged, FindingReported
-from schemas.indices import INDICES, MAPPING_VERSION, Index
+from schemas.index_family import MAPPING_VERSION, Index
+from schemas.indices import INDICES
 from schemas.topics import DEAD_LETTERS, TOPICS
 
 

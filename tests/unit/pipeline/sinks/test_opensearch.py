@@ -20,7 +20,7 @@ from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from process.errors import NotProvisionedError
 from process.opensearch_connection import opensearch_at
-from schemas.indices import MAPPING_VERSION
+from schemas.index_family import MAPPING_VERSION
 from search.client import new_client
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
