@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable
 from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
@@ -67,6 +68,8 @@ def _closure(project: Distribution, extras: frozenset[str]) -> set[str]:
     seen: set[tuple[str, frozenset[str]]] = set()
     waiting: list[tuple[Distribution, frozenset[str]]] = [(project, extras)]
     own = canonicalize_name(project.metadata["Name"])
+    # What nothing imports, though a requirement names it, is not in the lock file.
+    excluded = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["uv"]["exclude-dependencies"]
     while waiting:
         found, chosen = waiting.pop()
         for text in found.requires or ():
@@ -74,7 +77,7 @@ def _closure(project: Distribution, extras: frozenset[str]) -> set[str]:
             name, more = canonicalize_name(requirement.name), frozenset(requirement.extras)
             marker = requirement.marker
             applies = marker is None or any(marker.evaluate({"extra": extra}) for extra in chosen or {""})
-            if applies and (name, more) not in seen:
+            if applies and name not in excluded and (name, more) not in seen:
                 seen.add((name, more))
                 waiting.append((project if name == own else distribution(name), more))
     return {name for name, _ in seen} - {own}
