@@ -1,7 +1,6 @@
 """What Java's ahead-of-time cache saves of the start of each embedded server."""
 
 import os
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,18 +8,16 @@ from typing import Final
 
 from rich.console import Console
 
+from bench.cpu import cpu_seconds
 from bench.report import Figure, Result
 from embedded.aot_cache import train
-from embedded.backends import Backends
+from embedded.backends import running
 from embedded.installed import installed_jvms
 from embedded.jvm import Jvm, settings_from
 from embedded.lock import KINDS, ServerKind
-from embedded.plan import plan
-from embedded.process import ParentWatch
 from embedded.progress import progress_on
 
 RUNS: Final = 4
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def server_start() -> Result:
@@ -30,6 +27,7 @@ def server_start() -> Result:
     figures: list[Figure] = []
     for kind in KINDS:
         with_cache = jvms[kind]
+        # No file can be below it.
         without = replace(with_cache, aot_folder=Path(os.devnull))
         runs = [(_start(kind, without), _start(kind, with_cache)) for _ in range(RUNS)]
         plain, cached = (min(cpu for cpu, _ in each) for each in zip(*runs, strict=True))
@@ -47,22 +45,7 @@ def server_start() -> Result:
 
 
 def _start(kind: ServerKind, jvm: Jvm) -> tuple[float, float]:
-    parent_watch = ParentWatch()
-    try:
-        with tempfile.TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder:
-            home = Path(folder).resolve()
-            servers = Backends(home, plan(home, None, (kind,), 1), {kind: jvm}, parent_watch)
-            began = time.monotonic()
-            try:
-                servers.start((kind,))
-                return _cpu_seconds(servers.servers[0].pid), time.monotonic() - began
-            finally:
-                servers.kill()
-    finally:
-        parent_watch.close()
-
-
-def _cpu_seconds(pid: int) -> float:
-    # After the name, which may hold spaces: utime and stime are the twelfth and thirteenth of proc(5)'s fields there.
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    """CPU and seconds until it is ready."""
+    began = time.monotonic()
+    with running({kind: jvm}, (kind,)) as servers:
+        return cpu_seconds(servers.servers[0].pid), time.monotonic() - began

@@ -5,21 +5,15 @@ there (docs/backends.md says what it saves). Java itself compares it with the ja
 differ.
 """
 
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
-from embedded.backends import Backends
+from embedded.backends import running
 from embedded.jvm import Jvm
 from embedded.lock import ServerKind
 from embedded.locking import file_lock
-from embedded.plan import plan
-from embedded.process import ParentWatch
 from embedded.progress import Progress
-from embedded.secured_opensearch import started
-from embedded.server import JavaServer
 
 # Java ends when the cache is written: 10 s on an idle machine, several times as long beside a build.
 _WRITING_SECONDS: Final = 180.0
@@ -44,21 +38,9 @@ def _missing(jvms: Mapping[ServerKind, Jvm]) -> list[ServerKind]:
 def _train(kind: ServerKind, jvm: Jvm) -> None:
     unfinished = jvm.aot_cache.with_suffix(".part")
     training = replace(jvm, flags=(*jvm.flags, f"-XX:AOTCacheOutput={unfinished}"))
-    with tempfile.TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder:
-        parent_watch = ParentWatch()
-        try:
-            for server in _started(kind, training, Path(folder).resolve(), parent_watch):
-                server.stop(_WRITING_SECONDS)
-        finally:
-            parent_watch.close()
+    with running({kind: training}, (kind,)) as servers:
+        for server in servers.servers:
+            server.stop(_WRITING_SECONDS)
     # Where Java wrote none, servers start as they do without.
     if unfinished.exists():
         unfinished.replace(jvm.aot_cache)
-
-
-def _started(kind: ServerKind, jvm: Jvm, home: Path, parent_watch: ParentWatch) -> Sequence[JavaServer]:
-    if kind == "secured-opensearch":
-        return [started(home, jvm, parent_watch)]
-    servers = Backends(home, plan(home, None, (kind,), 1), {kind: jvm}, parent_watch)
-    servers.start((kind,))
-    return servers.servers

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -191,19 +191,28 @@ def backends(
     Raises DownloadError, UnusableSettingError, ServerError.
     """
     jvms = installed_jvms(settings or settings_from(os.environ), progress_on(Console(stderr=True)))
-    kinds = (only,) if only else KINDS
-    parent_watch = ParentWatch()
-    try:
-        with _home(folder, keep_data) as home:
-            running = Backends(home, plan(home, _unused(home), kinds, brokers), jvms, parent_watch)
-            try:
-                running.start(kinds)
-                yield running
-            finally:
-                # Data that will be deleted need no orderly stop, which takes seconds.
-                running.stop() if keep_data else running.kill()
-    finally:
-        parent_watch.close()
+    with running(jvms, (only,) if only else KINDS, brokers, folder, keep_data=keep_data) as servers:
+        yield servers
+
+
+@contextmanager
+def running(
+    jvms: dict[ServerKind, Jvm],
+    kinds: Sequence[ServerKind],
+    brokers: int = 1,
+    folder: Path | None = None,
+    *,
+    keep_data: bool = False,
+) -> Iterator[Backends]:
+    """As ``backends``, on these machines. Raises UnusableSettingError, ServerError."""
+    with closing(ParentWatch()) as parent_watch, _home(folder, keep_data) as home:
+        servers = Backends(home, plan(home, _unused(home), kinds, brokers), jvms, parent_watch)
+        try:
+            servers.start(kinds)
+            yield servers
+        finally:
+            # Data that will be deleted need no orderly stop, which takes seconds.
+            servers.stop() if keep_data else servers.kill()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ mappings are made over its API as its administrator, whom it knows by a certific
 import os
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from typing import Final
 import httpx
 from rich.console import Console
 
+from embedded.backends import PORT_ATTEMPTS
 from embedded.control_plane.credentials import CLIENT, SERVER, Authority
 from embedded.errors import PortTakenError
 from embedded.installed import installed_jvms
@@ -70,7 +71,6 @@ EMPTY_FILES: Final = {
     "roles_mapping": "rolesmapping",
     "tenants": "tenants",
 }
-_PORT_ATTEMPTS: Final = 5
 
 
 class SecuredOpenSearch(OpenSearchNode):
@@ -144,22 +144,21 @@ def secured_opensearch() -> Iterator[SecuredOpenSearch]:
     """
     kind = SecuredOpenSearch.kind
     jvm = installed_jvms(settings_from(os.environ), progress_on(Console(stderr=True)), [kind])[kind]
-    parent_watch = ParentWatch()
-    try:
-        with TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder:
-            node = started(Path(folder).resolve(), jvm, parent_watch)
-            try:
-                yield node
-            finally:
-                node.administrator.close()
-                node.kill()
-    finally:
-        parent_watch.close()
+    with (
+        closing(ParentWatch()) as parent_watch,
+        TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder,
+    ):
+        node = _started(Path(folder).resolve(), jvm, parent_watch)
+        try:
+            yield node
+        finally:
+            node.administrator.close()
+            node.kill()
 
 
-def started(home: Path, jvm: Jvm, parent_watch: ParentWatch) -> SecuredOpenSearch:
+def _started(home: Path, jvm: Jvm, parent_watch: ParentWatch) -> SecuredOpenSearch:
     """A node that is ready, at a port that was free; raises ServerError."""
-    for attempts_left in reversed(range(_PORT_ATTEMPTS)):
+    for attempts_left in reversed(range(PORT_ATTEMPTS)):
         node = SecuredOpenSearch(home, free_port(OPENSEARCH_PORTS), jvm, parent_watch)
         try:
             node.start()

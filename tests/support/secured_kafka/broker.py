@@ -6,16 +6,15 @@ anonymous user is the super user of the tests.
 
 import json
 import os
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from embedded.installed import installed_jvms
 from embedded.jvm import settings_from
 from embedded.kafka import Address, BrokerOptions, KafkaBroker
+from embedded.plan import new_cluster_id
 from embedded.ports import KAFKA_PORTS, free_port
 from embedded.process import ParentWatch
 from tests.support.certificates import Authority
@@ -104,21 +103,19 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
     jwks = folder / "jwks.json"
     jwks.write_text(json.dumps(tokens.key_set()))
     options = _options(folder, authority, ports, jwks, users)
-    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "a")
-    watch = ParentWatch()
-    broker = KafkaBroker(
-        folder / "kafka", [Address(0, ports[0], ports[1])], 0, cluster_id,
-        installed_jvms(settings_from(os.environ))["kafka"], watch, options=options,
-    )  # fmt: skip
-    found = SecuredKafka(folder, broker, ports[2], ports[3], users)
-    found.authority, found.tokens = authority, tokens
-    try:
-        with token_server(tokens, PASSWORD) as found.token_url:
-            broker.start()
-            yield found
-    finally:
-        broker.kill()
-        watch.close()
+    with closing(ParentWatch()) as watch:
+        broker = KafkaBroker(
+            folder / "kafka", [Address(0, ports[0], ports[1])], 0, new_cluster_id(),
+            installed_jvms(settings_from(os.environ))["kafka"], watch, options=options,
+        )  # fmt: skip
+        found = SecuredKafka(folder, broker, ports[2], ports[3], users)
+        found.authority, found.tokens = authority, tokens
+        try:
+            with token_server(tokens, PASSWORD) as found.token_url:
+                broker.start()
+                yield found
+        finally:
+            broker.kill()
 
 
 def _options(
