@@ -11,8 +11,9 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from broker.record import Outgoing, about_record
+from broker.record import Outgoing
 from pipeline.dead_letters.codec import dead_letter
+from pipeline.dead_letters.log import log_dead_letter
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document
@@ -93,10 +94,7 @@ class IndexWriter:
 
     async def _dead_letter(self, rejected: Sequence[DeadLetter]) -> None:
         for record, cause in rejected:
-            logger.warning(
-                "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
-                extra=about_record(record.headers),
-            )  # fmt: skip
+            log_dead_letter(logger, record, cause)
         if rejected:
             now = datetime.now(UTC)
             await self._topics.send([dead_letter(record, cause, now) for record, cause in rejected])

@@ -11,8 +11,9 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from broker.producer import TopicsSink
-from broker.record import Outgoing, about_attempt, about_record
+from broker.record import Outgoing, about_attempt
 from pipeline.dead_letters.codec import Source, dead_letter
+from pipeline.dead_letters.log import log_dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
@@ -126,10 +127,7 @@ class BatchWriter:
         return [_SourcedInput(_waiting_for(each.item, reasons), each.record) for each in inputs]
 
     async def _dead_letter(self, record: Source, cause: str) -> None:
-        logger.warning(
-            "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
-            extra=about_record(record.headers),
-        )  # fmt: skip
+        log_dead_letter(logger, record, cause)
         await self._topics.send([dead_letter(record, cause, datetime.now(UTC))])
 
     async def _load(self, subjects: set[Subject]) -> None:

@@ -22,9 +22,10 @@ from broker.consumer import (
     reconnecting,
 )
 from broker.producer import TopicsSink
-from broker.record import Outgoing, about_record
+from broker.record import Outgoing
 from broker.topics import require, topic_names
 from pipeline.dead_letters.codec import dead_letter
+from pipeline.dead_letters.log import log_dead_letter
 from pipeline.record_time import record_time
 from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import topics_sink
@@ -147,10 +148,7 @@ class TrendCounter:
 
     def _rejected(self, record: Any, cause: str) -> Outgoing:
         self._metrics.records.labels("rejected").inc()
-        logger.warning(
-            "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
-            extra=about_record(record.headers),
-        )  # fmt: skip
+        log_dead_letter(logger, record, cause)
         return dead_letter(record, cause, datetime.now(UTC))
 
     async def _publish(self) -> None:
