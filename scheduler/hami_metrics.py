@@ -100,10 +100,10 @@ class HamiMetrics:
 
     def _core_percent(self, node: str, uuid: str, held: int) -> int:
         entry = self._columns.entry(node)
-        for device in entry.devices.registration.devices if entry else ():
-            if device.uuid == uuid:
-                return _core_percent(device.model, device.cores, held)[1]
-        return held
+        if entry is None or uuid not in entry.rows:
+            return held
+        device = entry.devices.registration.devices[entry.rows[uuid][0] - entry.start]
+        return _core_percent(device.model, device.cores, held)[1]
 
     def _add_quotas(self, lines: Mapping[str, list[str]]) -> None:
         limits, used = _quotas(self._columns)
