@@ -6,6 +6,7 @@ from http import HTTPStatus
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from process.addresses import without_user_info
+from process.variables import variable
 
 
 def explained(error: OpenSearchException, role: str) -> str:
@@ -25,9 +26,9 @@ def next_step(error: OpenSearchException, role: str) -> str:
     """The end of a message about the error: empty, or a colon and what to do."""
     status = error.status_code if isinstance(error, TransportError) else None
     if status == HTTPStatus.UNAUTHORIZED:
-        return ": correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or the client certificate"
+        return f": correct {variable('opensearch_username')} and its password, or the client certificate"
     if status == HTTPStatus.FORBIDDEN:
         return f": its user needs {role}"
     if is_untrusted(error):
-        return ": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE"
+        return f": name the authority that signed its certificate in {variable('opensearch_ca_file')}"
     return ""

@@ -118,11 +118,10 @@ def compare(entries: Sequence[Entry], answers: Iterable[Answer], seen: Seen, gar
     _attempts(entries, seen, verdict)
     _devices(entries, seen, verdict)
     _published(entries, seen, verdict)
-    latest = {entry.key: entry.attempt for entry in entries}
-    of_pod = {key.rpartition("/")[2]: attempt for key, attempt in latest.items()}
+    latest = {entry.key.rpartition("/")[2]: entry.attempt for entry in entries}
     for answer in answers:
         _answer(answer, seen, verdict)
-        _state(answer, of_pod.get(answer.pod), seen, verdict)
+        _state(answer, latest.get(answer.pod), seen, verdict)
     if seen.dead_letters != garbage:
         verdict.different.append(f"{seen.dead_letters} dead letters of {garbage}")
     return verdict

@@ -44,7 +44,7 @@ def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running
 
 
 CALLER: Final = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
-"""Trace and span of whoever calls the scheduler: the example of W3C's recommendation."""
+"""Trace and span of the caller of the scheduler: the example of W3C's recommendation."""
 PUBLISH, FOLD = "publish schedulerlog.decisions", "fold schedulerlog.decisions"
 INDEX, REMEMBER = "index schedulerlog.attempts", "remember schedulerlog.attempts"
 

@@ -127,7 +127,7 @@ class Pipeline:
         ).stdout
 
     def recreate_topic(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
-        asyncio.run(_recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
+        asyncio.run(recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
 
     def metric(self, name: str) -> float:
         lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5).text.splitlines()
@@ -173,12 +173,13 @@ async def _unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> 
         return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])
 
 
-async def _recreate(servers: str, topic: NewTopic) -> None:
+async def recreate(servers: str, topic: NewTopic) -> None:
+    """Delete the topic, and make it as ``topic`` says."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
         await admin.delete_topics([topic.name])
-        # Deleting goes on after the answer.
+        # The broker deletes it after its answer.
         for _ in range(100):
             if not any((await admin.create_topics([topic])).topic_errors[0][1:2]):
                 return

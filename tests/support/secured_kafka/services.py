@@ -1,6 +1,5 @@
 """The services on a Kafka with rules, each as the user that deploy/ makes for it."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from demo.processes import Processes, free_ports
 from schemas.topics import Topic
 from tests.support.harness.api_process import Served, serving
+from tests.support.harness.pipeline_process import recreate
 from tests.support.harness.scheduler_process import SchedulerProcess
 
 Settings = dict[str, str]
@@ -59,13 +59,10 @@ class Services:
 
 async def spoil(bootstrap_servers: str, with_few_partitions: Topic, with_short_retention: Topic) -> None:
     """Give two topics what ``provision`` corrects."""
+    await recreate(bootstrap_servers, NewTopic(with_few_partitions.name, 1, 1))
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
     await admin.start()
     try:
-        await admin.delete_topics([with_few_partitions.name])
-        # Deleting goes on after the answer.
-        while (await admin.create_topics([NewTopic(with_few_partitions.name, 1, 1)])).topic_errors[0][1]:  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
         short = {"retention.ms": "1000"}
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, with_short_retention.name, configs=short)])
     finally:
