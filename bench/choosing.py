@@ -8,11 +8,11 @@ from typing import Any
 from bench import fleet
 from bench.cluster import DEVICES_PER_NODE, Object
 from bench.report import Figure, Result
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, SchedulingPolicy
 from hami.allocation import MigAllocation, encode_mig
 from hami.mig import Placement
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, SchedulingPolicy
 
 NODES = 5_000
 CALLS = 10

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, SchedulingPolicy
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.event_builder import events_of
-from scheduler.publish.identity import Identity
-from scheduler.publish.state_builder import Life, StateBuilder
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.attempt import AttemptRef
+from fit.events.event_builder import events_of
+from fit.events.identity import Identity
+from fit.events.state_builder import Life, StateBuilder
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, SchedulingPolicy
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodRef
 from schemas.ids import microseconds

@@ -14,6 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench import cluster, fleet
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
 from process.addresses import LOOPBACK, HostPort
 from process.kafka_connection import kafka_at
 from process.tracing import TracingSettings, tracing
@@ -21,14 +24,11 @@ from scheduler import malloc
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import FilterRequest
 from scheduler.http import server
 from scheduler.http.app import create_app
-from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
 from scheduler.publish.spool_writer import SpoolWriter

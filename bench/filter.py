@@ -16,7 +16,7 @@ from bench.collector import collector
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result
 from demo.processes import Processes, free_ports
-from scheduler.devices.cluster_state import ClusterColumns
+from fit.devices.cluster_state import ClusterColumns
 
 CALLS = 40
 CALLS_IN_TURN = 5

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from bench import cluster
 from bench.cluster import DEVICES_PER_NODE, Object
-from scheduler.cluster.manifests import Manifest
+from fit.manifests import Manifest
 
 SMALL_MIB, BIG_MIB = 81_559, 143_771
 BIG_EVERY = 10

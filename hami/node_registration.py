@@ -1,7 +1,7 @@
 """All devices that a Node object offers: NVIDIA's from its register annotation, other vendors' in each one's own form.
 
 `read_node` is the only reader of registrations. The scheduler applies HAMi's handshake rules to what it returns
-(`scheduler/devices/cluster_state.py`); `ingest` reports it as it is.
+(`fit/devices/cluster_state.py`); `ingest` reports it as it is.
 """
 
 from collections.abc import Iterable, Mapping

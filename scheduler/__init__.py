@@ -1,21 +1,16 @@
 """A kube-scheduler extender that answers as HAMi v2.10.0 does and records every verdict it reaches.
 
-The pure core, from values to values (no clock, no I/O):
-
-    devices/               what nodes register and pods hold, as numpy columns
-    judge/                 one pod against all offered nodes -> Decision
-    webhook/               HAMi's admission webhook
-
-What a decision passes through:
+It decides with `fit/`. What a decision passes through:
 
     http/                  sockets, certificates, routes
     extender_protocol      bodies of kube-scheduler's extender protocol (pure)
     service                answers filter and bind calls; filter_replies says how
     records                where the scheduler records what it does
     bind/                  binds a pod, recovers binds that were cut off
-    publish/               a decision as events, the spool on disk, Kafka
+    publish/               its events into the spool on disk, and from there to Kafka
     klog/                  a decision as HAMi's log lines
     cluster/               what a cluster must offer: an API server, or a YAML file
+    webhook/               HAMi's admission webhook
 
 Beside it:
 
@@ -30,9 +25,7 @@ Put together:
     settings               flags and environment, checked
     own_settings           what is in force, as an event
     hami_arguments         the arguments of HAMi's scheduler as ours
-    device_config          HAMi's device configuration; device_config_keys has its keys
     serve                  runs everything
-    simulate               one attempt without any of it
-    serve_command          the command lines of these two
-    simulate_command
+    serve_command          its command line
+    simulate_command       the command line of `fit.simulate`: one attempt without any of this
 """

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
+from fit.manifests import derived_uid
 from scheduler.bind.bind_request import BindRequest
-from scheduler.cluster.manifests import derived_uid
 
 Json = dict[str, Any]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from hami.vendors import Vendors
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import FilterRequest, Json, filter_reply
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 
 
 def reply_to(request: FilterRequest, decision: Decision, error: str) -> bytes:

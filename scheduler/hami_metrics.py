@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.pod_usage import PodUse
+from fit.devices.cluster_state import ClusterColumns
+from fit.devices.pod_usage import PodUse
 
 MIB: Final = 2**20
 PERCENT: Final = 100

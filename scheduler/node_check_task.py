@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
 from hami.checked_event import node_checked
 from hami.node_checks import (
     PROBLEMS,
@@ -17,9 +19,7 @@ from hami.node_checks import (
     vendor_registrations,
 )
 from scheduler.cluster.cluster_api import Object
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
 
 PAUSE_SECONDS: Final = 15.0

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.devices.pod_usage import has_ended
+from fit.events.identity import Identity
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
 from hami.pod_allocations import pod_allocations
 from hami.registered_event import node_registered
@@ -12,10 +15,7 @@ from kube.object_fields import conditions
 from kube.pod_description import pod_description
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodObserved, PodRef
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final
 
+from fit import device_config
 from process.addresses import without_user_info
 from process.flags import shown
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.version import VERSION
-from scheduler import device_config
 from scheduler.settings import Settings
 from schemas.events import SchedulerObserved, settings_digest_of
 

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
+from fit.events.event_builder import Circumstances
 from kube.pod_description import pod_description
 from process.tracing import NO_TRACING, Tracing
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.extender_protocol import Json
 from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
-from scheduler.publish.event_builder import Circumstances
 from scheduler.publish.spool_writer import SpoolWriter
 
 

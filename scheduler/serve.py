@@ -9,6 +9,9 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
 from hami.vendors import Vendors
 from kube.resources import Key
 from process.errors import SettingError
@@ -26,17 +29,14 @@ from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, lease_namespace
 from scheduler.cluster.watch_file import FileWatch
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
 from scheduler.http.app import create_app
-from scheduler.judge.decision import SchedulingPolicy
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.own_settings import own_settings
-from scheduler.publish.identity import Identity
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc

@@ -6,6 +6,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from fit import device_config
+from fit.device_config import DeviceConfigError
+from fit.manifests import ManifestError
 from kube.errors import KubeConfigError
 from process import logs
 from process.cli import application, one_line_for
@@ -14,9 +17,7 @@ from process.flags import takes
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.service_settings import LogSettings
 from process.tracing import TracingSettings, tracing
-from scheduler import device_config, hami_arguments
-from scheduler.cluster.manifests import ManifestError
-from scheduler.device_config import DeviceConfigError
+from scheduler import hami_arguments
 from scheduler.settings import Settings
 
 app = application("")

@@ -10,6 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events import event_builder
+from fit.events.attempt import AttemptRef
+from fit.events.identity import Identity
+from fit.events.state_builder import Life
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
+from fit.judge.request import container_requests
+from fit.judge.reservation import release, reserve
 from hami.annotations import ASSIGNED_TIME
 from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
@@ -20,18 +29,9 @@ from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult
 from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import FilterRequest, Json, filter_reply
 from scheduler.filter_replies import reply_to, simulated
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
-from scheduler.judge.request import container_requests
-from scheduler.judge.reservation import release, reserve
-from scheduler.publish import event_builder
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.identity import Identity
 from scheduler.publish.node_states import NodeStates
-from scheduler.publish.state_builder import Life
 from scheduler.records import Records
 from schemas.events import PodRef
 from schemas.ids import microseconds

@@ -126,7 +126,7 @@ class Settings(EnvironmentSettings):
     device_policy: str = "spread"
     """Which device is tried first: spread, binpack, mutex, topology-aware, …"""
     device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our scheduler/device-config.yaml."""
+    """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our fit/device-config.yaml."""
     # HAMi's default for --node-lock-timeout.
     node_lock_timeout: Duration = EXPIRES_AFTER
     """An older node lock is taken over."""

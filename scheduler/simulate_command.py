@@ -1,6 +1,7 @@
 """The command line of ``scheduler simulate``. Without settings from the environment, which are slow to import."""
 
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -37,11 +38,11 @@ def simulate(
 ) -> None:
     """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
     # The scheduler takes its time to import: the help does without it.
-    from scheduler import device_config
-    from scheduler.cluster.manifests import ManifestError
-    from scheduler.device_config import DeviceConfigError
-    from scheduler.judge.decision import SchedulingPolicy
-    from scheduler.simulate import simulated_schedulerlog
+    from fit import device_config
+    from fit.device_config import DeviceConfigError
+    from fit.judge.decision import SchedulingPolicy
+    from fit.manifests import ManifestError
+    from fit.simulate import simulated_schedulerlog
 
     logs.configure(level=logging.WARNING)
     with one_line_for(SettingError, ManifestError, DeviceConfigError):
@@ -49,7 +50,7 @@ def simulate(
             raise SettingError(f"--node-policy: {node_policy!r} is not known, write {' or '.join(NODE_POLICIES)}")
         policy = SchedulingPolicy(node_policy, device_policy)
         answer = simulated_schedulerlog(
-            cluster, pod, name, policy, device_config_file or device_config.SHIPPED, is_full=detail
+            cluster, pod, name, policy, datetime.now(UTC), device_config_file or device_config.SHIPPED, is_full=detail
         )
     if answer:
         typer.echo(answer, nl=False)

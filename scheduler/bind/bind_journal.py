@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import orjson
 
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.identity import Identity
+from fit.events.attempt import AttemptRef
+from fit.events.identity import Identity
 from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.segments import sync_folder
 from schemas.events import PodRef

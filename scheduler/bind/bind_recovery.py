@@ -11,12 +11,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from fit.events import event_builder
 from hami.annotations import BIND_TIME
 from kube.errors import KubeApiError
 from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
-from scheduler.publish import event_builder
 from scheduler.publish.spool_writer import SpoolWriter
 
 log = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from fit.judge.request import container_requests
 from hami import node_lock
 from hami.annotations import BIND_PHASE, BIND_TIME, NODE_LOCK, PHASE_ALLOCATING, POD_GROUP
 from hami.node_lock import NodeLockError, PodKey, Step
@@ -21,7 +22,6 @@ from kube.errors import KubeApiError, missing
 from process.logs import about
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
-from scheduler.judge.request import container_requests
 
 log = logging.getLogger(__name__)
 

@@ -5,6 +5,4 @@ claims          which counts for an unbound pod: our decision or its annotations
 kubernetes      the cluster behind an API server
 file_cluster    the cluster that a YAML file describes
 watch_file      follows that file
-manifests       the objects of a YAML file, checked
-yaml_lines      YAML with the line of every key
 """

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from pathlib import Path
 
-from scheduler.cluster import manifests
+from fit import manifests
+from fit.manifests import ManifestError
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.cluster.manifests import ManifestError
 from scheduler.metrics import Metrics
 
 log = logging.getLogger(__name__)

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
+from fit.devices.node_entry import NodeFragment
+from fit.judge import verdict_codes
+from fit.judge.decision import ContainerJudgement, Decision
 from hami.reason_codes import ReasonCode
-from scheduler.devices.node_entry import NodeFragment
-from scheduler.judge import verdict_codes
-from scheduler.judge.decision import ContainerJudgement, Decision
 from scheduler.klog.log_line import LogLine, quoted
 
 

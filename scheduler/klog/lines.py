@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from fit.events.attempt import AttemptRef
+from fit.judge import verdict_codes
+from fit.judge.decision import Allocation, Decision, Failed
+from fit.judge.request import VendorRequest
 from hami.node_lock import is_contention
 from hami.reason_codes import ReasonCode
-from scheduler.judge import verdict_codes
-from scheduler.judge.decision import Allocation, Decision, Failed
-from scheduler.judge.request import VendorRequest
 from scheduler.klog.device_lines import container_key, device_lines, has_several_requests
 from scheduler.klog.log_line import LogLine, float_text, quoted
-from scheduler.publish.attempt import AttemptRef
 from schemas import events
 from schemas.events import SCHEDULER, AttemptSummarized, BindOutcome, Report
 from summaries.messages import messages

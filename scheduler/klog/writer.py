@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final, Protocol
 
-from scheduler.judge.decision import Decision, Failed
+from fit.events.attempt import AttemptRef
+from fit.judge.decision import Decision, Failed
 from scheduler.klog import lines
 from scheduler.klog.log_line import LogLine
-from scheduler.publish.attempt import AttemptRef
 
 log = logging.getLogger(__name__)
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from itertools import chain
 from typing import Final
 
-from scheduler.devices.cluster_state import ClusterColumns
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.record_columns import Ints
+from fit.events.state_builder import Life, StateBuilder
 from scheduler.metrics import Metrics
-from scheduler.publish.record_columns import Ints
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.publish.state_builder import Life, StateBuilder
 from schemas.ids import microseconds
 
 PAUSE_SECONDS: Final = 1.0

@@ -5,9 +5,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fit.devices.quota import Quotas
+from fit.judge.request import container_request
 from hami.vendors import ONLY_NVIDIA, Vendor, Vendors
-from scheduler.devices.quota import Quotas
-from scheduler.judge.request import container_request
 from scheduler.webhook.mutate import InvalidRequestError, Json, mutate
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"

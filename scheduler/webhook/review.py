@@ -11,8 +11,8 @@ import jsonpatch
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from fit.devices.quota import Quotas
 from hami.quantities import is_quantity
-from scheduler.devices.quota import Quotas
 from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from scheduler.devices.node_revisions import NodeRevisions
+from fit.devices.node_revisions import NodeRevisions
 from scheduler.publish.node_states import NodeStates
 
 

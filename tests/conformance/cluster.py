@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decision import SchedulingPolicy
-from scheduler.judge.request import VendorRequest, container_requests
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decision import SchedulingPolicy
+from fit.judge.request import VendorRequest, container_requests
 from tests.conformance.configured import configured
 from tests.conformance.difference import Case
 from tests.conformance.objects import node_object, pod_object, quota_object

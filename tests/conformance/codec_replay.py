@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.pod_annotations import WeightsError, parse_weights, read_pod_annotations
+from fit.judge.request import container_request
 from hami import allocation, node_lock, node_registration, registration
 from hami.allocation import AllocatedDevice
 from hami.registration import Device, Malformed
 from hami.vendors import NVIDIA
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_pod_annotations
-from scheduler.judge.request import container_request
 from summaries.text import read_reasons, reason_text
 from tests.conformance.configured import configured
 from tests.conformance.difference import Case, Difference

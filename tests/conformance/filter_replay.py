@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, Failed, NotOurs
+from fit.judge.request import VendorRequest
 from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, MIG_ALLOCATIONS
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Failed, NotOurs
-from scheduler.judge.request import VendorRequest
 from summaries.text import NODE_UNREGISTERED
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.difference import Case, Difference

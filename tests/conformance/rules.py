@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.device_matrix import batches
+from fit.judge.device_request import device_request_of
+from fit.judge.pod_annotations import read_pod_annotations
+from fit.judge.request import VendorRequest
+from fit.judge.scoring import device_scores
 from hami.requests import UNSET_PERCENT
 from hami.vendors import NVIDIA
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.device_matrix import batches
-from scheduler.judge.device_request import device_request_of
-from scheduler.judge.pod_annotations import read_pod_annotations
-from scheduler.judge.request import VendorRequest
-from scheduler.judge.scoring import device_scores
 from tests.conformance.cluster import cluster_of, requests_of
 from tests.conformance.difference import Case, Difference
 

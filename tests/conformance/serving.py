@@ -7,13 +7,13 @@ from typing import Any
 
 import orjson
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
 from kube.errors import KubeApiError, missing
 from scheduler import extender_protocol
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
 from scheduler.service import Scheduler

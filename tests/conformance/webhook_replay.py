@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from scheduler.devices.cluster_state import ClusterColumns
+from fit.devices.cluster_state import ClusterColumns
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.conformance.configured import configured

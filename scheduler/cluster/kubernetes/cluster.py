@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from fit.devices.pod_usage import has_ended
 from hami.annotations import ASSIGNED_NODE, NODE_LOCK
 from kube.client import Client
 from kube.errors import KubeApiError
@@ -22,7 +23,6 @@ from process.backoff import backoff_seconds
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts
-from scheduler.devices.pod_usage import has_ended
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,10 @@ from typing import Any, cast
 
 import yaml
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
+from fit.manifests import parse
 from hami.annotations import DEVICES_ALLOCATED
 from kube.errors import KubeApiError
 from scheduler.bind.bind_request import BindRequest
@@ -17,13 +21,9 @@ from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.cluster.manifests import parse
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import FilterRequest
-from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
 from scheduler.service import Scheduler

@@ -8,16 +8,16 @@ from typing import Any
 import httpx
 import yaml
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
+from fit.manifests import Manifest, parse
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.cluster.manifests import Manifest, parse
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http.app import create_app
-from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records

@@ -7,6 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
 from kube.client import Client
 from kube.election import Election
 from kube.lease import LeaseTimings
@@ -17,12 +20,9 @@ from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import read_filter
-from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records

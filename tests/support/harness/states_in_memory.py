@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.publish.identity import Identity
-from scheduler.publish.state_builder import Life, StateBuilder
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.events.state_builder import Life, StateBuilder
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeStateChanged
 from tests.support.builders.kube_objects import STARTED

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from fit import manifests
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
 from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from hami.pod_allocations import pod_allocations
 from ingest.kube import KubeEvents
-from scheduler.cluster import manifests
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.kubernetes.slim import slim_pod
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from schemas.events import DeviceAllocation, Event, PodObserved
 from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
 from tests.support.builders.spool_entries import NOW

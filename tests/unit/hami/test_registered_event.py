@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from fit import device_config
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
 from hami.annotations import REGISTER
 from hami.registered_event import node_registered
 from hami.registration import Registration, decode_registration
 from ingest.kube import KubeEvents
-from scheduler import device_config
 from scheduler.cluster.claims import Claims
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeRegistered
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
 from hami.annotations import HANDSHAKE
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import FilterRequest
-from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records

@@ -12,7 +12,7 @@ import yaml
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.devices.cluster_state import ClusterColumns
+from fit.devices.cluster_state import ClusterColumns
 from scheduler.hami_metrics import HamiMetrics
 
 CLUSTER = [item for item in yaml.safe_load_all(Path("examples/cluster.yaml").read_text("utf-8")) if item]

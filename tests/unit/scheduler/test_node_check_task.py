@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
 from hami.annotations import HANDSHAKE, REGISTER
 from hami.node_checks import registration_problems, vendor_registrations
 from hami.vendors import ONLY_NVIDIA
 from scheduler.cluster.claims import Claims
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
-from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode

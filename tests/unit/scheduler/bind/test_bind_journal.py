@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fit.events.attempt import AttemptRef
+from fit.events.identity import Identity
 from hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.identity import Identity
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fit.events.attempt import AttemptRef
+from fit.events.identity import Identity
 from scheduler.bind.bind_journal import OpenBind
 from scheduler.bind.bind_request import BindRequest
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.identity import Identity
 from schemas.codec.records import decode
 from schemas.events import BindConcluded, PodRef
 from tests.support.builders.kube_objects import a_pod

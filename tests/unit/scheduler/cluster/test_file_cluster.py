@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from fit.manifests import Manifest, parse
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
 from kube.errors import KubeApiError
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
-from scheduler.cluster.manifests import Manifest, parse
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.metrics import Metrics
 from tests.support.builders.kube_objects import Json, a_node, a_pod

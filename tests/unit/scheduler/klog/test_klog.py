@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fit.events.attempt import AttemptRef
+from fit.events.identity import Identity
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, Failed, SchedulingPolicy
 from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.klog import lines
 from scheduler.klog.log_line import LogLine, float_text
 from scheduler.klog.writer import KlogWriter, headed
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.identity import Identity
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
 

@@ -7,16 +7,16 @@ from datetime import UTC
 
 import pytest
 
+from fit.events.attempt import AttemptRef
+from fit.events.event_builder import events_of
+from fit.events.identity import Identity
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, SchedulingPolicy
 from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from ingest.hami.reader import HamiLog
 from ingest.lines.blocks import Lines, Origin
-from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.klog import lines
 from scheduler.klog.writer import headed
-from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.event_builder import events_of
-from scheduler.publish.identity import Identity
 from schemas.events import (
     FITS,
     NOT_REACHED,

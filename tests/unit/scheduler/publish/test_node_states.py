@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.events.state_builder import Life
 from hami.annotations import MIG_ALLOCATIONS
-from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
-from scheduler.publish.identity import Identity
 from scheduler.publish.node_states import LONGEST_AGE_HOURS, QUIET_SECONDS, NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolLimits
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.publish.state_builder import Life
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, DetailDropped, DevicesJudged, Event, NodeStateChanged
 from schemas.topics import NODE_STATES

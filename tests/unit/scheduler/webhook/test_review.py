@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fit.devices.quota import Quotas
 from hami.vendors import ONLY_NVIDIA
-from scheduler.devices.quota import Quotas
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 

@@ -1,0 +1,127 @@
+"""One registered node: its block of device rows, and everything about it that does not fit into columns."""
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from fit.devices.pair_scores import pair_matrix
+from fit.devices.pod_usage import DeviceUse
+from hami.mig import MigProfile, Placement
+from hami.node_registration import NodeDevices
+from hami.registration import Device, Registration
+
+MIG_MODE: Final = "mig"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFragment:
+    """A registered node's name and device UUIDs. uuids_json: as a JSON array, encoded once when the node registers.
+
+    A node that registers again gets a new fragment; decisions keep the old one.
+    """
+
+    name: str
+    uuids: tuple[str, ...]
+    uuids_json: bytes
+
+
+class RegisteredKind(NamedTuple):
+    """The properties that a device shares with many others; type filters depend on them. Units as in `Device`.
+
+    vendor: its word; empty for none.
+    """
+
+    model: str
+    vendor: str
+    mode: str
+    memory_mib: int
+    cores: int
+    slots: int
+    mig_profiles: tuple[MigProfile, ...]
+
+    @classmethod
+    def of(cls, device: Device, vendor: str) -> "RegisteredKind":
+        return cls(
+            device.model, vendor, device.mode, device.memory_mib, device.cores, device.slots, device.mig_profiles
+        )
+
+
+@dataclass(slots=True)
+class NodeEntry:
+    """start: first row of its block. rows: rows by UUID. held: MIG placements in use by row."""
+
+    id: int
+    start: int
+    devices: NodeDevices
+    fragment: NodeFragment
+    rows: dict[str, list[int]]
+    held: dict[int, list[Placement]] = field(default_factory=dict)
+    _pairs: NDArray[np.int64] | None = None
+    _cuts: bytes = b""
+
+    @property
+    def size(self) -> int:
+        return len(self.fragment.uuids)
+
+    @property
+    def pairs(self) -> NDArray[np.int64] | None:
+        """The score of each pair of its devices, shape (size, size); None where the node reports none."""
+        # Made at the first topology-aware pod: others never need it.
+        if self._pairs is None and self.devices.pair_scores:
+            self._pairs = pair_matrix(self.fragment.uuids, self.devices.pair_scores)
+        return self._pairs
+
+    @property
+    def block(self) -> range:
+        """Its device rows."""
+        return range(self.start, self.start + self.size)
+
+    @property
+    def rows_slice(self) -> slice:
+        """Its device rows, as an index into a column."""
+        return slice(self.start, self.start + self.size)
+
+    @property
+    def cuts(self) -> bytes:
+        """A digest of the MIG profiles of its devices: equal for nodes whose profiles are equal."""
+        # Made once a registration: `per_node` compares nodes by it in every call.
+        if not self._cuts:
+            profiles = [(device.mode == MIG_MODE, device.mig_profiles) for device in self.devices.registration.devices]
+            self._cuts = blake2b(repr(profiles).encode(), digest_size=16).digest()
+        return self._cuts
+
+    def is_mig(self, row: int) -> bool:
+        return self.devices.registration.devices[row - self.start].mode == MIG_MODE
+
+    def profiles(self, row: int) -> tuple[MigProfile, ...]:
+        return self.devices.registration.devices[row - self.start].mig_profiles
+
+    def unsound(self, row: int, share: DeviceUse) -> bool:
+        """Whether a share makes it unknown what a device has left.
+
+        So does an instance that the device can't have, and on a MIG device a share without an instance.
+        """
+        if not self.is_mig(row):
+            return bool(share.instances)
+        possible = {(profile.name, place) for profile in self.profiles(row) for place in profile.placements}
+        return not share.instances or not possible.issuperset(share.instances)
+
+    def place(self, row: int, share: DeviceUse, sign: int) -> None:
+        """Add a share's MIG instances to a device (sign 1) or remove them (sign -1)."""
+        held = self.held.setdefault(row, []) if share.instances else []
+        for _, placement in share.instances:
+            if sign > 0:
+                held.append(placement)
+            elif placement in held:
+                held.remove(placement)
+
+
+def fragment_of(name: str, registration: Registration) -> NodeFragment:
+    """The fragment of a node that registers now."""
+    uuids = tuple(device.uuid for device in registration.devices)
+    # A copy: orjson's own bytes keep a buffer of a KiB.
+    return NodeFragment(name, uuids, bytes(memoryview(orjson.dumps(uuids))))

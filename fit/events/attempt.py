@@ -1,0 +1,44 @@
+"""The identity of one scheduling attempt."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fit.events.identity import Identity
+from process.logs import about
+from schemas.codec.trace_context import trace_id
+from schemas.events import PodRef
+from schemas.ids import attempt_id
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRef:
+    """One attempt to schedule one pod, as every event about it names it."""
+
+    id: str
+    pod: PodRef
+    by: Identity
+    started_at: datetime
+    traceparent: bytes = b""
+    """Which its records get; empty where nobody traces it."""
+
+    @classmethod
+    def of(cls, by: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
+        """The attempt that starts now; its id is derived from the arguments."""
+        return cls(attempt_id(by.cluster, by.scheduler, pod.uid, started_at), pod, by, started_at)
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """For ``extra=`` of a log call."""
+        return about(attempt=self.id, pod=self.pod, cluster=self.by.cluster, trace=trace_id(self.traceparent))
+
+    @property
+    def common_fields(self) -> dict[str, Any]:
+        """The fields that every event about the attempt has."""
+        return {
+            "cluster": self.by.cluster,
+            "attempt_id": self.id,
+            "pod": self.pod,
+            "scheduler": self.by.scheduler,
+            "started_at": self.started_at,
+        }

@@ -1,0 +1,64 @@
+"""What one container requests of each device, in the form that the checks use."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fit.judge.pod_annotations import PodAnnotations
+from fit.judge.request import VendorRequest
+from hami.requests import UNSET_PERCENT
+
+_WHOLE_DEVICE = 100
+
+Amount = TypeVar("Amount", int, NDArray[np.int64])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """The request of one container under the pod's device policy.
+
+    count: devices. memory_mib: MiB of each device; where 0, memory_percentage of the device's own total counts.
+    cores: percent of each device, at most 100. is_mutex: only devices that no pod uses. numa_bind: all devices on one
+    NUMA node. collects_all: topology-aware, every device that fits is collected before some of them are taken.
+    """
+
+    count: int
+    memory_mib: int
+    memory_percentage: int
+    cores: int
+    is_mutex: bool
+    numa_bind: bool
+    collects_all: bool
+
+    def memory_of(self, total: Amount) -> Amount:
+        """MiB requested of a device, or of each device of an array, that has `total` MiB."""
+        if self.memory_mib > 0 or self.memory_percentage == UNSET_PERCENT:
+            return total * 0 + self.memory_mib  # in the shape of `total`
+        # HAMi rounds down too, but multiplies in 32 bits (docs/hami-differences.md).
+        return total * self.memory_percentage // 100
+
+    @property
+    def wants_whole_device(self) -> bool:
+        return self.cores == _WHOLE_DEVICE
+
+
+def device_request_of(request: VendorRequest, annotations: PodAnnotations) -> DeviceRequest:
+    policies = policy_words(annotations.device_policy)
+    collects_all = "topology-aware" in policies
+    return DeviceRequest(
+        request.count,
+        request.memory_mib,
+        request.memory_percentage,
+        # HAMi's `Fit` takes more than 100 as 100.
+        min(request.cores, _WHOLE_DEVICE),
+        is_mutex="mutex" in policies,
+        numa_bind=annotations.numa_bind,
+        collects_all=collects_all,
+    )
+
+
+def policy_words(policy: str) -> tuple[str, ...]:
+    """The words of a device policy, which may be a comma chain ("numa,binpack")."""
+    return tuple(word for part in policy.split(",") if (word := part.strip()))

@@ -1,0 +1,126 @@
+"""One container against the devices of all nodes at once.
+
+Codes are 0 where a check is passed. The checks follow HAMi's order (`Fit` in device.go): health, cordon, type, NUMA,
+UUID, slots, mutex, quota, memory, cores. The first refusal is the verdict.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fit.judge import verdict_codes
+from fit.judge.device_matrix import Bools, DeviceMatrix, Ints
+from fit.judge.device_request import DeviceRequest
+
+Codes = NDArray[np.uint8]
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(slots=True)
+class Checks:
+    """The first refusal of each device by the checks that do not depend on other devices; matrices (slots, n).
+
+    gate: by health, cordon, type. early: by those, UUID, slots, mutex. late: by memory and cores. memory: MiB requested
+    of each device. NUMA and quota come between; `sequential_fit` adds them.
+    """
+
+    gate: Codes
+    early: Codes
+    late: Codes
+    memory: Ints
+
+    def only(self, where: Ints) -> "Checks":
+        """The nodes at the indices `where`."""
+        return Checks(self.gate[:, where], self.early[:, where], self.late[:, where], self.memory[:, where])
+
+
+@dataclass(slots=True)
+class Fit:
+    """verdict: (slots, n). passed: (n,), enough devices fit. picked: (slots, n), the device was taken."""
+
+    verdict: Codes
+    passed: Bools
+    picked: Bools
+
+
+def gate(matrix: DeviceMatrix, accepts_kind: Bools) -> Codes:
+    """Refusals by health, cordon and type, shape (slots, n).
+
+    accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode.
+    """
+    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
+    code = np.zeros(matrix.rows.shape, np.uint8)
+    np.putmask(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
+    np.putmask(code, matrix.is_cordoned, verdict_codes.CORDONED)
+    np.putmask(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
+    return code
+
+
+def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uuid: Bools | None) -> Checks:
+    """All checks that read one device alone. accepts_uuid: (slots, n), None where the pod has no UUID list."""
+    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
+    memory = request.memory_of(matrix.total_memory)
+    late = np.zeros(gated.shape, np.uint8)
+    if request.cores == 0:
+        # HAMi gives no device whose cores are all taken, not even to a container that requests none.
+        exhausted = (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores)
+        np.putmask(late, exhausted, verdict_codes.COMPUTE_UNITS_EXHAUSTED)
+    if request.wants_whole_device:
+        shared = (matrix.total_cores == 100) & (matrix.used_slots > 0)
+        np.putmask(late, shared, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    np.putmask(late, matrix.total_cores - matrix.used_cores < request.cores, verdict_codes.INSUFFICIENT_CORE)
+    np.putmask(late, matrix.total_memory - matrix.used_memory < memory, verdict_codes.INSUFFICIENT_MEMORY)
+    early = np.zeros(gated.shape, np.uint8)
+    if request.is_mutex:
+        np.putmask(early, matrix.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    np.putmask(early, matrix.total_slots <= matrix.used_slots, verdict_codes.TIME_SLICING_EXHAUSTED)
+    if accepts_uuid is not None:
+        np.putmask(early, ~accepts_uuid, verdict_codes.UUID_MISMATCH)
+    np.copyto(early, gated, where=gated != 0)
+    return Checks(gated, early, late, memory)
+
+
+def fit(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks, order_of: Callable[[Ints], Ints]) -> Fit:
+    """Take devices in the order of trying until there are enough; no verdict depends on the devices taken before.
+
+    order_of: returns the order of trying, shape (slots, k), on the k nodes at the given indices. It is called only for
+    nodes with enough devices; on the others every device is tried, so the order changes nothing.
+    """
+    found = collect(matrix, request, checks)
+    enough = np.flatnonzero(found.passed)
+    if enough.size:
+        turns = order_of(enough)
+        would_do = found.picked[:, enough]
+        first = np.where(would_do, np.uint8(0), found.verdict[:, enough])
+        found.picked[:, enough], found.verdict[:, enough] = _take(would_do, first, turns, request.count)
+    return found
+
+
+def collect(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks) -> Fit:
+    """Take all devices that fit, on the nodes where they are enough."""
+    first = np.where(checks.early != 0, checks.early, checks.late)
+    would_do = (first == 0) & matrix.valid
+    passed = would_do.sum(axis=0) >= request.count
+    verdict = np.where(would_do, np.uint8(verdict_codes.ALLOCATED_INSUFFICIENT), first)
+    return Fit(verdict, passed, would_do & passed)
+
+
+def _take(would_do: Bools, first: Codes, turns: Ints, count: int) -> tuple[Bools, Codes]:
+    by_turn = np.take_along_axis(would_do, turns, axis=0)
+    # Shape (slots, k): how many of the devices up to this turn would do, so rank 1 to `count` are taken.
+    rank = np.cumsum(by_turn, axis=0)
+    taken = by_turn & (rank <= count)
+    verdict = np.take_along_axis(first, turns, axis=0)
+    verdict[taken] = verdict_codes.PICKED
+    verdict[(rank >= count) & ~taken] = verdict_codes.NOT_REACHED
+    return back(taken, turns), back(verdict, turns)
+
+
+def back(by_turn: NDArray[T], turns: Ints) -> NDArray[T]:
+    """The rows of `by_turn`, which are in the order of trying, put back into the order of slots."""
+    by_slot = np.empty_like(by_turn)
+    np.put_along_axis(by_slot, turns, by_turn, axis=0)
+    return by_slot

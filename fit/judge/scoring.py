@@ -1,0 +1,124 @@
+"""In which order a node's devices are tried, and how nodes compare (HAMi's `gpu_policy.go`, `node_policy.go`).
+
+HAMi sorts a node's devices and takes them from the end of the list; these functions return the order of trying itself.
+Go's sort is stable up to 12 elements only; ours is always stable, so among equal devices the last is tried first.
+All scores are 32-bit floats with HAMi's order of operations: scores that are equal there are equal here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fit.judge.device_matrix import Bools, DeviceMatrix, Ints
+from fit.judge.device_request import DeviceRequest, policy_words
+from fit.judge.pod_annotations import PodAnnotations, ScoringWeights
+
+_TEN = np.float32(10)
+_SORT_WORDS = ("binpack", "spread", "mutex", "numa")
+
+SCORE_TERMS: Final = ("slots", "cores", "memory")
+"""What a node's score adds up: ten times the used share of each, over all its devices."""
+
+Key = tuple[NDArray[Any], bool]
+"""The values to compare, shape (slots, n), and whether the larger one is tried first."""
+
+
+def device_scores(
+    matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, is_bare_type: Bools
+) -> NDArray[np.float32]:
+    """Score of each device, shape (slots, n): weighted used shares of slots, cores and memory, times ten.
+
+    is_bare_type, shape (slots, n): the device's type is exactly "NVIDIA"; only there HAMi adds the request itself to
+    what is used (`device.Type == "NVIDIA"` in gpu_policy.go, which holds in its unit tests and for no real model).
+    """
+    requested: tuple[Ints | int, ...] = (1, request.cores, request.memory_of(matrix.total_memory))
+    used = (matrix.used_slots, matrix.used_cores, matrix.used_memory)
+    totals = (matrix.total_slots, matrix.total_cores, matrix.total_memory)
+    shares = [
+        _share(np.where(is_bare_type, held + more, held), total)
+        for held, more, total in zip(used, requested, totals, strict=True)
+    ]
+    known = (matrix.total_slots != 0) & (matrix.total_cores != 0) & (matrix.total_memory != 0)
+    with np.errstate(invalid="ignore"):  # 0/0 where a device has a total of 0; such a device scores 0 below
+        slot, core, memory = (
+            np.float32(weight) * share
+            for weight, share in zip((weights.slot, weights.core, weights.memory), shares, strict=True)
+        )
+        scores = _ten_times(slot + core + memory)
+    scores[~known] = 0
+    return scores
+
+
+def _ten_times(shares: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(shares * _TEN, np.float32)
+
+
+def _share(part: Ints, whole: Ints) -> NDArray[np.float32]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(part.astype(np.float32) / whole.astype(np.float32), np.float32)
+
+
+def trying_order(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations: PodAnnotations) -> Ints:
+    """For each node the slots in the order in which they are tried, shape (slots, n)."""
+    slots = len(matrix.rows)
+    # Sorted by the least important key first: a stable sort by the next key keeps that order among equals.
+    # The last registered device first, since HAMi takes devices from the end of its list.
+    order = np.broadcast_to(np.arange(slots)[::-1, None], matrix.rows.shape)
+    for values, is_descending in reversed(list(_keys(matrix, scores, annotations))):
+        along = np.take_along_axis(values, order, axis=0)
+        step = np.argsort(-along if is_descending else along, axis=0, kind="stable")
+        order = np.take_along_axis(order, step, axis=0)
+    return order
+
+
+def _keys(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations: PodAnnotations) -> Iterator[Key]:
+    words = policy_words(annotations.device_policy)
+    chain = [word for word in words if word in _SORT_WORDS]
+    # HAMi treats a bare `numa` as a chain, and a chain without a sort word as `spread`.
+    if "," in annotations.device_policy or words == ("numa",):
+        yield from _chain_keys(matrix, scores, chain or ["spread"], annotations.numa_bind)
+    # HAMi's list descends in use, so that its end, where it begins, has the free devices.
+    elif words == ("mutex",):
+        yield (matrix.used_slots, False)
+        yield (matrix.numa, True)
+    elif annotations.numa_bind:
+        # HAMi's list: for spread NUMA ascends and scores descend, for binpack the reverse; tried from its end.
+        is_binpack = words == ("binpack",)
+        yield (matrix.numa, not is_binpack)
+        yield (scores, is_binpack)
+    else:
+        yield (scores, words == ("binpack",))
+        yield (matrix.numa, True)
+
+
+def _chain_keys(matrix: DeviceMatrix, scores: NDArray[np.float32], chain: list[str], numa_bind: bool) -> Iterator[Key]:
+    if numa_bind:
+        yield (matrix.numa, True)
+    for word in chain:
+        if word == "numa":
+            yield (matrix.numa, True)
+        elif word == "mutex":
+            yield (matrix.used_slots, False)
+        else:
+            yield (scores, word == "binpack")
+    # HAMi's list ascends by index among equals, so from its end the largest index comes first.
+    yield (matrix.index, True)
+
+
+class NodeScores(NamedTuple):
+    """Of nodes, shape (n,). terms: by name, what the score is the sum of, but for the rounding to 32 bits."""
+
+    scores: NDArray[np.float32]
+    terms: Mapping[str, NDArray[np.float32]]
+
+
+def node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
+    """From the sums over all devices of each node of slots, cores and memory, in this order."""
+    shares = [_share(held, total) for held, total in zip(used, totals, strict=True)]
+    slot, core, memory = shares
+    with np.errstate(invalid="ignore"):  # 0/0 where all totals of a node are 0: its score is NaN, as with HAMi
+        # Multiplied once, after the sum, as HAMi does: the terms together may differ in the last digit.
+        scores = _ten_times(slot + core + memory)
+        return NodeScores(scores, dict(zip(SCORE_TERMS, map(_ten_times, shares), strict=True)))
