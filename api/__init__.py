@@ -10,6 +10,7 @@ app              builds the application and runs the topic's consumer beside it
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route
 attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
+authority        who asks, and what they may read
 index            queries to OpenSearch, and what their answers hold
 memory           the attempts topic, the latest attempt of each pod
 http             parameters, tokens, errors, the documentation page

@@ -1,5 +1,6 @@
 """``python -m api serve``: the REST API as one process."""
 
+import asyncio
 import socket
 import sys
 from collections.abc import Mapping
@@ -9,9 +10,11 @@ import typer
 from prometheus_client import disable_created_metrics
 
 from api.app import create_app
+from api.authority.review_api import check, loading
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
+from kube.errors import KubeConfigError
 from process import logs
 from process.addresses import HostPort
 from process.cli import application, one_line_for
@@ -57,6 +60,7 @@ def _listen_and_serve(settings: Settings) -> None:
     logs.configure(settings, silent=["aiokafka"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     certificates = certificates_of(settings)
+    _check_cluster(settings)
     listening = _listen(settings.api_listen)
     scheme = "https" if certificates else "http"
     typer.echo(f"schedulerlog API on {scheme}://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)")
@@ -70,6 +74,15 @@ def _listen_and_serve(settings: Settings) -> None:
         )
         with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):
             server.run(sockets=[listening])
+
+
+def _check_cluster(settings: Settings) -> None:
+    """Raises ``SettingError`` where callers are to be checked, and no API server is known that does it."""
+    if settings.api_authentication == "kubernetes":
+        try:
+            asyncio.run(check(loading(settings.kubeconfig, settings.context)))
+        except KubeConfigError as error:
+            raise SettingError(f"{variable('kubeconfig')}: {error}") from None
 
 
 def _listen(address: HostPort) -> socket.socket:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -19,6 +19,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from api.attempt_lookup import AttemptLookup
+from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate
+from api.authority.review_api import ReviewApi, loading
+from api.authority.reviewer import Reviewer
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import HealthHandlers
@@ -52,8 +55,13 @@ DESCRIPTION: Final = (
 )
 
 
-def create_app(settings: Settings, client: AsyncOpenSearch | None = None, tracing: Tracing = NO_TRACING) -> FastAPI:
-    """The application. ``client`` replaces that of OpenSearch in tests. Raises ``SettingError``.
+def create_app(
+    settings: Settings,
+    client: AsyncOpenSearch | None = None,
+    tracing: Tracing = NO_TRACING,
+    reviewer: Reviewer | None = None,
+) -> FastAPI:
+    """The application. ``client`` and ``reviewer`` replace those of the settings in tests. Raises ``SettingError``.
 
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
     ``app.state.registry`` has its metrics.
@@ -65,6 +73,10 @@ def create_app(settings: Settings, client: AsyncOpenSearch | None = None, tracin
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
     index = OpenSearch(client, metrics.observe_index)
+    review_api: ReviewApi | None = None
+    if reviewer is None and settings.api_authentication == "kubernetes":
+        review_api = ReviewApi(loading(settings.kubeconfig, settings.context))
+        reviewer = Reviewer(review_api, settings.api_audience)
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
@@ -79,9 +91,9 @@ def create_app(settings: Settings, client: AsyncOpenSearch | None = None, tracin
         version="1.0",
         description=DESCRIPTION,
         routes=[*api_routes, Route("/docs", _documentation), Route("/", _documentation)],
-        middleware=[Middleware(RequestGuard, metrics=metrics)],
+        middleware=[Middleware(RequestGuard, metrics=metrics), _gate(settings, reviewer)],
         exception_handlers=_exception_handlers(),
-        lifespan=_lifespan(topic, client),
+        lifespan=_lifespan(topic, client, review_api),
         # FastAPI's own pages load their scripts from a CDN.
         docs_url=None,
         redoc_url=None,
@@ -92,6 +104,13 @@ def create_app(settings: Settings, client: AsyncOpenSearch | None = None, tracin
     app.state.latest, app.state.topic = latest, topic.state
     app.state.registry = metrics.registry
     return app
+
+
+def _gate(settings: Settings, reviewer: Reviewer | None) -> Middleware:
+    """What finds callers; without a reviewer, what keeps the pages of the web out."""
+    hosts = {*LOCAL_NAMES, settings.api_listen.host} if settings.is_local and not settings.api_insecure else ()
+    find_caller = CallerCredentials(reviewer) if reviewer else None
+    return Middleware(Gate, find_caller=find_caller, reviewer=reviewer, home_cluster=settings.cluster_name, hosts=hosts)
 
 
 def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None:
@@ -106,9 +125,14 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
-def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch) -> Any:
+def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, review_api: ReviewApi | None) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with review_api or nullcontext(), stores():
+            yield
+
+    @asynccontextmanager
+    async def stores() -> AsyncIterator[None]:
         # Not awaited: the API answers from the index while memory is being replayed.
         consumer_task = asyncio.create_task(topic.follow())
         consumer_task.add_done_callback(_log_failure)

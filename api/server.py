@@ -18,7 +18,8 @@ def certificates_of(settings: Settings) -> Certificates | None:
     if settings.api_cert_file is None or settings.api_key_file is None:
         return None
     try:
-        return Certificates(CertificatePair(settings.api_cert_file, settings.api_key_file, CERTIFICATE_VARIABLES))
+        files = (settings.api_cert_file, settings.api_key_file)
+        return Certificates(CertificatePair(*files, CERTIFICATE_VARIABLES, settings.api_client_ca_file))
     except BrokenPairError as error:
         raise SettingError(str(error)) from None
 

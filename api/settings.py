@@ -1,8 +1,9 @@
 """The API's settings; process.settings says how they are read."""
 
 from datetime import timedelta
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,7 +16,7 @@ from process.settings import ClusterName, Duration, EnvironmentSettings, Flag, L
 from process.tracing import TracingSettings
 from process.variables import variable
 
-CERTIFICATE_VARIABLES: Final = (variable("api_cert_file"), variable("api_key_file"))
+CERTIFICATE_VARIABLES: Final = tuple(map(variable, ("api_cert_file", "api_key_file", "api_client_ca_file")))
 
 
 class Switch(EnvironmentSettings):
@@ -33,13 +34,30 @@ class Listening(EnvironmentSettings):
 
     @model_validator(mode="after")
     def _has_both_files_or_none(self) -> Self:
-        certificate, key = CERTIFICATE_VARIABLES
+        certificate, key, _ = CERTIFICATE_VARIABLES
         if bool(self.api_cert_file) != bool(self.api_key_file):
             raise ValueError(f"{key if self.api_cert_file else certificate}: is missing, HTTPS needs both files")
         return self
 
 
-class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Listening, KafkaConnection, Switch):
+class Callers(EnvironmentSettings):
+    """Who may ask."""
+
+    api_authentication: Annotated[Literal["none", "kubernetes"], Flag(metavar="none|kubernetes")] = "none"
+    """kubernetes: callers send a bearer token, and read what their Roles allow. none: everybody reads everything."""
+    api_audience: str = "schedulerlog"
+    """What a caller's token must have been issued for."""
+    api_client_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """Callers may show a certificate of this authority in place of a token: CN is the user, each O a group."""
+    api_insecure: bool = False
+    """Let other machines in without authentication, or without HTTPS: what protects the API stands before it."""
+    kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """The cluster; default: that of the pod that this runs in."""
+    context: str | None = None
+    """Of the kubeconfig; default: its current one."""
+
+
+class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, Listening, KafkaConnection, Switch):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """The cluster that a path without ``/clusters/…`` is about."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=10)
@@ -54,3 +72,36 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Listening
     """The size of their attempts together, as JSON; an attempt on 5,000 nodes takes about 200 kB."""
     api_replayed_records: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 50_000
     """How many of the topic's last records are read at the start, of all partitions together."""
+
+    @model_validator(mode="after")
+    def _checks_the_callers_that_show_certificates(self) -> Self:
+        if self.api_client_ca_file and not (self.api_cert_file and self.api_authentication == "kubernetes"):
+            raise ValueError(
+                f"{CERTIFICATE_VARIABLES[2]}: needs {CERTIFICATE_VARIABLES[0]} and "
+                f"{variable('api_authentication')}=kubernetes"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _is_protected_where_others_reach_it(self) -> Self:
+        if self.api_insecure or self.is_local:
+            return self
+        listen, insecure = f"{variable('api_listen')}: other machines reach {self.api_listen}", variable("api_insecure")
+        if self.api_authentication == "none":
+            authentication = variable("api_authentication")
+            raise ValueError(
+                f"{listen}, and everybody could read everything: set {authentication}=kubernetes, or {insecure}=true"
+            )
+        if not self.api_cert_file:
+            raise ValueError(
+                f"{listen}, and tokens would be sent without HTTPS: set {CERTIFICATE_VARIABLES[0]}, or {insecure}=true"
+            )
+        return self
+
+    @property
+    def is_local(self) -> bool:
+        """Can this machine alone reach the API?"""
+        try:
+            return ip_address(self.api_listen.host).is_loopback
+        except ValueError:
+            return self.api_listen.host == "localhost"

@@ -33,19 +33,22 @@ class CertificatePair:
 
     certificate: Path
     key: Path
-    flags: tuple[str, str] = ("--cert-file", "--key-file")
-    """By which the two were given, for messages."""
+    flags: tuple[str, ...] = ("--cert-file", "--key-file", "--client-ca-file")
+    """By which the files were given, for messages."""
+    client_ca: Path | None = None
+    """The authority of the certificates by which clients may say who they are; a client without one is let in."""
 
-    def contents(self) -> tuple[bytes, bytes]:
+    def contents(self) -> tuple[bytes, ...]:
         """Raises `BrokenPairError` where one can't be read or holds something else."""
-        return (
+        pair = (
             _pem(self.flags[0], self.certificate, "certificate"),
             _pem(self.flags[1], self.key, "private key"),
         )
+        return (*pair, _pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
 
     def context(self) -> ssl.SSLContext:
         """Raises `BrokenPairError`."""
-        _, key = self.contents()
+        _, key, *client_ca = self.contents()
         if any(mark in key for mark in _LOCKED):
             raise BrokenPairError(
                 f"{self.flags[1]}: {self.key} needs a passphrase: write it without (openssl pkey -in …)"
@@ -55,7 +58,20 @@ class CertificatePair:
             context.load_cert_chain(self.certificate, self.key)
         except (ssl.SSLError, OSError) as error:
             raise BrokenPairError(self._complaint(error)) from None
+        if client_ca:
+            self._ask_for_client_certificates(context, client_ca[0])
         return context
+
+    def _ask_for_client_certificates(self, context: ssl.SSLContext, client_ca: bytes) -> None:
+        try:
+            context.load_verify_locations(cadata=client_ca.decode("latin-1"))
+        except (ssl.SSLError, ValueError) as error:
+            reason = getattr(error, "reason", None) or str(error)
+            raise BrokenPairError(f"{self.flags[2]}: {self.client_ca} can't be used: {reason}") from None
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # A resumed session keeps the certificate of its first handshake, also when its authority is no longer trusted.
+        # Sessions of TLS 1.2 can't be switched off here.
+        context.minimum_version, context.num_tickets = ssl.TLSVersion.TLSv1_3, 0
 
     def _complaint(self, error: OSError) -> str:
         reason = getattr(error, "reason", None) or error.strerror or str(error)

@@ -1,13 +1,16 @@
-"""Answers requests: each handler looks its subject up, lets pure code build the answer, and adds headers.
+"""Answers requests: each handler asks for its right, looks its subject up, lets pure code build the answer, and adds
+headers.
 
-============  ================================================================================
-schedulerlog  the latest attempt of a pod, its history, and search over all attempts
-placements    findings, pod placements, observations, and nodes at a time
-waiting       pods by state, and what a device refused
-clusters      which clusters there are, their nodes, and their schedulers
-cluster_file  a recorded cluster as a file of Kubernetes objects
-health        liveness, readiness and metrics
-listing       answers one page of a list
-not_found     the 404 answers: what to check where nothing is recorded
-============  ================================================================================
+==============  ================================================================================
+schedulerlog    the latest attempt of a pod, its history, and search over all attempts
+placements      findings, pod placements, observations, and nodes at a time
+waiting         pods by state, and what a device refused
+clusters        which clusters there are, their nodes, and their schedulers
+cluster_file    a recorded cluster as a file of Kubernetes objects
+health          liveness, readiness and metrics
+attempt_rights  an attempt by its id, for callers who may read its pod
+others          what an answer about a node shows of pods that the caller may not read
+listing         answers one page of a list
+not_found       the 404 answers: what to check where nothing is recorded
+==============  ================================================================================
 """

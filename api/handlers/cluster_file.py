@@ -9,7 +9,10 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
-from api.handlers.not_found import no_attempt, no_states
+from api.authority.access import access_of
+from api.authority.rights import LIST_NODES
+from api.handlers.attempt_rights import readable_attempt
+from api.handlers.not_found import no_states
 from api.http.cluster import RequestedCluster
 from api.http.param_types import AttemptInPath, parse_time
 from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
@@ -29,6 +32,7 @@ class ClusterFileHandlers:
     ) -> Response:
         """The cluster's devices and what was in use of them at one time, as YAML that `scheduler simulate` takes."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, LIST_NODES)
         now = datetime.now(UTC)
         at = parse_time(query.at, now) if query.at else now
         states = await read_states_at(self.index, cluster.name, query.scheduler, at)
@@ -45,9 +49,8 @@ class ClusterFileHandlers:
     ) -> Response:
         """The devices that an attempt judged, as it saw them, as YAML that `scheduler simulate` takes."""
         refuse_repeated(request)
-        attempt = await self.attempts.by_id(cluster.name, attempt_id)
-        if attempt is None:
-            raise no_attempt(cluster.name, attempt_id)
+        await access_of(request).require(cluster, LIST_NODES)
+        attempt = await readable_attempt(self.attempts, request, cluster, attempt_id)
         summary = attempt.summary()
         states = await read_states_of_attempt(self.index, summary, attempt.original_id)
         if not states.states:

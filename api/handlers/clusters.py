@@ -8,6 +8,9 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
+from api.authority.access import access_of
+from api.authority.rights import LIST_NODES
+from api.handlers.others import lock_without_others, readable_namespaces
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response
@@ -35,8 +38,10 @@ class ClusterHandlers:
     async def clusters(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
         """The clusters that the index has records of, by name, and which of them paths without a cluster are about."""
         answer = await self.index.search(CLUSTERS_ALIASES, clusters_query())
-        items = clusters_found(answer, request.app.state.default_cluster)
-        return json_response(200, Clusters(items=items))
+        found = clusters_found(answer, request.app.state.default_cluster)
+        access = access_of(request)
+        access.allow_every_caller()
+        return json_response(200, Clusters(items=[each for each in found if await access.knows(each.name)]))
 
     async def nodes(
         self, request: Request, cluster: RequestedCluster, query: Annotated[NodesQuery, Query()]
@@ -46,8 +51,9 @@ class ClusterHandlers:
         What is free is what the registered devices have beyond the amounts of the placements that last.
         """
         refuse_repeated(request)
+        await access_of(request).require(cluster, LIST_NODES)
         now = datetime.now(UTC)
-        scope = token_scope("nodes", query, cluster=cluster.name)
+        scope = token_scope(access_of(request).caller_name, "nodes", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, NodesPosition)
         body = node_list.nodes_query(cluster.name, position.after if position else None, query.limit)
         answer = await self.index.search(OBSERVATIONS.alias, body)
@@ -55,6 +61,9 @@ class ClusterHandlers:
         names = list(observed)[: query.limit]
         token = encode_token(scope, NodesPosition(after=names[-1])) if len(observed) > len(names) else None
         items = await self._listed(cluster, {name: observed[name] for name in names}, now)
+        holders = {item.lock.pod.partition("/")[0] for item in items if item.lock}
+        readable = await readable_namespaces(access_of(request), cluster, holders)
+        items = [lock_without_others(item, readable) for item in items]
         total = node_list.total_of(answer)
         page = Nodes.model_validate({"total": total, "items": items, "continue": token})
         return json_response(200, page, next_page_headers(request, token) | {TOTAL_HEADER: str(total)})
@@ -80,5 +89,6 @@ class ClusterHandlers:
     async def schedulers(self, request: Request, cluster: RequestedCluster, _: Annotated[NoQuery, Query()]) -> Response:
         """The schedulers of the cluster: version, settings in force, and what changed of both in the last 30 days."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, LIST_NODES)
         answer: dict[str, Any] = await self.index.search(OBSERVATIONS.alias, schedulers_query(cluster.name))
         return json_response(200, Schedulers(items=schedulers_of(answer)))

@@ -8,11 +8,13 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Header, Query
+from fastapi import Header, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from api.http.errors import json_response
+from api.authority.access import access_of
+from api.authority.rights import PathRight
+from api.http.errors import UnavailableError, json_response
 from api.http.query_params import NoQuery
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.memory.attempts_consumer import TopicState
@@ -46,7 +48,7 @@ class Readiness(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     ready: bool
-    parts: Parts
+    parts: Parts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +57,35 @@ class HealthHandlers:
     index: OpenSearch
     metrics: Metrics
 
-    async def healthz(self, _: Annotated[NoQuery, Query()]) -> Response:
+    async def healthz(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
         """200 as long as the process answers at all."""
+        access_of(request).allow_every_caller()
         return json_response(200, Alive())
 
-    async def readyz(self, _: Annotated[NoQuery, Query()]) -> Response:
-        """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers."""
+    async def readyz(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+        """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers.
+
+        The parts name addresses and errors: they are shown to callers who may `get` the path `/readyz`.
+        """
         parts = Parts(
             attempts_topic=topic_part(self.topic, time.monotonic()), opensearch=await _opensearch_part(self.index)
         )
         readiness = Readiness(ready=is_ready(parts, self.topic), parts=parts)
         # A kubelet reads the status only; the parts are for people.
+        if not await _may_see_parts(request):
+            readiness = Readiness(ready=readiness.ready, parts=None)
         return json_response(200 if readiness.ready else 503, readiness)
 
     async def metrics_text(
-        self, _: Annotated[NoQuery, Query()], accept: Annotated[str, Header(include_in_schema=False)] = ""
+        self,
+        request: Request,
+        _: Annotated[NoQuery, Query()],
+        accept: Annotated[str, Header(include_in_schema=False)] = "",
     ) -> Response:
         """The metrics of this process in Prometheus' text format, or as OpenMetrics."""
+        access = access_of(request)
+        if not await access.has(PathRight("/metrics")):
+            raise access.forbidden(str(PathRight("/metrics")))
         content_type, body = self.metrics.text(accept)
         return Response(body, headers={"content-type": content_type})
 
@@ -87,6 +101,16 @@ def topic_part(topic: TopicState, now: float) -> TopicPart:
     following = topic.is_following(now)
     why_not = "" if following else topic.trouble or "not replayed to its end yet"
     return TopicPart(ready=following, why_not=why_not, replayed=topic.replayed, lag_records=topic.lag_records)
+
+
+async def _may_see_parts(request: Request) -> bool:
+    # A kubelet asks without a token, and has to learn whether the process is ready also while nobody can be checked.
+    access = access_of(request)
+    access.allow_every_caller()
+    try:
+        return await access.has(PathRight("/readyz"))
+    except UnavailableError:
+        return False
 
 
 async def _opensearch_part(index: OpenSearch) -> Part:

@@ -9,6 +9,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from api.authority.access import access_of
 from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response, unreadable
@@ -24,6 +25,11 @@ P = TypeVar("P", bound=PagePosition[Any])
 Item = TypeVar("Item", bound=BaseModel)
 
 
+def as_it_is(item: BaseModel) -> BaseModel:
+    """The item; every caller of the list sees all of it."""
+    return item
+
+
 async def answer_page(
     index: OpenSearch,
     request: Request,
@@ -31,14 +37,16 @@ async def answer_page(
     definition: ListDefinition[P],
     query: RangeQuery,
     filters: Callable[[P], list[Json]],
+    shown: Callable[[Any], BaseModel] = as_it_is,
     **path_parameters: str,
 ) -> tuple[Page[P], Response]:
     """The page, and the response that holds it.
 
     ``filters`` makes the clauses of the search, beside that of the cluster, from the position, which has the range
-    of time. Raises ``BadRequestError``, ``UnreadableError`` and what ``OpenSearch.search`` raises.
+    of time; ``shown`` is what the caller sees of an item. Raises ``BadRequestError``, ``UnreadableError`` and what
+    ``OpenSearch.search`` raises.
     """
-    scope = token_scope(definition.name, query, cluster=cluster.name, **path_parameters)
+    scope = token_scope(access_of(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters)
     position = requested_position(query.continue_, scope, definition.position_type)
     position = position or first_page(definition.position_type, query.since, query.until, datetime.now(UTC))
     # The position is also what the token carries: a range such as "2h" is resolved at the first page only.
@@ -46,7 +54,7 @@ async def answer_page(
         index, definition.source, [of_cluster(cluster.name), *filters(position)], position, query.limit
     )
     token = encode_token(scope, page.next_position) if page.next_position else None
-    items = [item_of(hit, partial(definition.item, cluster)) for hit in page.hits]
+    items = [shown(item_of(hit, partial(definition.item, cluster))) for hit in page.hits]
     body = definition.answer_type.model_validate({"total": page.total, "items": items, "continue": token})
     headers = next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)}
     return page, json_response(200, body, headers)

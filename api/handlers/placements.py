@@ -4,14 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
-from api.handlers.listing import Json, P, answer_page
+from api.authority.access import access_of
+from api.authority.rights import get_node, get_pod, list_pods
+from api.handlers.listing import Json, P, answer_page, as_it_is
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
+from api.handlers.others import finding_shown, readable_namespaces, without_others
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
@@ -46,9 +50,11 @@ class PlacementHandlers:
         Its time (`found_at`) is that of the event which the finding is about.
         """
         refuse_repeated(request)
+        await access_of(request).require(cluster, list_pods(query.namespace))
         values = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
         filters = partial(findings.finding_filters, values)
-        _, response = await answer_page(self.index, request, cluster, findings.FINDINGS_LIST, query, filters)
+        shown = await finding_shown(access_of(request), cluster)
+        _, response = await answer_page(self.index, request, cluster, findings.FINDINGS_LIST, query, filters, shown)
         return response
 
     async def findings_of_pod(
@@ -61,10 +67,18 @@ class PlacementHandlers:
     ) -> Response:
         """What can't be right about this pod's attempts and placements, latest first. An empty list is good news."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, get_pod(namespace, name))
         values = {"namespace": namespace, "pod": name, "finding": query.finding}
         filters = partial(findings.finding_filters, values)
         return await self._answer_page_of_pod(
-            request, cluster, (namespace, name), findings.FINDINGS_LIST, query, filters, no_attempt_of_pod
+            request,
+            cluster,
+            (namespace, name),
+            findings.FINDINGS_LIST,
+            query,
+            filters,
+            no_attempt_of_pod,
+            await finding_shown(access_of(request), cluster),
         )
 
     async def occupancy_of_pod(
@@ -81,6 +95,7 @@ class PlacementHandlers:
         same name one after the other.
         """
         refuse_repeated(request)
+        await access_of(request).require(cluster, get_pod(namespace, name))
         filters = partial(occupancy_queries.placement_filters, {"namespace": namespace, "pod": name})
         return await self._answer_page_of_pod(
             request, cluster, (namespace, name), occupancy_queries.PLACEMENTS_LIST, query, filters, pod_never_observed
@@ -96,6 +111,7 @@ class PlacementHandlers:
     ) -> Response:
         """What the cluster reported of the pod, latest first: phase, node and conditions, one item for each change."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, get_pod(namespace, name))
         filters = partial(observations.pod_observation_filters, {"namespace": namespace, "pod": name})
         return await self._answer_page_of_pod(
             request, cluster, (namespace, name), observations.POD_OBSERVATIONS_LIST, query, filters, pod_never_observed
@@ -106,6 +122,7 @@ class PlacementHandlers:
     ) -> Response:
         """The node's state at one time: devices, capacity, conditions and problems, with when and by whom reported."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, get_node(node))
         # Resolved once: "2h" has to mean the same time in every search of this answer.
         at = _requested_time(query.at)
         latest = await self._latest_observations(cluster, node, at)
@@ -122,6 +139,7 @@ class PlacementHandlers:
     ) -> Response:
         """Which pods held which devices of the node: at one time (`at`, by default now), or over a range in pages."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, get_node(node))
         if query.has_range:
             return await self._placements_on_node(request, cluster, node, query)
         at = _requested_time(query.at)
@@ -138,11 +156,15 @@ class PlacementHandlers:
             if isinstance(event, NodeRegistered)
             for device in observations.registered_devices(event)
         ]
-        return json_response(200, node_occupancy(cluster, node, at, placements, registered, query.device))
+        occupancy = node_occupancy(cluster, node, at, placements, registered, query.device)
+        readable = await readable_namespaces(access_of(request), cluster, {each.namespace for each in occupancy.pods})
+        return json_response(200, without_others(occupancy, readable))
 
     async def _placements_on_node(
         self, request: Request, cluster: Cluster, node: str, query: NodeOccupancyQuery
     ) -> Response:
+        # Every placement has its pod's name.
+        await access_of(request).require(cluster, list_pods())
         filters = partial(occupancy_queries.placement_filters, {"node": node, "devices": query.device})
         page, response = await answer_page(
             self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node
@@ -178,6 +200,7 @@ class PlacementHandlers:
         query: RangeQuery,
         filters: Callable[[P], list[Json]],
         not_found: Callable[[str, str], NotFoundError],
+        shown: Callable[[Any], BaseModel] = as_it_is,
     ) -> Response:
         """A page of a list about ``pod`` (namespace and name).
 
@@ -185,7 +208,7 @@ class PlacementHandlers:
         """
         namespace, name = pod
         page, response = await answer_page(
-            self.index, request, cluster, definition, query, filters, pod=f"{namespace}/{name}"
+            self.index, request, cluster, definition, query, filters, shown, pod=f"{namespace}/{name}"
         )
         # An attempt without placements is a pending pod, which is no error.
         if not page.total and await self.attempts.latest(PodName(cluster.name, namespace, name)) is None:

@@ -8,8 +8,12 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
-from api.handlers.not_found import no_attempt, no_attempt_of_pod
-from api.http.cluster import RequestedCluster
+from api.authority.access import access_of
+from api.authority.rights import get_pod, list_pods
+from api.handlers.attempt_rights import readable_attempt
+from api.handlers.not_found import no_attempt_of_pod
+from api.handlers.others import may_see_lock_holder, without_lock_holder
+from api.http.cluster import Cluster, RequestedCluster
 from api.http.continue_token import Position, encode_token
 from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
@@ -50,10 +54,11 @@ class SchedulerlogHandlers:
     ) -> Response:
         """The pod's latest scheduling attempt: every node that was judged, with its verdict and the reasons."""
         refuse_repeated(request, "node")
+        await access_of(request).require(cluster, get_pod(namespace, name))
         attempt = await self.attempts.latest(PodName(cluster.name, namespace, name))
         if attempt is None:
             raise no_attempt_of_pod(namespace, name)
-        return await self._answer(request, attempt, query)
+        return await self._answer(request, cluster, attempt, query)
 
     async def attempt(
         self,
@@ -67,27 +72,32 @@ class SchedulerlogHandlers:
         The id is that of the attempt, or that of any report of it.
         """
         refuse_repeated(request, "node")
-        attempt = await self.attempts.by_id(cluster.name, attempt_id)
-        if attempt is None:
-            raise no_attempt(cluster.name, attempt_id)
-        return await self._answer(request, attempt, query)
+        attempt = await readable_attempt(self.attempts, request, cluster, attempt_id)
+        return await self._answer(request, cluster, attempt, query)
 
-    async def _answer(self, request: Request, attempt: StoredAttempt, query: SchedulerlogQuery) -> Response:
+    async def _answer(
+        self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: SchedulerlogQuery
+    ) -> Response:
+        summary = attempt.summary()
+        hides_holder = bool(query.detail) and not await may_see_lock_holder(access_of(request), cluster, summary)
+        if hides_holder:
+            summary = without_lock_holder(summary)
         if query.detail and query.node:
-            return await self._with_devices(request, attempt, query)
-        # An answer follows from attempt and parameters alone, and the parameters are part of the URL that a client
-        # caches by.
-        etag = f'"{attempt.attempt_id}-{attempt.version}"'
+            return await self._with_devices(request, attempt, summary, query)
+        # An answer follows from attempt, parameters and what is hidden from the caller; the parameters are part of the
+        # URL that a client caches by.
+        etag = f'"{attempt.attempt_id}-{attempt.version}{"-hidden" if hides_holder else ""}"'
         # Looked up as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
         if etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers={"ETag": etag})
-        response = _schedulerlog_response(request, attempt.summary(), query)
+        response = _schedulerlog_response(request, summary, query)
         response.headers["ETag"] = etag
         return response
 
-    async def _with_devices(self, request: Request, attempt: StoredAttempt, query: SchedulerlogQuery) -> Response:
+    async def _with_devices(
+        self, request: Request, attempt: StoredAttempt, summary: AttemptSummarized, query: SchedulerlogQuery
+    ) -> Response:
         # Without an ETag: the index may gain or lose device records while the attempt stays the same.
-        summary = attempt.summary()
         devices: list[dict[str, Any]] | None
         try:
             rows, note = await read_devices(
@@ -112,8 +122,9 @@ class SchedulerlogHandlers:
     ) -> Response:
         """The pod's attempts, latest first. Attempts in a row with the same verdicts and status are one episode."""
         refuse_repeated(request)
+        await access_of(request).require(cluster, get_pod(namespace, name))
         pod = PodName(cluster.name, namespace, name)
-        scope = token_scope("history", query, **pod._asdict())
+        scope = token_scope(access_of(request).caller_name, "history", query, **pod._asdict())
         position = requested_position(query.continue_, scope, HistoryPosition)
         # The index shows an attempt about a second late; the history would lack the one that was just answered.
         cached = self.attempts.current_in_memory(pod)
@@ -132,7 +143,8 @@ class SchedulerlogHandlers:
     ) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
         refuse_repeated(request)
-        scope = token_scope("schedulerlogs", query, cluster=cluster.name)
+        await access_of(request).require(cluster, list_pods(query.namespace))
+        scope = token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, SearchPosition)
         position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
         page = await read_page(
@@ -154,6 +166,7 @@ def _schedulerlog_response(
     """One page of the attempt's nodes. ``devices`` and ``devices_note`` stand beside them with ``detail=full``."""
     scope = {
         "list": "schedulerlog",
+        "caller": access_of(request).caller_name,
         "pod": pod_key(summary.cluster, summary.pod),
         # The order in which nodes are named does not change the page.
         "node": sorted(query.node),

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
+from api.authority.access import access_of
+from api.authority.rights import list_pods
 from api.handlers.listing import answer_page, item_of
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.continue_token import encode_token
@@ -52,7 +54,8 @@ class WaitingHandlers:
         workload whose number of pods changes between two pages may be on both, or on neither.
         """
         refuse_repeated(request)
-        scope = token_scope("pending", query, cluster=cluster.name)
+        await access_of(request).require(cluster, list_pods(query.namespace))
+        scope = token_scope(access_of(request).caller_name, "pending", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, WorkloadsPosition)
         since = position.since if position else _resolved(query.since)
         shown = position.shown if position else 0
@@ -92,6 +95,7 @@ class WaitingHandlers:
         Of those that wait the one that waits longest comes first.
         """
         refuse_repeated(request)
+        await access_of(request).require(cluster, list_pods(query.namespace))
         if query.state == "waiting":
             return await self._waiting(request, cluster, query)
         values = query.model_dump(include={"namespace", "workload", "queue", "node"}) | {"devices": query.device}
@@ -100,7 +104,7 @@ class WaitingHandlers:
         return response
 
     async def _waiting(self, request: Request, cluster: Cluster, query: PodsQuery) -> Response:
-        scope = token_scope("waiting pods", query, cluster=cluster.name)
+        scope = token_scope(access_of(request).caller_name, "waiting pods", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, PodsPosition)
         since = position.since if position else _resolved(query.since or PendingQuery.model_fields["since"].default)
         filters = waiting_filters(cluster.name, _values(query), since)
@@ -125,7 +129,8 @@ class WaitingHandlers:
         says how many. Of retries that changed nothing, only the first has device records.
         """
         refuse_repeated(request)
-        scope = token_scope("refusals", query, cluster=cluster.name)
+        await access_of(request).require(cluster, list_pods(query.namespace))
+        scope = token_scope(access_of(request).caller_name, "refusals", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, RefusalsPosition)
         if position is None:
             since, until = first_page_range(query.since, query.until, datetime.now(UTC))

@@ -2,6 +2,7 @@
 
 ApiError
   BadRequestError       400  the request itself is wrong
+  ForbiddenError        403  the caller is known, and may not read this
   NotFoundError         404  nothing is recorded under this name
   ExpiredError          410  the page to continue from no longer exists
   UnavailableError      503  a store is down or overloaded; the same request may succeed later
@@ -37,6 +38,10 @@ class ApiError(Exception):
 
 class BadRequestError(ApiError):
     status = HTTPStatus.BAD_REQUEST
+
+
+class ForbiddenError(ApiError):
+    status = HTTPStatus.FORBIDDEN
 
 
 class NotFoundError(ApiError):

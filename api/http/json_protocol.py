@@ -1,4 +1,8 @@
-"""Answers bytes that can't be parsed as HTTP in JSON; such a request never reaches the application."""
+"""uvicorn's HTTP protocol, with two additions.
+
+Bytes that can't be parsed as HTTP are answered in JSON; such a request never reaches the application. A request's scope
+has the certificate that its client has shown.
+"""
 
 from typing import Any, Final
 
@@ -6,6 +10,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from schemas.answers.attempts import Error
 
+CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
+"""The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
@@ -14,6 +20,20 @@ _NEXT: Final = (
 
 class JsonProtocol(HttpToolsProtocol):
     """uvicorn's parser, which would answer such bytes with plain text."""
+
+    client_certificate: "dict[str, Any] | None" = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        # Here, after the handshake. What it gives was checked by it: without a check it is empty.
+        tls = transport.get_extra_info("ssl_object")
+        self.client_certificate = (tls.getpeercert() or None) if tls else None
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self.client_certificate:
+            scope: Any = self.scope
+            scope["extensions"] = {CLIENT_CERTIFICATE: self.client_certificate}
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         body = Error(error=_CAUSE, next=_NEXT).model_dump_json().encode()

@@ -15,9 +15,9 @@ TOTAL_HEADER: Final = "X-Total-Count"
 CONTINUE_HEADER: Final = "X-Continue"
 
 
-def token_scope(list_name: str, query: BaseModel, **path_parameters: str) -> dict[str, Any]:
-    """What has to stay the same from page to page: the list and all parameters but ``limit`` and ``continue``."""
-    return {"list": list_name} | path_parameters | query.model_dump(exclude={"limit", "continue_"})
+def token_scope(caller: str, list_name: str, query: BaseModel, **path_parameters: str) -> dict[str, Any]:
+    """What has to stay the same from page to page: caller, list, and parameters but ``limit`` and ``continue``."""
+    return {"caller": caller, "list": list_name} | path_parameters | query.model_dump(exclude={"limit", "continue_"})
 
 
 def requested_position(token: str | None, scope: dict[str, Any], position_type: type[P]) -> P | None:

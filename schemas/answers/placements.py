@@ -70,7 +70,7 @@ class PodPlacements(Answer):
 
 
 class Holder(Answer):
-    """A container of a pod, and what it held of a device."""
+    """A container of a pod, and what it held of a device. Without names where the caller may not read its namespace."""
 
     namespace: str
     name: str
@@ -116,7 +116,10 @@ class NodeOccupancy(Answer):
     devices: list[DeviceOccupancy] = Field(
         description="Those that were registered, in their order, and any other held."
     )
-    pods: list[PodOnNode] = Field(description="Every pod that was there, also those without devices.")
+    pods: list[PodOnNode] = Field(
+        description="Every pod that was there, also those without devices, of the namespaces that the caller may read."
+    )
+    other_pods: int = Field(0, description="Pods of other namespaces: what they held is in the sums of the devices.")
 
 
 class DeviceRegistered(Answer):

@@ -11,6 +11,7 @@ from opensearchpy import AsyncOpenSearch, Connection
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 
 from api.app import create_app
+from api.authority.reviewer import Reviewer
 from api.settings import Settings
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
@@ -67,10 +68,12 @@ def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
 
 
 class Caller:
-    def __init__(self, answering: Answering | SlowlyAnswering = nothing_found) -> None:
-        self.app: FastAPI = create_app(SETTINGS, index_of(answering))
+    def __init__(
+        self, answering: Answering | SlowlyAnswering = nothing_found, reviewer: Reviewer | None = None
+    ) -> None:
+        self.app: FastAPI = create_app(SETTINGS, index_of(answering), reviewer=reviewer)
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=transport, base_url="http://api")
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
     def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
         for part in (part for summary in summaries for part in split(summary)):

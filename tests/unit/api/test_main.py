@@ -17,6 +17,7 @@ GOOD = {
     "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
     "SCHEDULERLOG_OPENSEARCH_URL": "http://reader:S3cret@127.0.0.1:2",
 }
+CHECKED = {"SCHEDULERLOG_API_AUTHENTICATION": "kubernetes"}
 
 
 def serve(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -46,6 +47,19 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
             "SCHEDULERLOG_API_CACHED_PODS: Input should be greater than or equal to 1",
         ),
         (GOOD | {"SCHEDULERLOG_API_LISTEN": ":9090"}, "SCHEDULERLOG_API_LISTEN: ':9090' is not HOST:PORT"),
+        (
+            GOOD | {"SCHEDULERLOG_API_LISTEN": "0.0.0.0:9090"},
+            "SCHEDULERLOG_API_LISTEN: other machines reach 0.0.0.0:9090, and everybody could read everything: ",
+        ),
+        (
+            GOOD | CHECKED | {"SCHEDULERLOG_API_LISTEN": "[::]:9090"},
+            "SCHEDULERLOG_API_LISTEN: other machines reach [::]:9090, and tokens would be sent without HTTPS: ",
+        ),
+        (GOOD | CHECKED, "SCHEDULERLOG_KUBECONFIG: not in a pod with a service account"),
+        (
+            GOOD | CHECKED | {"SCHEDULERLOG_KUBECONFIG": "/no/such/file"},
+            "SCHEDULERLOG_KUBECONFIG: /no/such/file: can't be read: No such file or directory",
+        ),
     ],
 )
 def test_a_wrong_setting_ends_it_with_one_line_that_names_it(
@@ -135,6 +149,6 @@ def test_bytes_that_are_not_http_are_answered_in_json(port: int, request_bytes: 
 
 
 def test_an_unknown_host_ends_it_with_one_line() -> None:
-    ended = serve("--listen", "not.a.host.invalid:0", **GOOD)
+    ended = serve("--listen", "not.a.host.invalid:0", "--api-insecure", **GOOD)
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1

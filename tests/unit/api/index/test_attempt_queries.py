@@ -101,9 +101,11 @@ def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
 
 
 def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
-    assert token_scope("here", a_search(status="failed", limit="5")) == token_scope("here", a_search(status="failed"))
-    assert token_scope("here", a_search(status="failed")) != token_scope("here", a_search(status="pending"))
-    assert token_scope("here", a_search()) != token_scope("there", a_search())
+    failed = token_scope("alice", "here", a_search(status="failed"))
+    assert token_scope("alice", "here", a_search(status="failed", limit="5")) == failed
+    assert token_scope("alice", "here", a_search(status="pending")) != failed
+    assert token_scope("alice", "there", a_search(status="failed")) != failed
+    assert token_scope("bob", "here", a_search(status="failed")) != failed
 
 
 def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:

@@ -1,0 +1,18 @@
+"""Who asks, and what they may read: Kubernetes answers both.
+
+A caller is known by a bearer token that the API server reviews (TokenReview), or by a client certificate of a
+configured CA. What they may read is asked by SubjectAccessReview, so that a cluster's own Roles say it. Nothing here
+decides by itself, and whatever can't be answered is refused.
+
+============  ====================================================================================
+gate          ASGI middleware: finds the caller of each request, and sees that rights were asked for
+access        what the handler of a request asks: is this allowed, which namespaces may be shown
+reviewer      TokenReview and SubjectAccessReview, each answer remembered for seconds
+review_api    the connection to the API server that reviews callers
+remembered    remembers answers by key, for as long as each allows; one question at a time for a key
+rights        pure: the rights that answers need
+certificates  pure: the caller that a client certificate names
+tokens        pure: the bearer token of a request, and when it ends
+caller        who asks
+============  ====================================================================================
+"""

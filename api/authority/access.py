@@ -1,0 +1,79 @@
+"""What the handler of a request asks about its caller."""
+
+from typing import Final
+
+from fastapi import Request
+
+from api.authority.caller import Caller
+from api.authority.reviewer import Reviewer, ReviewerError
+from api.authority.rights import Right, get_cluster, list_pods
+from api.http.cluster import Cluster
+from api.http.errors import ForbiddenError, UnavailableError
+
+NEXT_STEP: Final = "Ask an administrator for a Role with this right, in the API group schedulerlog.io."
+NAME_A_NAMESPACE: Final = "Give namespace=, of which you may list the pods; or ask an administrator for the right."
+
+
+class Access:
+    """The rights of one request's caller. All methods raise ``UnavailableError`` while rights can't be known."""
+
+    def __init__(self, caller: Caller | None, reviewer: Reviewer | None, home_cluster: str) -> None:
+        """Without a reviewer everybody may read everything; without a caller nobody is known.
+
+        ``home_cluster`` is the one whose API server is asked: of another cluster its Roles say nothing.
+        """
+        self._caller, self._reviewer, self._home_cluster = caller, reviewer, home_cluster
+        self.was_asked = False
+        """Did the handler ask for a right? The gate holds back an answer for which it did not."""
+
+    async def require(self, cluster: Cluster, *rights: Right) -> None:
+        """Raise ``ForbiddenError`` unless the caller has all of them in that cluster."""
+        for right in rights if cluster.name == self._home_cluster else (get_cluster(cluster.name), *rights):
+            # Before anything is read, so that an answer about what does not exist looks the same.
+            if not await self.has(right):
+                raise self.forbidden(str(right), NAME_A_NAMESPACE if right == list_pods() else NEXT_STEP)
+
+    async def allows(self, cluster: Cluster, right: Right) -> bool:
+        """Has the caller the right in that cluster?"""
+        return await self.knows(cluster.name) and await self.has(right)
+
+    async def knows(self, cluster: str) -> bool:
+        """May the caller read of that cluster at all? Of the home cluster everybody may who is known."""
+        return cluster == self._home_cluster or await self.has(get_cluster(cluster))
+
+    async def has(self, right: Right) -> bool:
+        """Has the caller the right, whatever it is about?"""
+        self.was_asked = True
+        if self._reviewer is None:
+            return True
+        try:
+            return self._caller is not None and await self._reviewer.may(self._caller, right)
+        except ReviewerError:
+            raise cant_be_checked() from None
+
+    def forbidden(self, what: str, next_step: str = NEXT_STEP) -> ForbiddenError:
+        """The answer to a caller who may not do ``what``."""
+        return ForbiddenError(f"{self.caller_name or 'nobody'} may not {what}", next_step)
+
+    def allow_every_caller(self) -> None:
+        """What is answered is for everybody who is known, or public."""
+        self.was_asked = True
+
+    @property
+    def caller_name(self) -> str:
+        """Empty where nobody is known, or nobody has to be."""
+        return self._caller.name if self._caller else ""
+
+
+def cant_be_checked() -> UnavailableError:
+    """The answer while the API server does not answer."""
+    return UnavailableError(
+        "who asks, or what they may read, can't be checked now: the Kubernetes API server does not answer",
+        "Try again in a few seconds; the API's log has the cause.",
+    )
+
+
+def access_of(request: Request) -> Access:
+    """The rights of the request's caller."""
+    access: Access = request.state.access
+    return access

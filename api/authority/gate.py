@@ -1,0 +1,140 @@
+"""ASGI middleware: finds the caller of each request, and holds back what was answered without asking for rights."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.authority.access import Access, cant_be_checked
+from api.authority.caller import Caller
+from api.authority.certificates import caller_named, client_certificate
+from api.authority.reviewer import Reviewer, ReviewerError
+from api.authority.tokens import TooLongError, bearer_token
+from api.http.errors import RETRY_AFTER_SECONDS, error_response
+
+log = logging.getLogger(__name__)
+
+PUBLIC: Final = ("/healthz", "/readyz")
+"""What a kubelet reads, which has no token: it says whether the process is alive and ready, and no more."""
+
+LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+"""Of the machine itself, as the header ``Host`` writes them."""
+
+FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json")
+"""What describes the API, and holds nothing of a cluster."""
+
+FindCaller = Callable[[Scope], Awaitable[Caller | None]]
+"""Who sends a request. Raises ``TooLongError`` and ``ReviewerError``."""
+
+
+class CallerCredentials:
+    """Knows a caller by the certificate of the connection, else by the token in the header ``Authorization``."""
+
+    def __init__(self, reviewer: Reviewer, now: Callable[[], float] = time.time) -> None:
+        self._reviewer, self._now = reviewer, now
+
+    async def __call__(self, scope: Scope) -> Caller | None:
+        # The certificate alone counts where both are there: rights of two callers must not add up.
+        if certificate := client_certificate(scope):
+            return caller_named(certificate, self._now())
+        token = bearer_token(scope["headers"])
+        return await self._reviewer.caller_of(token) if token else None
+
+
+class Gate:
+    """Wraps ``app``. ``find_caller`` None: everybody may read everything, under one of the names ``hosts``."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        find_caller: FindCaller | None,
+        reviewer: Reviewer | None,
+        home_cluster: str,
+        hosts: Collection[str] = (),
+    ) -> None:
+        self._app, self._find_caller, self._reviewer = app, find_caller, reviewer
+        self._home_cluster, self._hosts = home_cluster, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:
+            # No path here is a WebSocket.
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        access = await self._access(scope)
+        if isinstance(access, Response):
+            await access(scope, receive, send)
+            return
+        scope.setdefault("state", {})["access"] = access
+        if scope["path"] in FOR_EVERY_CALLER:
+            access.allow_every_caller()
+        is_held_back = False
+
+        async def send_what_was_asked_for(message: Message) -> None:
+            nonlocal is_held_back
+            if message["type"] == "http.response.start" and message["status"] < 400 and not access.was_asked:
+                is_held_back = True
+                log.error("%s is answered without asking for rights: a defect of its handler", scope["path"][:200])
+                refusal = error_response(403, "nobody may read this path", "Report it: no right is named for it.")
+                await refusal(scope, receive, send)
+            if not is_held_back:
+                await send(self._for_caller(message))
+
+        await self._app(scope, receive, send_what_was_asked_for)
+
+    def _for_caller(self, message: Message) -> Message:
+        """The message; its answer is for this caller alone, where callers differ."""
+        if message["type"] == "http.response.start" and self._find_caller:
+            headers = MutableHeaders(raw=message["headers"])
+            headers.add_vary_header("Authorization")
+            headers["Cache-Control"] = ", ".join(filter(None, ("private", headers.get("Cache-Control"))))
+        return message
+
+    async def _access(self, scope: Scope) -> Access | Response:
+        """What the caller may ask for, or why nothing."""
+        if self._find_caller is None:
+            return _of_local_host(scope, self._hosts) or self._of(None)
+        is_public = scope["path"] in PUBLIC
+        try:
+            caller = await self._find_caller(scope)
+        except TooLongError:
+            return error_response(431, "the header Authorization is too long", "Send the token that you were given.")
+        except ReviewerError:
+            if is_public:
+                return self._of(None)
+            away = cant_be_checked()
+            return error_response(away.status, away.error, away.next_step, {"Retry-After": RETRY_AFTER_SECONDS})
+        return self._of(caller) if caller or is_public else _unknown()
+
+    def _of(self, caller: Caller | None) -> Access:
+        return Access(caller, self._reviewer, self._home_cluster)
+
+
+def _unknown() -> Response:
+    return error_response(
+        401,
+        "who asks is not known: there is no valid bearer token, and no valid client certificate",
+        'Send "Authorization: Bearer TOKEN"; kubectl create token NAME --audience schedulerlog makes one.',
+        {"WWW-Authenticate": 'Bearer realm="schedulerlog"'},
+    )
+
+
+def _of_local_host(scope: Scope, hosts: Collection[str]) -> Response | None:
+    """The refusal of a request to another name: that of a page of the web which leads here (DNS rebinding)."""
+    names = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+    if not hosts or (len(names) == 1 and _without_port(names[0]) in hosts):
+        return None
+    return error_response(421, "this address answers under local names alone", f"Use one of {', '.join(hosts)}.")
+
+
+def _without_port(host: str) -> str:
+    # An IPv6 address is in brackets: [::1]:9090.
+    return host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]

@@ -1,0 +1,50 @@
+"""Remembers answers by key, each for as long as it says, and asks one question at a time for a key."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, NamedTuple, TypeVar
+
+from cachetools import TLRUCache
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class TimedAnswer(NamedTuple, Generic[V]):
+    value: V
+    seconds: float
+    """How long it is remembered, from when it came."""
+
+
+class BusyError(Exception):
+    """So many questions wait for their answers that another one would only wait longer."""
+
+
+class Remembered(Generic[K, V]):
+    def __init__(self, max_answers: int, max_questions: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """``max_questions``: how many may wait for their answers at once."""
+        self._max_questions = max_questions
+        # A monotonic clock: one that is set back must not make a right last longer.
+        self._answers: TLRUCache[K, TimedAnswer[V]] = TLRUCache(
+            max_answers, ttu=lambda _, answer, now: now + answer.seconds, timer=clock
+        )
+        self._questions: dict[K, asyncio.Task[V]] = {}
+
+    async def get(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]]) -> V:
+        """The answer, remembered or new. Raises ``BusyError`` and what ``ask`` raises, which is not remembered."""
+        if remembered := self._answers.get(key):
+            return remembered.value
+        question = self._questions.get(key)
+        if question is None:
+            if len(self._questions) >= self._max_questions:
+                raise BusyError(f"{self._max_questions} questions wait for their answers")
+            question = self._questions[key] = asyncio.create_task(self._asked(key, ask))
+            question.add_done_callback(lambda _: self._questions.pop(key))
+        # A caller that hangs up must not take the answer from the others who wait for it.
+        return await asyncio.shield(question)
+
+    async def _asked(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]]) -> V:
+        answer = await ask()
+        self._answers[key] = answer
+        return answer.value

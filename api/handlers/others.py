@@ -1,0 +1,88 @@
+"""What an answer shows of pods in namespaces that the caller may not read: amounts, and no name.
+
+What hides a name is the reference to the pod, never a search for its name in a text.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from pydantic import BaseModel
+
+from api.authority.access import Access
+from api.authority.rights import get_pod, list_pods
+from api.handlers.listing import as_it_is
+from api.http.cluster import Cluster
+from schemas.answers.nodes import NodeListed
+from schemas.answers.placements import Finding, Holder, NodeOccupancy
+from schemas.events import AttemptSummarized
+
+MAX_NAMESPACES: Final = 20
+"""So many are asked about one by one; pods of further ones count as those of others."""
+OTHERS: Final = "a pod of another namespace"
+HIDDEN: Final = "{} lines, for callers who may list the pods of all namespaces"
+
+
+async def readable_namespaces(access: Access, cluster: Cluster, namespaces: Collection[str]) -> frozenset[str]:
+    """Those of ``namespaces`` of which the caller may list the pods."""
+    if await access.allows(cluster, list_pods()):
+        return frozenset(namespaces)
+    asked = sorted(namespaces)[:MAX_NAMESPACES]
+    return frozenset([each for each in asked if each and await access.allows(cluster, list_pods(each))])
+
+
+def without_others(occupancy: NodeOccupancy, readable: Collection[str]) -> NodeOccupancy:
+    """The occupancy with the sums of each device, and the names of pods in ``readable`` alone."""
+    shown = [pod for pod in occupancy.pods if pod.namespace in readable]
+    devices = [
+        device.model_copy(update={"held_by": [_holder(each, readable) for each in device.held_by]})
+        for device in occupancy.devices
+    ]
+    others = len(occupancy.pods) - len(shown)
+    return occupancy.model_copy(update={"devices": devices, "pods": shown, "other_pods": others})
+
+
+def _holder(holder: Holder, readable: Collection[str]) -> Holder:
+    if holder.namespace in readable:
+        return holder
+    # The start would tell one pod of a namespace from another, as its names would.
+    hidden = {"namespace": "", "name": "", "container": "", "attempt_id": "", "started_at": ""}
+    return holder.model_copy(update=hidden)
+
+
+def lock_without_others(node: NodeListed, readable: Collection[str]) -> NodeListed:
+    """The node; the holder of its lock is named if its namespace is in ``readable``."""
+    if node.lock is None or node.lock.pod.partition("/")[0] in readable:
+        return node
+    return node.model_copy(update={"lock": node.lock.model_copy(update={"pod": OTHERS if node.lock.pod else ""})})
+
+
+async def may_see_lock_holder(access: Access, cluster: Cluster, attempt: AttemptSummarized) -> bool:
+    """Is there no pod that held a lock against the attempt, or one that the caller may read?"""
+    holder = attempt.bind.lock_holder if attempt.bind else None
+    if holder is None or not holder.pod:
+        return True
+    namespace, _, name = holder.pod.partition("/")
+    return await access.allows(cluster, get_pod(namespace, name))
+
+
+def without_lock_holder(attempt: AttemptSummarized) -> AttemptSummarized:
+    """The attempt, with when its node was locked and not by whom."""
+    if attempt.bind is None or attempt.bind.lock_holder is None:
+        return attempt
+    holder = attempt.bind.lock_holder.model_copy(update={"pod": OTHERS})
+    return attempt.model_copy(update={"bind": attempt.bind.model_copy(update={"lock_holder": holder})})
+
+
+async def finding_shown(access: Access, cluster: Cluster) -> Callable[[Finding], BaseModel]:
+    """What the caller sees of a finding: its numbers always; its evidence only with the right to list all pods.
+
+    A line of evidence may be about any pod that shares a device with the finding's own.
+    """
+    if await access.allows(cluster, list_pods()):
+        return as_it_is
+    return _without_evidence
+
+
+def _without_evidence(finding: Finding) -> Finding:
+    hidden = [HIDDEN.format(len(finding.evidence))] if finding.evidence else []
+    return finding.model_copy(update={"evidence": hidden})

@@ -1,0 +1,69 @@
+"""Callers of the API: service accounts with tokens for it, and the Roles that they have."""
+
+import itertools
+from collections.abc import Sequence
+
+import httpx
+
+from embedded.control_plane import ControlPlane
+from tests.support.control_plane.objects import Json, create
+from tests.support.control_plane.service_account import RBAC
+
+AUDIENCE = "schedulerlog"
+
+
+def rule(resource: str, *verbs: str, names: Sequence[str] = (), group: str = "schedulerlog.io") -> Json:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs), "resourceNames": list(names)}
+
+
+def path_rule(path: str) -> Json:
+    return {"nonResourceURLs": [path], "verbs": ["get"]}
+
+
+class Callers:
+    """Makes service accounts in ``namespace``. What belongs to no namespace goes with ``remove``."""
+
+    def __init__(self, cluster: ControlPlane, namespace: str) -> None:
+        self._cluster, self._namespace = cluster, namespace
+        self._everywhere: list[str] = []
+        self._numbers = itertools.count()
+
+    def account(self, name: str) -> None:
+        with self._cluster.client() as client:
+            path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts"
+            create(client, path, {"metadata": {"name": name}})
+
+    def header(self, name: str, audience: str = AUDIENCE) -> dict[str, str]:
+        """With a new token of the account."""
+        path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}/token"
+        with self._cluster.client() as client:
+            token = create(client, path, {"spec": {"audiences": [audience]}})["status"]["token"]
+        return {"Authorization": f"Bearer {token}"}
+
+    def grant(self, name: str, *rules: Json, namespace: str = "") -> str:
+        """Allow the account what the rules say, in the namespace or everywhere; the path of the binding."""
+        kind = "Role" if namespace else "ClusterRole"
+        scope = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
+        role = f"{self._namespace}-{name}-{next(self._numbers)}"
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": self._namespace}
+        binding = {"metadata": {"name": role}, "subjects": [subject]}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
+        with self._cluster.client() as client:
+            create(client, f"{scope}/{kind.lower()}s", {"metadata": {"name": role}, "rules": list(rules)})
+            create(client, f"{scope}/{kind.lower()}bindings", binding | {"roleRef": reference})
+        paths = [f"{scope}/{kind.lower()}{what}/{role}" for what in ("bindings", "s")]
+        if not namespace:
+            self._everywhere += paths
+        return paths[0]
+
+    def delete(self, path: str) -> None:
+        with self._cluster.client() as client:
+            client.delete(path).raise_for_status()
+
+    def delete_account(self, name: str) -> None:
+        self.delete(f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}")
+
+    def remove(self) -> None:
+        with self._cluster.client() as client:
+            for path in self._everywhere:
+                assert client.delete(path).status_code in (httpx.codes.OK, httpx.codes.NOT_FOUND)
