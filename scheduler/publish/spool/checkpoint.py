@@ -4,13 +4,18 @@ import errno
 import fcntl
 import json
 import logging
+import os
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 log = logging.getLogger(__name__)
 
 Position = tuple[int, int]
 """(segment number, byte offset in it)"""
+
+_CHECKPOINT: Final = "checkpoint.json"
+_LENGTH: Final = 64
+"""Longer than any two positions of 19 digits with their names."""
 
 
 class SpoolInUseError(Exception):
@@ -41,7 +46,7 @@ def locked(folder: Path) -> IO[str] | None:
 def read_checkpoint(folder: Path) -> Position:
     """The position up to which Kafka has the records; the very start where it is unknown, so that none is left out."""
     try:
-        position = json.loads((folder / "checkpoint.json").read_text())
+        position = json.loads((folder / _CHECKPOINT).read_text())
         return max(int(position["segment"]), 0), max(int(position["offset"]), 0)
     except FileNotFoundError:
         return (0, 0)
@@ -53,11 +58,15 @@ def read_checkpoint(folder: Path) -> Position:
 
 
 def write_checkpoint(folder: Path, sent: Position) -> None:
-    """Replace the checkpoint as a whole. Where that fails, a restart sends records again, with the same ids."""
-    # Not synced: after a crash of the machine an older checkpoint only sends more records again.
-    draft = folder / "checkpoint.draft"
+    """Write the checkpoint. Where that fails, a restart sends records again, with the same ids."""
+    text = json.dumps({"segment": sent[0], "offset": sent[1]})
     try:
-        draft.write_text(json.dumps({"segment": sent[0], "offset": sent[1]}))
-        draft.replace(folder / "checkpoint.json")
+        # In place: a rename has ext4 write the draft to the disk at once, which cost 1.5 ms of every acknowledgement.
+        # Of one length, inside one sector, a killed process or a crash leaves the old text or the new one, and anything
+        # else is no JSON: then everything is sent again. Not synced: an older checkpoint only sends more records again.
+        handle = os.open(folder / _CHECKPOINT, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            file.write(text.ljust(_LENGTH).encode())
+            file.truncate(_LENGTH)
     except OSError as error:
         log.debug("spool %s: checkpoint not written: %s", folder, error)

@@ -91,6 +91,31 @@ def test_a_lost_checkpoint_sends_again_what_is_there(tmp_path: Path) -> None:
     again.close()
 
 
+def test_a_checkpoint_in_whose_place_something_longer_stands_is_written_whole(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.json").write_text("x" * 4096)
+    spool = Spool(tmp_path)
+    spool.append([a_verdict("a")])
+    spool.acknowledge(spool.next_batch())  # type: ignore[arg-type]
+    spool.append([a_verdict("b")])
+    spool.close()
+    again = Spool(tmp_path)
+    assert ids(rest_of(again)) == ["b"]
+    again.close()
+
+
+def test_a_checkpoint_is_never_written_through_a_link(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "of-somebody-else"
+    elsewhere.write_text("kept")
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    (folder / "checkpoint.json").symlink_to(elsewhere)
+    spool = Spool(folder)
+    spool.append([a_verdict("a")])
+    spool.acknowledge(spool.next_batch())  # type: ignore[arg-type]
+    spool.close()
+    assert elsewhere.read_text() == "kept"
+
+
 def test_a_file_torn_at_any_byte_keeps_what_is_intact_and_takes_more(tmp_path: Path) -> None:
     whole = Spool(tmp_path / "whole")
     whole.append([a_verdict("a")])
