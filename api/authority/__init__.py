@@ -7,6 +7,7 @@ decides by itself, and whatever can't be answered is refused.
 ============  ====================================================================================
 gate          ASGI middleware: finds the caller of each request, and sees that rights were asked for
 access        what the handler of a request asks: is this allowed, which namespaces may be shown
+streams       how an answer that takes long ends when its caller may no longer read it
 reviewer      TokenReview and SubjectAccessReview, each answer remembered for seconds
 review_api    the connection to the API server that reviews callers
 remembered    remembers answers by key, for as long as each allows; one question at a time for a key

@@ -3,16 +3,17 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.authority.access import Access, cant_be_checked
+from api.authority.access import Access, Identify, cant_be_checked, unknown_caller
 from api.authority.caller import Caller
 from api.authority.certificates import caller_named, client_certificate
-from api.authority.reviewer import Reviewer, ReviewerError
+from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
 from api.authority.tokens import TooLongError, bearer_token
 from api.http.errors import RETRY_AFTER_SECONDS, error_response
 
@@ -27,8 +28,8 @@ LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json")
 """What describes the API, and holds nothing of a cluster."""
 
-FindCaller = Callable[[Scope], Awaitable[Caller | None]]
-"""Who sends a request. Raises ``TooLongError`` and ``ReviewerError``."""
+FindCaller = Callable[[Scope, float], Awaitable[Caller | None]]
+"""Who sends a request, by an answer of at most that age in seconds. Raises ``TooLongError`` and ``ReviewerError``."""
 
 
 class CallerCredentials:
@@ -37,12 +38,12 @@ class CallerCredentials:
     def __init__(self, reviewer: Reviewer, now: Callable[[], float] = time.time) -> None:
         self._reviewer, self._now = reviewer, now
 
-    async def __call__(self, scope: Scope) -> Caller | None:
+    async def __call__(self, scope: Scope, max_age: float) -> Caller | None:
         # The certificate alone counts where both are there: rights of two callers must not add up.
         if certificate := client_certificate(scope):
             return caller_named(certificate, self._now())
         token = bearer_token(scope["headers"])
-        return await self._reviewer.caller_of(token) if token else None
+        return await self._reviewer.caller_of(token, max_age) if token else None
 
 
 class Gate:
@@ -104,7 +105,8 @@ class Gate:
             return _of_local_host(scope, self._hosts) or self._of(None)
         is_public = scope["path"] in PUBLIC
         try:
-            caller = await self._find_caller(scope)
+            identify = partial(self._find_caller, scope)
+            caller = await identify(ALLOWED_SECONDS)
         except TooLongError:
             return error_response(431, "the header Authorization is too long", "Send the token that you were given.")
         except ReviewerError:
@@ -112,19 +114,16 @@ class Gate:
                 return self._of(None)
             away = cant_be_checked()
             return error_response(away.status, away.error, away.next_step, {"Retry-After": RETRY_AFTER_SECONDS})
-        return self._of(caller) if caller or is_public else _unknown()
+        return self._of(caller, identify) if caller or is_public else _unknown()
 
-    def _of(self, caller: Caller | None) -> Access:
-        return Access(caller, self._reviewer, self._home_cluster)
+    def _of(self, caller: Caller | None, identify: Identify | None = None) -> Access:
+        return Access(caller, self._reviewer, self._home_cluster, identify)
 
 
 def _unknown() -> Response:
-    return error_response(
-        401,
-        "who asks is not known: there is no valid bearer token, and no valid client certificate",
-        'Send "Authorization: Bearer TOKEN"; kubectl create token NAME --audience schedulerlog makes one.',
-        {"WWW-Authenticate": 'Bearer realm="schedulerlog"'},
-    )
+    unknown = unknown_caller()
+    headers = {"WWW-Authenticate": 'Bearer realm="schedulerlog"'}
+    return error_response(unknown.status, unknown.error, unknown.next_step, headers)
 
 
 def _of_local_host(scope: Scope, hosts: Collection[str]) -> Response | None:

@@ -1,6 +1,7 @@
 """Remembers answers by key, each for as long as it says, and asks one question at a time for a key."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
@@ -17,6 +18,11 @@ class TimedAnswer(NamedTuple, Generic[V]):
     """How long it is remembered, from when it came."""
 
 
+class _Kept(NamedTuple, Generic[V]):
+    answer: TimedAnswer[V]
+    answered_at: float
+
+
 class BusyError(Exception):
     """So many questions wait for their answers that another one would only wait longer."""
 
@@ -26,15 +32,19 @@ class Remembered(Generic[K, V]):
         """``max_questions``: how many may wait for their answers at once."""
         self._max_questions = max_questions
         # A monotonic clock: one that is set back must not make a right last longer.
-        self._answers: TLRUCache[K, TimedAnswer[V]] = TLRUCache(
-            max_answers, ttu=lambda _, answer, now: now + answer.seconds, timer=clock
+        self._clock = clock
+        self._answers: TLRUCache[K, _Kept[V]] = TLRUCache(
+            max_answers, ttu=lambda _, kept, __: kept.answered_at + kept.answer.seconds, timer=clock
         )
         self._questions: dict[K, asyncio.Task[V]] = {}
 
-    async def get(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]]) -> V:
-        """The answer, remembered or new. Raises ``BusyError`` and what ``ask`` raises, which is not remembered."""
-        if remembered := self._answers.get(key):
-            return remembered.value
+    async def get(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]], max_age: float = math.inf) -> V:
+        """The answer, remembered for at most ``max_age`` seconds or new.
+
+        Raises ``BusyError`` and what ``ask`` raises, which is not remembered.
+        """
+        if (kept := self._answers.get(key)) and self._clock() - kept.answered_at < max_age:
+            return kept.answer.value
         question = self._questions.get(key)
         if question is None:
             if len(self._questions) >= self._max_questions:
@@ -46,5 +56,5 @@ class Remembered(Generic[K, V]):
 
     async def _asked(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]]) -> V:
         answer = await ask()
-        self._answers[key] = answer
+        self._answers[key] = _Kept(answer, self._clock())
         return answer.value

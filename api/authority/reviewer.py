@@ -87,18 +87,22 @@ class Reviewer:
             lambda _: log.info("callers are checked again"),
         )
 
-    async def caller_of(self, token: str) -> Caller | None:
-        """Who the token belongs to; None for one that is not valid for our audience. Raises ``ReviewerError``."""
+    async def caller_of(self, token: str, max_age: float = ALLOWED_SECONDS) -> Caller | None:
+        """Who the token belongs to; None for one that is not valid for our audience. Raises ``ReviewerError``.
+
+        ``max_age``: how many seconds old the answer may be.
+        """
         # Whatever is remembered: a token that has ended proves nothing.
         if expires_at(token) <= self._now():
             return None
         # By its digest: no token is kept.
         digest = hashlib.sha256(token.encode()).digest()
-        return await _unless_busy(self._callers.get(digest, lambda: self._review_token(token)))
+        return await _unless_busy(self._callers.get(digest, lambda: self._review_token(token), max_age))
 
-    async def may(self, caller: Caller, right: Right) -> bool:
+    async def may(self, caller: Caller, right: Right, max_age: float = ALLOWED_SECONDS) -> bool:
         """Raises ``ReviewerError``."""
-        return await _unless_busy(self._decisions.get((caller, right), lambda: self._review_access(caller, right)))
+        key = (caller, right)
+        return await _unless_busy(self._decisions.get(key, lambda: self._review_access(caller, right), max_age))
 
     async def _review_token(self, token: str) -> TimedAnswer[Caller | None]:
         spec = {"token": token, "audiences": [self._audience]}

@@ -2,6 +2,7 @@
 
 ApiError
   BadRequestError       400  the request itself is wrong
+  UnauthorizedError     401  the caller is not known
   ForbiddenError        403  the caller is known, and may not read this
   NotFoundError         404  nothing is recorded under this name
   ExpiredError          410  the page to continue from no longer exists
@@ -38,6 +39,10 @@ class ApiError(Exception):
 
 class BadRequestError(ApiError):
     status = HTTPStatus.BAD_REQUEST
+
+
+class UnauthorizedError(ApiError):
+    status = HTTPStatus.UNAUTHORIZED
 
 
 class ForbiddenError(ApiError):

@@ -1,0 +1,55 @@
+"""Ends answers that take long, such as watches, when their caller may no longer read them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, TypeVar
+
+from api.authority.access import Access
+from api.authority.rights import Right
+from api.http.cluster import Cluster
+from api.http.errors import ApiError
+
+CHECK_SECONDS: Final = 2.0
+MAX_AGE_SECONDS: Final = 5.0
+"""With one check and the time that a review may take (3 s) a stream ends within 10 s of a revoked right."""
+
+T = TypeVar("T")
+
+
+async def when_refused(
+    access: Access, cluster: Cluster, *rights: Right, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> ApiError:
+    """Waits until the caller is no longer known or lacks one of the rights; the error with which the stream ends.
+
+    It also ends (503) when the API server does not answer, because a right that can't be checked may be gone. All
+    streams of a caller share the reviews.
+    """
+    while True:
+        await sleep(CHECK_SECONDS)
+        try:
+            await access.require_still(cluster, *rights, max_age=MAX_AGE_SECONDS)
+        except ApiError as error:
+            return error
+
+
+async def while_allowed(events: AsyncIterator[T], refused: Awaitable[ApiError]) -> AsyncIterator[T]:
+    """The events until ``refused`` (``when_refused``) has an answer, which is raised; none is returned after it."""
+    ending = asyncio.ensure_future(refused)
+    following: asyncio.Future[T] | None = None
+    try:
+        while True:
+            following = asyncio.ensure_future(anext(events))
+            await asyncio.wait((following, ending), return_when=asyncio.FIRST_COMPLETED)
+            if ending.done():
+                raise ending.result()
+            try:
+                event = following.result()
+            except StopAsyncIteration:
+                return
+            yield event
+            if ending.done():
+                raise ending.result()
+    finally:
+        ending.cancel()
+        if following:
+            following.cancel()
