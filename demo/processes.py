@@ -33,7 +33,7 @@ class Processes:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder = folder
-        self._environment = os.environ | environment
+        self.environment = os.environ | environment
         self._running: dict[str, Child] = {}
 
     def __enter__(self) -> Self:
@@ -51,14 +51,14 @@ class Processes:
 
     def run(self, name: str, *arguments: str, **environment: str) -> None:
         """Run a command of this project to its end; raises ``ServiceError`` unless it succeeds."""
-        if self._spawn(name, arguments, environment).popen.wait(COMMAND_SECONDS):
+        if self.spawn(name, arguments, environment).popen.wait(COMMAND_SECONDS):
             raise self._error(name)
 
     def start(self, name: str, *arguments: str, **environment: str) -> None:
         """Start a service; it gets ``environment`` in addition to the variables that all services get."""
         if self.is_running(name):
             raise ValueError(f"{name} runs already: stop it first, or name this one differently")
-        self._running[name] = self._spawn(name, arguments, environment)
+        self._running[name] = self.spawn(name, arguments, environment)
 
     def stop(self, name: str, grace_seconds: float = 10) -> int:
         """Ask a service to end, kill it after ``grace_seconds``; returns its exit status."""
@@ -115,12 +115,13 @@ class Processes:
             f"{name} was not ready after {timeout_seconds:.0f} s; {url} answers: {answer}. Its log: {self.log(name)}"
         )
 
-    def _spawn(self, name: str, arguments: tuple[str, ...], environment: dict[str, str]) -> Child:
+    def spawn(self, name: str, arguments: tuple[str, ...], environment: dict[str, str]) -> Child:
+        """The process of these arguments, begun, which writes into the log of ``name``."""
         # Installed, a service cannot be started by the name of its package, which only this command finds. A program of
         # a benchmark or a test is a module with a dot in its name, and no service.
         module = () if "." in arguments[0] else ("schedulerlog",)
         command = [sys.executable, "-m", *module, *arguments]
-        return spawn(command, self.log(name), self._environment | environment, self._parent_watch)
+        return spawn(command, self.log(name), self.environment | environment, self._parent_watch)
 
     def _error(self, name: str) -> ServiceError:
         return ServiceError(

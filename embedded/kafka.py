@@ -1,8 +1,6 @@
 """Kafka brokers in KRaft mode: each is broker and controller, so one is a cluster and three survive the loss of one."""
 
 import asyncio
-import os
-import subprocess
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +14,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, for_code
 
 from embedded.errors import EmbeddedError, ServerError
-from embedded.jvm import Jvm, java_environment
+from embedded.jvm import Jvm
+from embedded.kafka_storage import META, FormatError, copy_formatted, format_with_tool, keep_formatted
 from embedded.ports import is_listening
 from embedded.process import ParentWatch, ProcessId, last_lines
 from embedded.server import JavaServer
@@ -141,7 +140,7 @@ class KafkaBroker(JavaServer):
         text = properties(self.node, self.addresses, self._log_dir, self._options)
         self._properties_file.write_text(text, encoding="utf-8")
         # Formatted once: another format would give the data another cluster.
-        if not (self._log_dir / "meta.properties").exists():
+        if not (self._log_dir / META).exists():
             self._format()
 
     def command(self) -> list[str]:
@@ -154,13 +153,21 @@ class KafkaBroker(JavaServer):
 
     def _format(self) -> None:
         """Write the cluster id and the metadata version into the empty data folder, as KRaft requires."""
-        arguments = ("--ignore-formatted", "-t", self._cluster_id, "-c", str(self._properties_file))
-        command = self._jvm.command("kafka.tools.StorageTool", "format", *arguments, *self._options.format_arguments)
-        environment = java_environment(os.environ)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        self.log.write_text(done.stdout + done.stderr, encoding="utf-8")
-        if done.returncode != 0:
-            raise ServerError(f"{self.name}: {self._log_dir} cannot be formatted", self.log, last_lines(self.log))
+        is_plain = self._options == BrokerOptions()
+        if is_plain and copy_formatted(self._log_dir, self.node, self._cluster_id, self._jvm):
+            return
+        arguments = self._options.format_arguments
+        try:
+            self.log.write_text(
+                format_with_tool(self._properties_file, self._cluster_id, self._jvm, arguments), "utf-8"
+            )
+        except FormatError as error:
+            self.log.write_text(str(error), "utf-8")
+            raise ServerError(
+                f"{self.name}: {self._log_dir} cannot be formatted", self.log, last_lines(self.log)
+            ) from None
+        if is_plain:
+            keep_formatted(self._log_dir, self._jvm)
 
 
 async def probe(bootstrap_server: str, node: int, cluster_id: str | None = None) -> None:

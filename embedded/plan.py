@@ -1,11 +1,10 @@
 """Decides which servers a folder holds and on which ports; the decision is made once and then kept."""
 
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
 
 from embedded.errors import EmbeddedError
+from embedded.kafka_storage import new_id
 from embedded.lock import ServerKind
 from embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS, free_port
 from embedded.state import ServerRecord, State
@@ -21,23 +20,13 @@ def new_records(kind: ServerKind, brokers: int) -> tuple[ServerRecord, ...]:
     return tuple(ServerRecord(f"kafka-{node}", kind, ports[2 * node], ports[2 * node + 1]) for node in range(brokers))
 
 
-def new_cluster_id() -> str:
-    """A cluster id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded, the first bit 0.
-
-    If the first bit were 1, the id could begin with a dash, and Kafka's tools would read it as an option. It is random,
-    so that a broker does not join another cluster's controller that got one of our ports.
-    """
-    # The first of base64's 64 characters comes from the six highest bits: with the top bit 0 it is a letter.
-    number = uuid.uuid4().int & ((1 << 127) - 1)
-    return urlsafe_b64encode(number.to_bytes(16)).decode().rstrip("=")
-
-
 def plan(folder: Path, state: State | None, kinds: Sequence[ServerKind], brokers: int) -> State:
     """The servers that the folder has, and new ones for those of ``kinds`` that it lacks.
 
     Raises EmbeddedError if the folder holds the data of another number of brokers.
     """
-    cluster_id = state.kafka_cluster_id if state else new_cluster_id()
+    # Random, so that a broker does not join another cluster's controller that got one of our ports.
+    cluster_id = state.kafka_cluster_id if state else new_id()
     records = state.servers if state else ()
     for kind in kinds:
         there = [record for record in records if record.kind == kind]

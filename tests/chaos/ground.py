@@ -22,6 +22,7 @@ from schemas.topics import DECISIONS
 from tests.chaos.load import Load
 from tests.chaos.view import View
 from tests.support.builders.kube_objects import a_device, a_node
+from tests.support.harness.forked import ForkedProcesses
 
 NODES = 6
 PACE: dict[str, str] = {
@@ -214,7 +215,7 @@ def ground(folder: Path, brokers: int = 1) -> Iterator[Ground]:
     )
     with embedded.backends(folder / "backends", brokers=brokers) as servers:
         environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}
-        with Processes(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
+        with ForkedProcesses(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
             processes.run("provision", "pipeline", "provision")
             made = Ground(folder, servers, processes, client)
             made.start_scheduler()

@@ -12,13 +12,13 @@ from aiokafka.errors import KafkaError
 
 from broker.errors import explained
 from broker.topics import missing, topic_names
-from demo.processes import Processes
 from embedded.control_plane.credentials import kubeconfig as nowhere
 from process.kafka_connection import KafkaConnection
 from process.settings import read
 from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, RAW_LOGS, TRENDS
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.forked import ForkedProcesses
 from tests.support.secured_kafka.broker import SecuredKafka, secured_kafka
 from tests.support.secured_kafka.refusals import FORBIDDEN_TO_THE_API, REFUSALS
 from tests.support.secured_kafka.rights import (
@@ -85,10 +85,10 @@ async def send_garbage(kafka: SecuredKafka) -> None:
 def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> None:
     """From the decision to the answer and to the index; then garbage to the dead letters, and a log to Kafka."""
     pod = a_pod("bound", namespace=namespace, uid=f"{namespace}-1")
-    for _ in range(2):  # the second time the worker compares it with the first
+    for _ in range(2):  # the second time the worker compares it with the first, which it reads where it is published
         node = running.scheduler.filter(pod)["NodeNames"][0]
+        answer = until(lambda: running.api.schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
     assert running.scheduler.bind(pod, node) == {"Error": ""}
-    answer = until(lambda: running.api.schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
     assert node in {each["name"] for each in answer.json()["filter"]["nodes"]}
     eventually(lambda: running.documents("schedulerlog-attempts", namespace))
     running.processes.run("hami-log", "ingest", "hami-log", str(PROPOSAL), *flags(running.settings("hami-log")))
@@ -179,7 +179,7 @@ def test_provision_needs_what_the_documents_list(seen: set[Decision]) -> None:
 def test_provision_corrects_topics_with_its_rights(kafka: SecuredKafka, backends: Addresses, tmp_path: Path) -> None:
     asyncio.run(spoil(kafka.plain, RAW_LOGS, TRENDS))
     settings = kafka.scram("schedulerlog-provision") | {"SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url}
-    with Processes(tmp_path, settings) as processes:
+    with ForkedProcesses(tmp_path, settings) as processes:
         processes.run("provision", "pipeline", "provision")
     mine = {each for each in decisions(kafka.broker.log.read_text()) if each.user == "schedulerlog-provision"}
     used = {(each.operation, each.name) for each in mine if each.is_allowed}

@@ -24,7 +24,7 @@ def examples(count: int) -> int:
 def load_profile() -> None:
     """Make what hypothesis does by default independent of how fast the machine is."""
     settings.register_profile(
-        "schedulerlog", max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "schedulerlog", max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("schedulerlog")
 

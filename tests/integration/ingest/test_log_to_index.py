@@ -28,6 +28,7 @@ from schemas.topics import DECISIONS, NODE_STATES
 from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
 from tests.support.harness import ingest_process as reading
+from tests.support.harness.forked import Forked
 from tests.support.harness.ingest_process import all_taken
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.scheduler_process import read_topic
@@ -38,7 +39,7 @@ ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
 
 
-def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
+def ingest(running: Pipeline, *arguments: str) -> Forked:
     return reading.ingest(running, "hami-log", *arguments)
 
 
@@ -188,9 +189,9 @@ def test_a_kafka_that_takes_nothing_is_waited_for_with_a_warning(
     log = tmp_path / "hami.log"
     log.write_bytes((LOGS / "038.log").read_bytes())
     asyncio.run(provision_all(servers.bootstrap_servers))
-    command = [sys.executable, "-m", "ingest", "hami-log", str(log), "--follow"]
+    command = ["ingest", "hami-log", str(log), "--follow", "--kafka", servers.bootstrap_servers]
     with (output := tmp_path / "output.log").open("wb") as file:
-        process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=file)
+        process = Forked(*command, stderr=file)
     try:
         assert until(lambda: attempts_in(servers), bool)
         servers.kafka[0].kill()

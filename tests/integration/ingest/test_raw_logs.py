@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from schemas.topics import DECISIONS, NODE_STATES, RAW_LOGS
 from tests.support.backends import Addresses
 from tests.support.builders.kai_lines import CONSOLE, block, printed, texts
 from tests.support.builders.shipped_lines import FORMS, record
+from tests.support.harness.forked import Forked
 from tests.support.harness.scheduler_process import read_topic
 from tests.support.harness.topics import provision_all
 
@@ -32,10 +31,10 @@ async def kafka(backends: Addresses) -> str:
 
 
 @contextlib.contextmanager
-def reading(kafka: str, group: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "ingest", "raw-logs", "--kafka", kafka, "--group", group]
+def reading(kafka: str, group: str, log: Path) -> Iterator[Forked]:
+    command = ["ingest", "raw-logs", "--kafka", kafka, "--group", group]
     with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
+        process = Forked(*command, stdout=output, stderr=output)
         try:
             yield process
         finally:

@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-import os
 import re
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,6 +22,7 @@ from schemas.topics import MESSAGES
 from tests.support.backends import Addresses
 from tests.support.control_plane.objects import Json, create
 from tests.support.control_plane.service_account import RBAC, a_kubeconfig
+from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
@@ -108,13 +106,11 @@ async def all_acknowledged(kafka: str, group: str, log: Path) -> None:
 
 
 @contextlib.contextmanager
-def writing(
-    cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: str
-) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "pipeline", "events", "--kafka", kafka, "--kubeconfig", str(cluster.kubeconfig)]
+def writing(cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: str) -> Iterator[Forked]:
+    command = ["pipeline", "events", "--kafka", kafka, "--kubeconfig", str(cluster.kubeconfig)]
     command += ["--group", group, "--linger", "0.2", *flags]  # the last of a flag given twice counts
     with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ)
+        process = Forked(*command, stdout=output, stderr=output)
         try:
             yield process
         finally:

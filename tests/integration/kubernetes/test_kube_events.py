@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,6 +20,7 @@ from tests.support.backends import Addresses, chosen
 from tests.support.builders.api_server_objects import a_pod_group
 from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, read_events
+from tests.support.harness.forked import Forked
 from tests.support.harness.ingest_process import all_taken, versions
 from tests.support.harness.pipeline_process import pipeline
 from tests.support.harness.topics import provision_all
@@ -42,12 +41,12 @@ async def kafka(backends: Addresses) -> str:
 
 
 @contextlib.contextmanager
-def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> Iterator[Forked]:
     """``python -m ingest kube-events`` as a process; ends with the block."""
-    command = [sys.executable, "-m", "ingest", "kube-events", "--kubeconfig", str(cluster.kubeconfig)]
+    command = ["ingest", "kube-events", "--kubeconfig", str(cluster.kubeconfig)]
     command += ["--namespace", namespace, "--kafka", kafka]
     with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ)
+        process = Forked(*command, stdout=output, stderr=output)
         try:
             yield process
         finally:

@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +20,7 @@ from tests.support.builders.hami_lines import a_line, failed, requested, started
 from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
 from tests.support.control_plane.plain_scheduler import attempts, read_events
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
+from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
@@ -60,12 +58,11 @@ class Reader:
     def __init__(self, kubeconfig: Path, pod: str, kafka: str, folder: Path) -> None:
         self._metrics_port = free_port(KUBERNETES_PORTS)
         self.log = folder / "reader.log"
-        command = [sys.executable, "-m", "ingest", "hami-log", "--pod", pod, "--kafka", kafka]
+        command = ["ingest", "hami-log", "--pod", pod, "--kafka", kafka]
         command += ["--kubeconfig", str(kubeconfig), "--checkpoint", str(folder / "checkpoint.json")]
         with self.log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*command, "--metrics-address", str(self._metrics_port)], stdout=output, stderr=output, env=os.environ
-            )
+            command += ["--metrics-address", str(self._metrics_port)]
+            self.process = Forked(*command, stdout=output, stderr=output)
 
     def lines(self) -> int:
         """How many lines it has read since it was started."""

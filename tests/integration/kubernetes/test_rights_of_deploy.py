@@ -7,8 +7,6 @@ server's audit log counts.
 import asyncio
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -48,6 +46,7 @@ from tests.support.control_plane.objects import (
 )
 from tests.support.control_plane.rights import Request, Right, granted, requests_of
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
+from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
@@ -78,13 +77,13 @@ class Deployed:
         """``others``: arguments in the place of the manifest's."""
         (pod,) = [spec for kind, spec in pod_templates(self.objects) if kind.endswith(f"/schedulerlog-{name}")]
         package, *arguments = pod["containers"][0]["args"]
-        command = [sys.executable, "-m", package, *arguments, "--kubeconfig", str(self.kubeconfig(name)), *others]
+        command = [package, *arguments, "--kubeconfig", str(self.kubeconfig(name)), *others]
         environment = os.environ | {
             "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self._kafka,
             "POD_NAME": socket.gethostname(),
         }
         with (self.folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            process = Forked(*command, stdout=log, stderr=log, env=environment)
             try:
                 yield
             finally:

@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -29,6 +27,7 @@ from tests.support.control_plane.objects import (
     create_pods,
     created_nodes,
 )
+from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import WORKERS, Pipeline, pipeline
 from tests.support.waiting import eventually
 
@@ -41,12 +40,7 @@ def running_beside(*commands: list[str], log: Path) -> Iterator[None]:
     """These processes, which end with the block."""
     with contextlib.ExitStack() as stack, log.open("ab") as output:
         for command in commands:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *command],
-                stdout=output,
-                stderr=output,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            )
+            process = Forked(*command, stdout=output, stderr=output, env=os.environ | {"PYTHONUNBUFFERED": "1"})
             stack.callback(process.wait, timeout=120)
             stack.callback(process.terminate)
         yield

@@ -12,7 +12,7 @@ from opensearchpy.exceptions import AuthorizationException
 
 import embedded
 from api.index.client import IndexRefusedError
-from demo.processes import Processes, free_ports
+from demo.processes import free_ports
 from embedded.control_plane.credentials import Authority
 from embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
 from pipeline.admin.provision import provision
@@ -24,6 +24,7 @@ from schemas.topics import ATTEMPTS
 from search.client import new_client
 from search.roles import PROVISIONER, READER, ROLES, WRITER
 from tests.support.harness.api_process import serving
+from tests.support.harness.forked import ForkedProcesses
 from tests.support.harness.index_filling import Filling, an_attempt
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.secured_opensearch import (
@@ -79,7 +80,7 @@ def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.
     """The worker, which makes attempts of decisions, does not know OpenSearch."""
     asyncio.run(provision(provisioning(kafka, by_password(node, PROVISIONER)), timedelta(0), print))
     ports = free_ports("index", "placements")
-    with Processes(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
+    with ForkedProcesses(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
         services = Pipeline(kafka, processes, 0)
         writers = {"index": by_password(node, WRITER), "placements": by_certificate(node, WRITER)}
         for name, connection in writers.items():

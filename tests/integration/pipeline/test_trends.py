@@ -11,12 +11,13 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 import embedded
-from demo.processes import Processes, free_ports
+from demo.processes import free_ports
 from pipeline.trends.process import GROUP
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptCounted, PodRef, TrendsCounted
 from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS
 from tests.support.builders.events import STARTED, a_contribution, an_attempt_counted
+from tests.support.harness.forked import ForkedProcesses
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import until
@@ -35,7 +36,7 @@ def running(own_backends: Callable[..., embedded.Backends], tmp_path: Path) -> I
         "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1",
         "SCHEDULERLOG_SESSION_TIMEOUT": "2",
     }
-    with Processes(tmp_path / "logs", settings) as processes:
+    with ForkedProcesses(tmp_path / "logs", settings) as processes:
         yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -15,7 +14,6 @@ from schemas.events.node_states import state_id
 from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
-from tests.support.harness.scheduler_nursery import ForkedScheduler, Nursery
 from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, read_topic
 from tests.support.harness.topics import provision_all
 from tests.support.stress import examples
@@ -23,12 +21,6 @@ from tests.support.stress import examples
 SEEDS, RESTARTS = examples(1), 20
 CALLERS = 2
 LONGEST_SECONDS = 0.25
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as found:
-        yield found
 
 
 class Caller(threading.Thread):
@@ -102,11 +94,11 @@ def states_named(reads: list[Read]) -> set[str]:
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
-    backends: Addresses, nursery: Nursery, tmp_path: Path, seed: int
+    backends: Addresses, tmp_path: Path, seed: int
 ) -> None:
     await provision_all(backends.bootstrap_servers)
     draw, namespace = random.Random(seed), f"lives-{seed}"
-    scheduler = ForkedScheduler(nursery, tmp_path, "--kafka", backends.bootstrap_servers)
+    scheduler = SchedulerProcess(tmp_path, "--kafka", backends.bootstrap_servers)
     answered = [pod for life in range(RESTARTS) for pod in one_life(scheduler, namespace, life, draw)]
     with scheduler:
         scheduler.wait_until_sent()

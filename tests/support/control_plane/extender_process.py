@@ -4,7 +4,6 @@ import os
 import signal
 import ssl
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +11,7 @@ from typing import Any, Self
 import httpx
 
 from embedded.control_plane import Authority
+from tests.support.harness.forked import Forked
 
 MANAGED = ("gpu", "gpumem", "gpumem-percentage", "gpucores", "priority")
 READY_SECONDS = 60.0
@@ -30,7 +30,7 @@ class Extender:
             "--kubeconfig", str(kubeconfig), "--name", name, "--spool", str(folder / "spool"), "--listen", "0",
             "--cert-file", str(folder / "tls.crt"), "--key-file", str(folder / "tls.key"), *flags,
         )  # fmt: skip
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
         certificate, key = authority.issue(name)
         (folder / "tls.crt").write_bytes(certificate)
         (folder / "tls.key").write_bytes(key)
@@ -57,10 +57,8 @@ class Extender:
         """Return when it answers, and by default when it is ready too."""
         log_start = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "scheduler", "serve", *self._flags]
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-            )
+            environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+            self._process = Forked("scheduler", "serve", *self._flags, stdout=log, stderr=log, env=environment)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             self.url = self._address(log_start) or self.url

@@ -2,13 +2,14 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+
+from tests.support.harness.forked import Forked
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Ite
         "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
         "SCHEDULERLOG_OPENSEARCH_TIMEOUT": "3",
     }
-    command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
-    process = subprocess.Popen(command, env=environment | settings, stdout=subprocess.PIPE, text=True)
+    process = Forked("api", "serve", "--listen", "0", env=environment | settings, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -1,23 +1,23 @@
 """``python -m ingest`` as a process, and what is in the index behind it."""
 
 import subprocess
-import sys
 from typing import Any
 
 import httpx
 
+from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import Pipeline
 
 
-def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "ingest", *arguments, "--kafka", running.servers.bootstrap_servers]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+def ingest(running: Pipeline, *arguments: str) -> Forked:
+    kafka = running.servers.bootstrap_servers
+    return Forked("ingest", *arguments, "--kafka", kafka, stderr=subprocess.PIPE, text=True)
 
 
 def read(running: Pipeline, *arguments: str) -> str:
     """What it says when it has read to the end."""
     process = ingest(running, *arguments)
-    _, errors = process.communicate(timeout=120)
+    errors: str = process.communicate(timeout=120)[1]
     assert process.returncode == 0, errors
     return errors
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
+from tests.support.harness.forked import Forked, ForkedProcesses
 from tests.support.waiting import eventually
 
 T = TypeVar("T")
@@ -121,10 +121,11 @@ class Pipeline:
 
     def command(self, *arguments: str) -> str:
         """What a command of the pipeline says."""
-        command = [sys.executable, "-m", "pipeline", *arguments]
-        return subprocess.run(
-            command, env=os.environ | self.servers.environment, capture_output=True, text=True, timeout=120, check=True
-        ).stdout
+        environment = os.environ | self.servers.environment
+        process = Forked("pipeline", *arguments, stdout=subprocess.PIPE, env=environment, text=True)
+        output: str = process.communicate(timeout=120)[0]
+        assert process.returncode == 0
+        return output
 
     def recreate_topic(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
         asyncio.run(recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
@@ -140,7 +141,7 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
         "SCHEDULERLOG_INCOMPLETE_AFTER": "3",
         "SCHEDULERLOG_MAX_BACKOFF": "1",
     }
-    with Processes(folder / "logs", servers.environment | settings | environment) as processes:
+    with ForkedProcesses(folder / "logs", servers.environment | settings | environment) as processes:
         processes.run("provision", "pipeline", "provision")
         ports = free_ports("worker", "index")
         yield Pipeline(servers, processes, int(ports["worker"]), int(ports["index"]))

@@ -5,13 +5,11 @@ import os
 import re
 import signal
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import httpx
 import yaml
@@ -19,6 +17,7 @@ from aiokafka import AIOKafkaConsumer
 
 from schemas.topics import DECISIONS
 from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
+from tests.support.harness.forked import Forked
 
 NODE_NAMES = [f"node{number}" for number in range(1, 6)]
 
@@ -37,16 +36,6 @@ def _get(url: str) -> httpx.Response:
 _TRUSTING = ssl._create_unverified_context()  # noqa: S323
 
 
-class Process(Protocol):
-    """What is needed of a `subprocess.Popen`."""
-
-    def poll(self) -> int | None: ...
-
-    def send_signal(self, sig: int, /) -> None: ...
-
-    def wait(self, timeout: float | None = None) -> int: ...
-
-
 class SchedulerProcess:
     """`schedulerlog scheduler serve` on a free port; ends with its context, whatever happens."""
 
@@ -57,7 +46,7 @@ class SchedulerProcess:
         if not self.cluster.exists():
             write_cluster(self.cluster)
         self._flags = flags
-        self._process: Process | None = None
+        self._process: Forked | None = None
         self.url = ""
         self._client = httpx.Client()
 
@@ -76,7 +65,9 @@ class SchedulerProcess:
         flags = ["--cluster", str(self.cluster), "--spool", str(self.spool), "--listen", "0", *self._flags]
         flags += [] if "--cert-file" in flags else ["--insecure-http"]
         log_start = self.log.stat().st_size if self.log.exists() else 0
-        self._process = self.spawn(["serve", *flags])
+        environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+        with self.log.open("ab") as output:
+            self._process = Forked("scheduler", "serve", *flags, stdout=output, stderr=output, env=environment)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             log = self.log.read_bytes()[log_start:].decode()
@@ -88,12 +79,6 @@ class SchedulerProcess:
             assert self._process.poll() is None, self.log.read_text()
             time.sleep(0.02)
         raise TimeoutError(self.log.read_text())
-
-    def spawn(self, arguments: list[str]) -> "Process":
-        """`schedulerlog scheduler` with these arguments, writing into the log."""
-        with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "scheduler", *arguments]
-            return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
 
     def _is_ready(self, address: str) -> bool:
         try:

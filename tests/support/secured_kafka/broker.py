@@ -14,7 +14,7 @@ from typing import Final
 from embedded.installed import installed_jvms
 from embedded.jvm import settings_from
 from embedded.kafka import Address, BrokerOptions, KafkaBroker
-from embedded.plan import new_cluster_id
+from embedded.kafka_storage import new_id
 from embedded.ports import KAFKA_PORTS, free_port
 from embedded.process import ParentWatch
 from tests.support.certificates import Authority
@@ -105,7 +105,7 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
     options = _options(folder, authority, ports, jwks, users)
     with closing(ParentWatch()) as watch:
         broker = KafkaBroker(
-            folder / "kafka", [Address(0, ports[0], ports[1])], 0, new_cluster_id(),
+            folder / "kafka", [Address(0, ports[0], ports[1])], 0, new_id(),
             installed_jvms(settings_from(os.environ))["kafka"], watch, options=options,
         )  # fmt: skip
         found = SecuredKafka(folder, broker, ports[2], ports[3], users)

@@ -13,6 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from demo.processes import Processes, free_ports
 from schemas.topics import Topic
 from tests.support.harness.api_process import Served, serving
+from tests.support.harness.forked import ForkedProcesses
 from tests.support.harness.pipeline_process import recreate
 from tests.support.harness.scheduler_process import SchedulerProcess
 
@@ -74,7 +75,7 @@ def services(folder: Path, opensearch_url: str, ways: Mapping[str, Way]) -> Iter
     """Topics and templates are made, then worker, index writer, API and scheduler run."""
     with ExitStack() as stack:
         environment = _SETTINGS | {"SCHEDULERLOG_OPENSEARCH_URL": opensearch_url}
-        processes = stack.enter_context(Processes(folder / "logs", environment))
+        processes = stack.enter_context(ForkedProcesses(folder / "logs", environment))
         processes.run("provision", "pipeline", "provision", **ways["provision"]("schedulerlog-provision"))
         api_settings = ways["api"]("schedulerlog-api")
         api = serving(api_settings["SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"], opensearch_url, **api_settings)

@@ -20,17 +20,12 @@ GOOD = {
 CHECKED = {"SCHEDULERLOG_API_AUTHENTICATION": "kubernetes"}
 
 
-def serve(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "api", "serve", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-
-
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Calls the command in this process, for what ends it before it listens."""
     for name in [name for name in os.environ if name.startswith("SCHEDULERLOG_")]:
         monkeypatch.delenv(name)
-    return lambda **environment: CliRunner().invoke(app, ["serve"], env=environment)
+    return lambda *arguments, **environment: CliRunner().invoke(app, ["serve", *arguments], env=environment)
 
 
 @pytest.mark.parametrize(
@@ -78,17 +73,19 @@ def test_a_password_in_a_wrong_url_is_not_repeated(called: Callable[..., Result]
     assert "secret" not in ended.stderr
 
 
-def test_switched_off_it_prints_that_and_ends_with_status_0_without_any_other_setting() -> None:
-    ended = serve(SCHEDULERLOG_API_ENABLED="false")
-    assert ended.returncode == 0
+def test_switched_off_it_prints_that_and_ends_with_status_0_without_any_other_setting(
+    called: Callable[..., Result],
+) -> None:
+    ended = called(SCHEDULERLOG_API_ENABLED="false")
+    assert ended.exit_code == 0
     assert ended.stdout == "the API is switched off (SCHEDULERLOG_API_ENABLED=false)\n"
 
 
-def test_a_busy_port_ends_it_with_one_line_that_names_it() -> None:
+def test_a_busy_port_ends_it_with_one_line_that_names_it(called: Callable[..., Result]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = serve("--listen", port, **GOOD)
-    assert ended.returncode == 1
+        ended = called("--listen", port, **GOOD)
+    assert ended.exit_code == 1
     assert (
         ended.stderr == f"can't listen on 127.0.0.1:{port}: Address already in use; --listen chooses another address\n"
     )
@@ -148,7 +145,7 @@ def test_bytes_that_are_not_http_are_answered_in_json(port: int, request_bytes: 
     Error.model_validate_json(body)
 
 
-def test_an_unknown_host_ends_it_with_one_line() -> None:
-    ended = serve("--listen", "not.a.host.invalid:0", "--api-insecure", **GOOD)
-    assert ended.returncode == 1
+def test_an_unknown_host_ends_it_with_one_line(called: Callable[..., Result]) -> None:
+    ended = called("--listen", "not.a.host.invalid:0", "--api-insecure", **GOOD)
+    assert ended.exit_code == 1
     assert ended.stderr.count("\n") == 1

@@ -4,7 +4,6 @@ The tests copy what ``.dockerignore`` admits into an empty folder, as ``docker b
 run its commands.
 """
 
-import ast
 import os
 import re
 import shutil
@@ -25,6 +24,9 @@ PATTERNS = tuple(
 ALLOWED = {pattern.removeprefix("!") for pattern in PATTERNS if pattern.startswith("!")}
 FIRST_PARTY = {path.parent.name for path in ROOT.glob("*/*.py") if not path.parent.name.startswith(".")}
 
+IMPORT = re.compile(r"^ *(?:from|import) (\w+)", re.MULTILINE)
+DATA_FILE = re.compile(r"""["']([\w./-]+\.(?:toml|ya?ml|json|proto))["']""")
+
 
 def matches(pattern: str, path: Path) -> bool:
     """Whether a pattern of .dockerignore covers a path or a folder above it, as Docker reads ``*`` and ``**/``."""
@@ -42,20 +44,14 @@ def is_admitted(path: Path) -> bool:
 
 
 @cache
-def modules(package: str) -> tuple[tuple[Path, ast.Module], ...]:
-    """Every module of a package with its syntax tree."""
-    return tuple((path, ast.parse(path.read_bytes(), str(path))) for path in (ROOT / package).rglob("*.py"))
+def modules(package: str) -> tuple[tuple[Path, str], ...]:
+    """Every module of a package with its text."""
+    return tuple((path, path.read_text("utf-8")) for path in (ROOT / package).rglob("*.py"))
 
 
 def packages_imported_by(package: str) -> set[str]:
     """The top-level first-party packages that a package's modules import, also inside functions."""
-    found: set[str] = set()
-    for _, tree in modules(package):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.partition(".")[0])
+    found = {name for _, text in modules(package) for name in IMPORT.findall(text)}
     return found & FIRST_PARTY
 
 
@@ -72,13 +68,10 @@ def packages_needed() -> set[str]:
 
 def files_named_in(package: str) -> Iterator[Path]:
     """The data files of the repository that a package's modules name, by a path from one of the folders above them."""
-    for path, tree in modules(package):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if not re.fullmatch(r"[\w./-]+\.(toml|ya?ml|json|proto)", node.value):
-                    continue
-                above = [folder for folder in path.parents if folder.is_relative_to(ROOT)]
-                yield from (folder / node.value for folder in above if (folder / node.value).is_file())
+    for path, text in modules(package):
+        for name in DATA_FILE.findall(text):
+            above = [folder for folder in path.parents if folder.is_relative_to(ROOT)]
+            yield from (folder / name for folder in above if (folder / name).is_file())
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import pytest
 
 from embedded import folder as folders
 from embedded.errors import EmbeddedError, NotRunningError
-from embedded.plan import new_cluster_id, plan
+from embedded.kafka_storage import new_id
+from embedded.plan import plan
 from embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS
 from embedded.process import ProcessId, start_time_of
 from embedded.state import ServerRecord, State, read_state, write_state
@@ -115,6 +116,6 @@ def test_a_cluster_does_not_change_its_size(tmp_path: Path) -> None:
 
 
 def test_a_cluster_id_is_never_taken_for_an_option() -> None:
-    ids = {new_cluster_id() for _ in range(2000)}
+    ids = {new_id() for _ in range(2000)}
     assert len(ids) == 2000
     assert not [each for each in ids if each.startswith("-") or len(each) != 22]

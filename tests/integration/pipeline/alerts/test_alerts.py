@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ from schemas.codec.records import decode, encode
 from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.topics import ALERTS, MESSAGES
+from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually_async
 
@@ -55,11 +55,9 @@ async def kafka(own_backends: Callable[..., embedded.Backends]) -> str:
 
 
 @contextlib.contextmanager
-def running(log: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+def running(log: Path, *arguments: str) -> Iterator[Forked]:
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline", *arguments], stdout=output, stderr=output, env=os.environ
-        )
+        process = Forked("pipeline", *arguments, stdout=output, stderr=output)
         try:
             yield process
         finally:
