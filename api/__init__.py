@@ -6,11 +6,13 @@ OpenSearch. The layers, from the top; each imports only those below it (import-l
 ===============  ==============================================================================
 ``__main__``     the command line: settings, socket, uvicorn
 server           uvicorn with a certificate that may be replaced; readiness for a kubelet
+own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route
 attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
 authority        who asks, and what they may read
+aggregated       the same answers as an aggregated API of Kubernetes
 index            queries to OpenSearch, and what their answers hold
 memory           the attempts topic, the latest attempt of each pod
 http             parameters, tokens, errors, the documentation page

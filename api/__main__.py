@@ -4,7 +4,8 @@ import asyncio
 import socket
 import sys
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 from prometheus_client import disable_created_metrics
@@ -14,10 +15,10 @@ from api.authority.review_api import check, loading
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
-from kube.errors import KubeConfigError
+from kube.errors import KubeApiError, KubeConfigError
 from process import logs
 from process.addresses import HostPort
-from process.cli import application, one_line_for
+from process.cli import application, fail, one_line_for
 from process.errors import SettingError
 from process.flags import takes
 from process.health import always, serving
@@ -27,6 +28,8 @@ from process.tracing import tracing
 from process.variables import variable
 
 app = application("schedulerlog over HTTP.")
+
+LOCAL: Final = ("localhost", "127.0.0.1")
 
 
 @app.callback()
@@ -51,6 +54,35 @@ def serve(settings: Settings) -> None:
         _listen_and_serve(settings)
 
 
+@app.command()
+def certificate(
+    folder: Annotated[Path | None, typer.Option(help="Write ca.crt, tls.crt and tls.key into this folder.")] = None,
+    secret: Annotated[str, typer.Option(help="Make this Secret in place of files: NAMESPACE/NAME.")] = "",
+    name: Annotated[
+        list[str] | None, typer.Option(help="A name or address of the API; repeatable. Default: those of its Service.")
+    ] = None,
+    api_service: Annotated[str, typer.Option(help="An APIService that is to trust it, with --secret.")] = "",
+    kubeconfig: Annotated[Path | None, typer.Option(help="The cluster; default: that of the pod.")] = None,
+) -> None:
+    """Make a certificate for HTTPS, by an authority of its own; one that is there is left as it is."""
+    # cryptography takes its time to import.
+    from api.own_certificate import write_files, write_secret
+
+    namespace, _, secret_name = secret.partition("/")
+    if bool(folder) == bool(secret) or (secret and not secret_name):
+        fail("give --folder FOLDER, or --secret NAMESPACE/NAME", 2)
+    service = f"schedulerlog-api.{namespace or 'schedulerlog'}"
+    names = name or ["schedulerlog-api", service, f"{service}.svc", f"{service}.svc.cluster.local", *LOCAL]
+    try:
+        if folder:
+            is_new = write_files(folder, names)
+        else:
+            is_new = asyncio.run(write_secret(loading(kubeconfig, None), namespace, secret_name, names, api_service))
+    except (KubeConfigError, KubeApiError, OSError) as error:
+        fail(str(error), 1)
+    typer.echo(f"{folder or secret}: " + (f"made for {', '.join(names)}" if is_new else "is there already"))
+
+
 class ListenError(Exception):
     """The socket can't be opened; the message names the address, the cause and the option."""
 
@@ -68,7 +100,7 @@ def _listen_and_serve(settings: Settings) -> None:
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
     with tracing(settings, "api") as spans:
-        app = create_app(settings, tracing=spans)
+        app = create_app(settings, tracing=spans, certificates=certificates)
         server = ServerWithCertificate(
             app, certificates, http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
         )

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -18,9 +18,10 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from api.aggregated.adapter import AggregatedApi
+from api.aggregated.discovery import DOCUMENTS
 from api.attempt_lookup import AttemptLookup
-from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate
-from api.authority.review_api import ReviewApi, loading
+from api.authority.checks import Checks
 from api.authority.reviewer import Reviewer
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -38,6 +39,7 @@ from api.metrics import Metrics
 from api.routes import routes
 from api.settings import Settings
 from process.logs import about
+from process.server_tls import Certificates
 from process.tracing import NO_TRACING, Tracing
 from search.client import new_client
 
@@ -60,9 +62,11 @@ def create_app(
     client: AsyncOpenSearch | None = None,
     tracing: Tracing = NO_TRACING,
     reviewer: Reviewer | None = None,
+    certificates: Certificates | None = None,
 ) -> FastAPI:
     """The application. ``client`` and ``reviewer`` replace those of the settings in tests. Raises ``SettingError``.
 
+    ``certificates`` are those of the server that the application runs in.
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
     ``app.state.registry`` has its metrics.
     """
@@ -73,10 +77,7 @@ def create_app(
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
     index = OpenSearch(client, metrics.observe_index)
-    review_api: ReviewApi | None = None
-    if reviewer is None and settings.api_authentication == "kubernetes":
-        review_api = ReviewApi(loading(settings.kubeconfig, settings.context))
-        reviewer = Reviewer(review_api, settings.api_audience)
+    checks = Checks(settings, certificates, reviewer)
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
@@ -86,14 +87,18 @@ def create_app(
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),
     )
+    pages = [Route("/docs", _documentation), Route("/", _documentation)]
+    aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
+    if settings.api_aggregated:
+        pages += [Route(path, _discovery) for path in DOCUMENTS]
     app = FastAPI(
         title="schedulerlog",
         version="1.0",
         description=DESCRIPTION,
-        routes=[*api_routes, Route("/docs", _documentation), Route("/", _documentation)],
-        middleware=[Middleware(RequestGuard, metrics=metrics), _gate(settings, reviewer)],
+        routes=[*api_routes, *pages],
+        middleware=[*aggregated, Middleware(RequestGuard, metrics=metrics), checks.middleware],
         exception_handlers=_exception_handlers(),
-        lifespan=_lifespan(topic, client, review_api),
+        lifespan=_lifespan(topic, client, checks),
         # FastAPI's own pages load their scripts from a CDN.
         docs_url=None,
         redoc_url=None,
@@ -102,15 +107,8 @@ def create_app(
     )
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
-    app.state.registry = metrics.registry
+    app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
-
-
-def _gate(settings: Settings, reviewer: Reviewer | None) -> Middleware:
-    """What finds callers; without a reviewer, what keeps the pages of the web out."""
-    hosts = {*LOCAL_NAMES, settings.api_listen.host} if settings.is_local and not settings.api_insecure else ()
-    find_caller = CallerCredentials(reviewer) if reviewer else None
-    return Middleware(Gate, find_caller=find_caller, reviewer=reviewer, home_cluster=settings.cluster_name, hosts=hosts)
 
 
 def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None:
@@ -125,10 +123,10 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
-def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, review_api: ReviewApi | None) -> Any:
+def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: Checks) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with review_api or nullcontext(), stores():
+        async with checks.running(), stores():
             yield
 
     @asynccontextmanager
@@ -199,3 +197,10 @@ async def _on_point_in_time_gone(request: Request, _: PointInTimeGoneError) -> R
 async def _documentation(request: Request) -> Response:
     page = documentation_page(request.app.openapi())
     return HTMLResponse(page, headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})
+
+
+async def _discovery(request: Request) -> Response:
+    # The API server asks first for a newer form, and takes this one where that is not acceptable.
+    if "as=APIGroupDiscoveryList" in request.headers.get("accept", ""):
+        return errors.error_response(406, "discovery is in its first form alone", "Accept application/json.")
+    return Response(DOCUMENTS[request.url.path], media_type="application/json")

@@ -19,7 +19,8 @@ def certificates_of(settings: Settings) -> Certificates | None:
         return None
     try:
         files = (settings.api_cert_file, settings.api_key_file)
-        return Certificates(CertificatePair(*files, CERTIFICATE_VARIABLES, settings.api_client_ca_file))
+        pair = CertificatePair(*files, CERTIFICATE_VARIABLES, settings.api_client_ca_file, settings.api_aggregated)
+        return Certificates(pair)
     except BrokenPairError as error:
         raise SettingError(str(error)) from None
 

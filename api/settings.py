@@ -49,6 +49,8 @@ class Callers(EnvironmentSettings):
     """What a caller's token must have been issued for."""
     api_client_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """Callers may show a certificate of this authority in place of a token: CN is the user, each O a group."""
+    api_aggregated: bool = False
+    """Answer below /apis/schedulerlog.io too, to the API server, which names the caller (docs/api.md)."""
     api_insecure: bool = False
     """Let other machines in without authentication, or without HTTPS: what protects the API stands before it."""
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
@@ -75,11 +77,10 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, 
 
     @model_validator(mode="after")
     def _checks_the_callers_that_show_certificates(self) -> Self:
-        if self.api_client_ca_file and not (self.api_cert_file and self.api_authentication == "kubernetes"):
-            raise ValueError(
-                f"{CERTIFICATE_VARIABLES[2]}: needs {CERTIFICATE_VARIABLES[0]} and "
-                f"{variable('api_authentication')}=kubernetes"
-            )
+        certificate, _, client_ca = CERTIFICATE_VARIABLES
+        asking = client_ca if self.api_client_ca_file else variable("api_aggregated") if self.api_aggregated else ""
+        if asking and not (self.api_cert_file and self.api_authentication == "kubernetes"):
+            raise ValueError(f"{asking}: needs {certificate} and {variable('api_authentication')}=kubernetes")
         return self
 
     @model_validator(mode="after")

@@ -84,7 +84,7 @@ class _Cluster:
                     named = f" {right.name}" if right.name else ""
                     group = f".{right.group}" if right.group else ""
                     problem = f"may not {right.verb} {right.resource}{group}{named}{where}"
-                    remedy = f"Apply deploy/kustomize/components/{process}/rights.yaml again."
+                    remedy = f"Apply the rights of schedulerlog-{process} in deploy/kustomize again (rights.yaml)."
                     self._findings.append(Fault("rights", f"schedulerlog-{process}", problem, remedy))
         except KubeApiError as error:
             self._skipped.append(f"rights of schedulerlog-{process}: {error}")

@@ -47,5 +47,10 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_each("create", "coordination.k8s.io", "leases", "schedulerlog"),
         *_each("get update", "coordination.k8s.io", "leases", "schedulerlog", "schedulerlog-scheduler"),
     ),
+    # Of Kubernetes' own role system:auth-delegator.
+    "api": (
+        *_each("create", "authentication.k8s.io", "tokenreviews"),
+        *_each("create", "authorization.k8s.io", "subjectaccessreviews"),
+    ),
 }
 """By process; its account is called ``schedulerlog-`` and this."""

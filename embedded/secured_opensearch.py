@@ -17,7 +17,6 @@ import httpx
 from rich.console import Console
 
 from embedded.backends import PORT_ATTEMPTS
-from embedded.control_plane.credentials import CLIENT, SERVER, Authority
 from embedded.errors import PortTakenError
 from embedded.installed import installed_jvms
 from embedded.jvm import Jvm, settings_from
@@ -26,6 +25,7 @@ from embedded.opensearch import OpenSearchNode
 from embedded.ports import OPENSEARCH_PORTS, free_port
 from embedded.process import ParentWatch
 from embedded.progress import progress_on
+from process.certificate_authority import CLIENT, SERVER, Authority
 
 PLUGIN: Final = "org.opensearch.security.OpenSearchSecurityPlugin"
 CONFIGURATION: Final = """\

@@ -37,6 +37,8 @@ class CertificatePair:
     """By which the files were given, for messages."""
     client_ca: Path | None = None
     """The authority of the certificates by which clients may say who they are; a client without one is let in."""
+    asks_clients: bool = False
+    """Ask clients for certificates also without ``client_ca``: by authorities that ``Certificates.trust`` adds."""
 
     def contents(self) -> tuple[bytes, ...]:
         """Raises `BrokenPairError` where one can't be read or holds something else."""
@@ -46,8 +48,8 @@ class CertificatePair:
         )
         return (*pair, _pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
 
-    def context(self) -> ssl.SSLContext:
-        """Raises `BrokenPairError`."""
+    def context(self, also_trusted: str = "") -> ssl.SSLContext:
+        """``also_trusted``: further authorities of clients, in PEM form. Raises `BrokenPairError`."""
         _, key, *client_ca = self.contents()
         if any(mark in key for mark in _LOCKED):
             raise BrokenPairError(
@@ -58,13 +60,15 @@ class CertificatePair:
             context.load_cert_chain(self.certificate, self.key)
         except (ssl.SSLError, OSError) as error:
             raise BrokenPairError(self._complaint(error)) from None
-        if client_ca:
-            self._ask_for_client_certificates(context, client_ca[0])
+        if client_ca or self.asks_clients:
+            authorities = [each.decode("latin-1") for each in client_ca]
+            self._ask_for_client_certificates(context, [*authorities, also_trusted])
         return context
 
-    def _ask_for_client_certificates(self, context: ssl.SSLContext, client_ca: bytes) -> None:
+    def _ask_for_client_certificates(self, context: ssl.SSLContext, authorities: list[str]) -> None:
         try:
-            context.load_verify_locations(cadata=client_ca.decode("latin-1"))
+            for pem in filter(None, authorities):
+                context.load_verify_locations(cadata=pem)
         except (ssl.SSLError, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error)
             raise BrokenPairError(f"{self.flags[2]}: {self.client_ca} can't be used: {reason}") from None
@@ -96,6 +100,7 @@ class Certificates:
     def __init__(self, pair: CertificatePair) -> None:
         """Raises `BrokenPairError`."""
         self._pair = pair
+        self._also_trusted = ""
         self._contents = pair.contents()
         self._current = pair.context()
         # A context of its own for the listener: `_hand_over` replaces it at each handshake.
@@ -115,6 +120,18 @@ class Certificates:
         """Why the files as they are now are not in force; empty when they are."""
         return self._trouble.text
 
+    @property
+    def client_ca(self) -> str:
+        """The authority of clients in force, in PEM form; empty without one."""
+        return "".join(each.decode("latin-1") for each in self._contents[2:])
+
+    def trust(self, authorities: str) -> None:
+        """Also accept client certificates of these, in PEM form, in place of those that were given before.
+
+        Raises `BrokenPairError`. The pair was made with ``asks_clients``.
+        """
+        self._current, self._also_trusted = self._pair.context(authorities), authorities
+
     def reload(self) -> None:
         """Take the files as they are now, or keep what is in force and say why."""
         try:
@@ -123,7 +140,7 @@ class Certificates:
             if contents == self._contents:
                 self._trouble.note("")
                 return
-            self._current = self._pair.context()
+            self._current = self._pair.context(self._also_trusted)
         except BrokenPairError as error:
             self._trouble.note(str(error))
             return

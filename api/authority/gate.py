@@ -4,15 +4,17 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.aggregated.discovery import DOCUMENTS
 from api.authority.access import Access, Identify, cant_be_checked, unknown_caller
 from api.authority.caller import Caller
-from api.authority.certificates import caller_named, client_certificate
+from api.authority.certificates import ShownCertificate, caller_named, client_certificate
+from api.authority.front_proxy import FrontProxy
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
 from api.authority.tokens import TooLongError, bearer_token
 from api.http.errors import RETRY_AFTER_SECONDS, error_response
@@ -25,25 +27,50 @@ PUBLIC: Final = ("/healthz", "/readyz")
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 """Of the machine itself, as the header ``Host`` writes them."""
 
-FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json")
+FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json", *DOCUMENTS)
 """What describes the API, and holds nothing of a cluster."""
 
 FindCaller = Callable[[Scope, float], Awaitable[Caller | None]]
 """Who sends a request, by an answer of at most that age in seconds. Raises ``TooLongError`` and ``ReviewerError``."""
 
 
+class Authorities(Protocol):
+    """Whose certificates name callers."""
+
+    @property
+    def client_roots(self) -> Collection[bytes]:
+        """Of certificates that name their own holder."""
+
+    @property
+    def front_proxy(self) -> FrontProxy | None:
+        """Of the API server, which names callers in headers; None where it is not trusted."""
+
+
 class CallerCredentials:
     """Knows a caller by the certificate of the connection, else by the token in the header ``Authorization``."""
 
-    def __init__(self, reviewer: Reviewer, now: Callable[[], float] = time.time) -> None:
-        self._reviewer, self._now = reviewer, now
+    def __init__(
+        self, reviewer: Reviewer, authorities: Authorities | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        self._reviewer, self._authorities, self._now = reviewer, authorities, now
 
     async def __call__(self, scope: Scope, max_age: float) -> Caller | None:
         # The certificate alone counts where both are there: rights of two callers must not add up.
         if certificate := client_certificate(scope):
-            return caller_named(certificate, self._now())
+            return self._shown_by(certificate, scope)
         token = bearer_token(scope["headers"])
         return await self._reviewer.caller_of(token, max_age) if token else None
+
+    def _shown_by(self, certificate: ShownCertificate, scope: Scope) -> Caller | None:
+        # By the authority that the handshake has used: headers count with the API server's certificate alone, and that
+        # certificate names no caller of its own. After a change of authorities an open connection may be of neither.
+        authorities = self._authorities
+        if authorities is None:
+            return None
+        proxy = authorities.front_proxy
+        if proxy and certificate.root in proxy.roots:
+            return proxy.caller(certificate, scope["headers"], self._now())
+        return caller_named(certificate, self._now()) if certificate.root in authorities.client_roots else None
 
 
 class Gate:

@@ -36,9 +36,16 @@ class ReviewApi:
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
         """As of ``Reviews``."""
+        return await self._entered().create(path, obj)
+
+    async def get(self, path: str) -> Any:
+        """An object. Raises ``KubeApiError``."""
+        return await self._entered().get(path)
+
+    def _entered(self) -> Client:
         if self._client is None:
             raise KubeApiError(NO_ANSWER, "the API has not started yet")
-        return await self._client.create(path, obj)
+        return self._client
 
 
 def loading(kubeconfig: Path | None, context: str | None) -> LoadConfiguration:

@@ -13,6 +13,10 @@ from schemas.events import ClusterName
 ROOT: Final = "/api/v1"
 CLUSTER: Final = ROOT + "/clusters/{cluster}"
 """The prefix of every path that names its cluster."""
+AGGREGATED: Final = "/apis/schedulerlog.io/v1alpha1"
+"""The prefix of the paths of the aggregated API, which are about the cluster that it is a part of."""
+BASE_STATE: Final = "base"
+"""The entry of a request's state with what its paths begin with, where that is not ``ROOT``."""
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(ClusterName)
 _IN_PATH: Final = re.compile(re.escape(ROOT) + r"/clusters/[^/]+/", re.ASCII)
@@ -44,7 +48,7 @@ class Cluster:
         return f"{self.base}/attempts/{attempt_id}" if attempt_id else ""
 
     def node(self, node: str) -> str:
-        return f"{self.base}/nodes/{node}"
+        return f"{self.base}/nodes/{node}" + ("/schedulerlog" if self.base == AGGREGATED else "")
 
 
 def without_cluster(path: str) -> str:
@@ -56,7 +60,7 @@ async def _requested(request: Request) -> Cluster:
     """The cluster in the path, else the default one. Raises ``BadRequestError`` for a text that can't be a name."""
     name = request.path_params.get("cluster")
     if name is None:
-        return Cluster(request.app.state.default_cluster)
+        return Cluster(request.app.state.default_cluster, request.scope["state"].get(BASE_STATE, ROOT))
     try:
         return Cluster(_NAME.validate_python(name), CLUSTER.format(cluster=name))
     except ValidationError:

@@ -4,6 +4,7 @@ Bytes that can't be parsed as HTTP are answered in JSON; such a request never re
 has the certificate that its client has shown.
 """
 
+import ssl
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,6 +13,8 @@ from schemas.answers.attempts import Error
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
+CLIENT_ROOT: Final = "schedulerlog.client_root"
+"""The entry with the certificate of the authority by which the handshake has checked it, in DER form."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
@@ -21,19 +24,20 @@ _NEXT: Final = (
 class JsonProtocol(HttpToolsProtocol):
     """uvicorn's parser, which would answer such bytes with plain text."""
 
-    client_certificate: "dict[str, Any] | None" = None
+    certificate_extensions: "dict[str, Any] | None" = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         # Here, after the handshake. What it gives was checked by it: without a check it is empty.
         tls = transport.get_extra_info("ssl_object")
-        self.client_certificate = (tls.getpeercert() or None) if tls else None
+        if tls and (shown := tls.getpeercert()):
+            self.certificate_extensions = {CLIENT_CERTIFICATE: shown, CLIENT_ROOT: _root_of(tls)}
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self.client_certificate:
+        if self.certificate_extensions:
             scope: Any = self.scope
-            scope["extensions"] = {CLIENT_CERTIFICATE: self.client_certificate}
+            scope["extensions"] = self.certificate_extensions
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         body = Error(error=_CAUSE, next=_NEXT).model_dump_json().encode()
@@ -42,3 +46,11 @@ class JsonProtocol(HttpToolsProtocol):
         # The parser has lost the boundary between requests, so the connection can't be used again.
         transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
         transport.close()
+
+
+def _root_of(tls: Any) -> bytes:
+    """The last certificate of the chain that the handshake has checked, in DER form."""
+    if hasattr(tls, "get_verified_chain"):  # Python 3.13 and later
+        return bytes(tls.get_verified_chain()[-1])
+    # Python has it since 3.10, where only its C part shows it.
+    return bytes(tls._sslobj.get_verified_chain()[-1].public_bytes(ssl._ssl.ENCODING_DER))  # type: ignore[attr-defined]

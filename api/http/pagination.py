@@ -1,7 +1,7 @@
 """Pages over HTTP: reads the token of a request, and writes the headers that lead to the next page."""
 
 from typing import Any, Final, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Request
 from pydantic import BaseModel
@@ -13,6 +13,8 @@ P = TypeVar("P", bound=Position)
 
 TOTAL_HEADER: Final = "X-Total-Count"
 CONTINUE_HEADER: Final = "X-Continue"
+ASKED_STATE: Final = "asked"
+"""The entry of a request's state with path and query as they were sent, where it was translated since."""
 
 
 def token_scope(caller: str, list_name: str, query: BaseModel, **path_parameters: str) -> dict[str, Any]:
@@ -34,7 +36,8 @@ def next_page_headers(request: Request, token: str | None) -> dict[str, str]:
     """Headers of an answer with a next page: the token alone, and the whole link to it. Empty on the last page."""
     if token is None:
         return {}
+    path, query = request.scope["state"].get(ASKED_STATE) or (request.url.path, request.url.query)
     # As a list of pairs: ``node`` may be repeated.
-    kept = [(key, value) for key, value in request.query_params.multi_items() if key != "continue"]
-    link = f"{request.url.path}?{urlencode([*kept, ('continue', token)])}"
+    kept = [(key, value) for key, value in parse_qsl(query, keep_blank_values=True) if key != "continue"]
+    link = f"{path}?{urlencode([*kept, ('continue', token)])}"
     return {CONTINUE_HEADER: token, "Link": f'<{link}>; rel="next"'}

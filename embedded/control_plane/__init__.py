@@ -19,6 +19,5 @@ commands, steps    runs a long command and shows how far it is
 """
 
 from embedded.control_plane.cluster import ControlPlane, control_plane
-from embedded.control_plane.credentials import Authority
 
-__all__ = ["Authority", "ControlPlane", "control_plane"]
+__all__ = ["ControlPlane", "control_plane"]

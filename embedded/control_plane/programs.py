@@ -119,7 +119,7 @@ class ApiServer(Program):
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={files.service_account_key}",
             f"--service-account-signing-key-file={files.service_account_key}",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            "--service-cluster-ip-range=10.96.0.0/16", *files.front_proxy_flags,
             # No pod network exists through which the service `kubernetes` could be reached.
             "--endpoint-reconciler-type=none",
             # It would taint every node, because no kubelet reports them as ready.

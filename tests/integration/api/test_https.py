@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.control_plane import Authority
 from embedded.ports import KUBERNETES_PORTS, free_port
+from process.certificate_authority import Authority
 from tests.support.waiting import eventually
 
 NOWHERE = {

@@ -69,8 +69,9 @@ def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
     objects = built(cluster, folder)
     # As docs/deploy.md has it: a Job can't be changed.
     with cluster.client() as client:
-        job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/schedulerlog-provision"
-        client.delete(job, params={"propagationPolicy": "Background"})
+        for name in ("provision", "certificate"):
+            job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/schedulerlog-{name}"
+            client.delete(job, params={"propagationPolicy": "Background"})
     apply(cluster, objects)
     return objects
 
@@ -93,7 +94,7 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
     eventually(lambda: components_running(cluster) >= wanted, lambda: f"{wanted - components_running(cluster)}")
 
 
-@pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "strimzi"])
+@pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "strimzi", "aggregated-api"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
     alone = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
     assert alone != built(cluster, KUSTOMIZE / "base")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import Authority, ControlPlane
+from embedded.control_plane import ControlPlane
+from process.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins

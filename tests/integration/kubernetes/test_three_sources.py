@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import embedded
-from embedded.control_plane import Authority, ControlPlane
+from embedded.control_plane import ControlPlane
+from process.certificate_authority import Authority
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized

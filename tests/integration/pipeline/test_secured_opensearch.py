@@ -13,11 +13,11 @@ from opensearchpy.exceptions import AuthorizationException
 import embedded
 from api.index.client import IndexRefusedError
 from demo.processes import free_ports
-from embedded.control_plane.credentials import Authority
 from embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
 from pipeline.admin.provision import provision
 from pipeline.admin.roles import make_roles
 from pipeline.settings import ProvisionSettings
+from process.certificate_authority import Authority
 from process.errors import UnreachableError
 from process.opensearch_connection import OpenSearchConnection
 from schemas.topics import ATTEMPTS

@@ -56,6 +56,17 @@ class Callers:
             self._everywhere += paths
         return paths[0]
 
+    def bind(self, name: str, cluster_role: str, namespace: str = "") -> None:
+        """Give the account a ClusterRole that there is, in the namespace or everywhere."""
+        scope = f"{RBAC}/namespaces/{namespace}/rolebindings" if namespace else f"{RBAC}/clusterrolebindings"
+        binding = f"{self._namespace}-{name}-{next(self._numbers)}"
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": self._namespace}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_role}
+        with self._cluster.client() as client:
+            create(client, scope, {"metadata": {"name": binding}, "subjects": [subject], "roleRef": reference})
+        if not namespace:
+            self._everywhere.append(f"{scope}/{binding}")
+
     def delete(self, path: str) -> None:
         with self._cluster.client() as client:
             client.delete(path).raise_for_status()

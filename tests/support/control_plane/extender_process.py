@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import httpx
 
-from embedded.control_plane import Authority
+from process.certificate_authority import Authority
 from tests.support.harness.forked import Forked
 
 MANAGED = ("gpu", "gpumem", "gpumem-percentage", "gpucores", "priority")

@@ -14,6 +14,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from api.app import create_app
 from api.authority.reviewer import Reviewer
 from api.settings import Settings
+from process.server_tls import Certificates
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document
@@ -90,9 +91,14 @@ def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
 
 class Caller:
     def __init__(
-        self, answering: Answering | SlowlyAnswering = nothing_found, reviewer: Reviewer | None = None
+        self,
+        answering: Answering | SlowlyAnswering = nothing_found,
+        reviewer: Reviewer | None = None,
+        certificates: Certificates | None = None,
     ) -> None:
-        self.app: FastAPI = create_app(SETTINGS, index_of(answering), reviewer=reviewer)
+        # Who has certificates to show may be the API server.
+        settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer)})
+        self.app: FastAPI = create_app(settings, index_of(answering), reviewer=reviewer, certificates=certificates)
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 

@@ -1,10 +1,12 @@
 """The API as a process of its own, as people run it."""
 
 import os
+import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -36,18 +38,23 @@ class Served:
 
 
 @contextmanager
-def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Iterator[Served]:
+def serving(
+    bootstrap_servers: str, opensearch_url: str, authority: Path | None = None, /, **settings: str
+) -> Iterator[Served]:
+    """``authority``: of the certificate in ``settings``."""
     environment = os.environ | {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
         "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
         "SCHEDULERLOG_OPENSEARCH_TIMEOUT": "3",
     }
-    process = Forked("api", "serve", "--listen", "0", env=environment | settings, stdout=subprocess.PIPE, text=True)
+    listen = settings.pop("SCHEDULERLOG_API_LISTEN", "0")
+    process = Forked("api", "serve", "--listen", listen, env=environment | settings, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
         url = next(word for word in line.split() if word.startswith("http"))
-        with httpx.Client(base_url=url, timeout=30) as client:
+        verify = ssl.create_default_context(cafile=authority) if authority else True
+        with httpx.Client(base_url=url, timeout=30, verify=verify) as client:
             yield Served(client)
     finally:
         process.terminate()

@@ -3,9 +3,10 @@
 import httpx
 
 from api.authority.reviewer import Reviewer
+from process.server_tls import Certificates
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import FakeReviews, Grant
-from tests.support.harness.api_app import POD, Caller, nothing_found
+from tests.support.harness.api_app import POD, Answering, Caller, nothing_found
 
 OTHER = POD.replace("/llm/", "/other/")
 UNKNOWN = POD.replace("deepseek-a", "unknown")
@@ -23,20 +24,24 @@ class Clock:
 class Guarded(Caller):
     """The application with authentication; ``searches`` are what the index was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificates: Certificates | None = None) -> None:
         self.reviews, self.clock, self.today = FakeReviews(), Clock(), Clock()
         self.searches: list[httpx.Request] = []
 
+        self.answering: Answering = nothing_found
+
         def answer(request: httpx.Request) -> httpx.Response:
             self.searches.append(request)
-            return nothing_found(request)
+            return self.answering(request)
 
-        super().__init__(answer, Reviewer(self.reviews, "schedulerlog", clock=self.clock, now=self.today))
+        reviewer = Reviewer(self.reviews, "schedulerlog", clock=self.clock, now=self.today)
+        super().__init__(answer, reviewer, certificates)
 
     def begin(self) -> None:
         """As if it had just started: nothing is granted, asked or remembered."""
         self.reviews.__init__()  # type: ignore[misc]
         self.searches.clear()
+        self.answering = nothing_found
         self.clock.now += 1000
         self.remember(a_summary(ended_at=STARTED))
 

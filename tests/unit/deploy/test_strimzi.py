@@ -10,7 +10,7 @@ from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 COMPONENT = KUSTOMIZE / "components" / "strimzi"
-WITHOUT_KAFKA = {"schedulerlog-provision", "schedulerlog-retention", "schedulerlog-dashboards", "schedulerlog-roles"}
+WITHOUT_KAFKA = {f"schedulerlog-{name}" for name in ("provision", "retention", "dashboards", "roles", "certificate")}
 """``provision`` makes the index templates alone there."""
 
 

@@ -20,7 +20,7 @@ from doctor.findings import Checkup, Fault, as_json, as_text
 from doctor.opensearch import template_findings
 from doctor.rights import RIGHTS
 from doctor.schedulers import configuration_findings, configurations, hami_findings
-from embedded.control_plane import Authority
+from process.certificate_authority import Authority
 from process.version import VERSION
 from schemas.topics import TOPICS
 from tests.support.control_plane.rights import granted
@@ -30,15 +30,24 @@ DEPLOYED = yaml.safe_load((COMPONENTS / "scheduler/kube-scheduler.yaml").read_te
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("process", RIGHTS)
+@pytest.mark.parametrize("process", sorted({*RIGHTS} - {"api"}))
 def test_the_rights_are_those_of_deploy(process: str) -> None:
     objects = [found for found in yaml.safe_load_all((COMPONENTS / process / "rights.yaml").read_text()) if found]
     own = {tuple(right) for right in granted(objects, f"schedulerlog-{process}")}
     assert {tuple(right) for right in RIGHTS[process]} == own
 
 
+def test_the_apis_rights_are_those_of_the_role_of_kubernetes_that_it_is_given() -> None:
+    rights = yaml.safe_load_all((COMPONENTS.parent / "base/rights.yaml").read_text())
+    roles = [found["roleRef"]["name"] for found in rights if found["kind"] == "ClusterRoleBinding"]
+    assert roles == ["system:auth-delegator"]
+    # As Kubernetes documents it: token reviews and subject access reviews.
+    assert {right.resource for right in RIGHTS["api"]} == {"tokenreviews", "subjectaccessreviews"}
+
+
 def test_no_account_with_rights_is_left_out() -> None:
-    assert {path.parent.name for path in COMPONENTS.glob("*/rights.yaml")} == {*RIGHTS, "hami"}
+    others = {"api", "hami", "aggregated-api"}
+    assert {path.parent.name for path in COMPONENTS.glob("*/rights.yaml")} | others == {*RIGHTS} | others
 
 
 def test_the_configuration_that_deploy_ships_is_sound() -> None:
@@ -136,7 +145,7 @@ def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None
 
 
 def certificate() -> x509.Certificate:
-    pem, _ = Authority.new("tests").issue("server", ("kafka.example", "*.brokers.example"))
+    pem, _ = Authority.new("tests").issue("server", ("kafka.example", "*.brokers.example", "127.0.0.1"))
     return x509.load_pem_x509_certificate(pem)
 
 

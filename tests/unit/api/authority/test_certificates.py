@@ -1,16 +1,17 @@
 """Client certificates, by real handshakes with the server of the API."""
 
 import asyncio
-import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import httpx
 import pytest
 
-from api.authority.certificates import caller_named
+from api.authority.authorities import CONFIG_MAP, ClientAuthorities
+from api.authority.certificates import ShownCertificate, caller_named
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate
 from process.server_tls import CertificatePair, Certificates
@@ -20,11 +21,12 @@ from tests.support.harness.api_app import POD
 from tests.support.harness.guarded_api import OTHER, READS_LLM, Guarded
 
 LATER = {"notAfter": "Jan  1 00:00:00 2027 GMT"}
+Headers = Sequence[tuple[str, str]]
 ENDS_AT = 1_798_761_600.0
 
 
-def subject(*fields: tuple[str, str]) -> dict[str, object]:
-    return {"subject": tuple((field,) for field in fields), **LATER}
+def subject(*fields: tuple[str, str]) -> ShownCertificate:
+    return ShownCertificate({"subject": tuple((field,) for field in fields), **LATER}, b"")
 
 
 def test_cn_is_the_user_and_each_o_a_group() -> None:
@@ -50,47 +52,153 @@ def test_a_certificate_without_one_user_or_after_its_end_names_no_caller(
     assert caller_named(subject(*fields), now) is None
 
 
-@contextlib.asynccontextmanager
-async def served(api: Guarded, pair: CertificatePair) -> AsyncIterator[str]:
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = ServerWithCertificate(
-        api.app, Certificates(pair), http=JsonProtocol, access_log=False, log_level="critical", lifespan="off"
-    )
-    running = asyncio.create_task(server.serve([listening]))
-    try:
-        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await running
+class Served:
+    """The application behind a server of ``pair``; ``proxy`` is what the API server publishes as a front proxy."""
+
+    def __init__(self, pair: CertificatePair, proxy: dict[str, str] | None = None) -> None:
+        self.certificates, self.proxy = Certificates(pair), proxy
+        self.api = Guarded(self.certificates)
+        self.reviews = self.api.reviews
+        self.api.begin()
+        self.reviews.grants.add(READS_LLM)
+        self.authorities: ClientAuthorities = self.api.app.state.authorities
+        self.authorities.config_maps = self if proxy is not None else None
+
+    async def get(self, path: str) -> dict[str, object]:
+        assert path == CONFIG_MAP
+        return {"data": self.proxy}
+
+    async def __aenter__(self) -> Self:
+        await self.authorities.read()
+        listening = socket.create_server(("127.0.0.1", 0))
+        self._server = ServerWithCertificate(
+            self.api.app, self.certificates, http=JsonProtocol, access_log=False, log_level="critical", lifespan="off"
+        )
+        self._running = asyncio.create_task(self._server.serve([listening]))
+        self._url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        await self._running
+
+    async def status(
+        self, path: str, authority: Authority, shown: CertificatePair | None, headers: Headers = ()
+    ) -> int:
+        """0 where the handshake is refused."""
+        context = ssl.create_default_context(cafile=str(authority.ca_file))
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if shown:
+            context.load_cert_chain(shown.certificate, shown.key)
+        async with httpx.AsyncClient(verify=context, trust_env=False) as client:
+            try:
+                return (await client.get(self._url + path, headers=list(headers))).status_code
+            except httpx.TransportError:
+                return 0
 
 
-async def status(url: str, authority: Authority, shown: CertificatePair | None, **headers: str) -> int:
-    """0 where the handshake is refused."""
-    context = ssl.create_default_context(cafile=str(authority.ca_file))
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if shown:
-        context.load_cert_chain(shown.certificate, shown.key)
-    async with httpx.AsyncClient(verify=context, trust_env=False) as client:
-        try:
-            return (await client.get(url, headers=headers)).status_code
-        except httpx.TransportError:
-            return 0
-
-
-async def test_a_certificate_of_the_authority_is_its_user(api: Guarded, tmp_path: Path) -> None:
+async def test_a_certificate_of_the_authority_is_its_user(tmp_path: Path) -> None:
     """Rows 66 to 68."""
     ours, foreign = Authority(tmp_path / "ours", "ours"), Authority(tmp_path / "foreign", "foreign")
-    server = ours.issue("api")
-    api.reviews.grants.add(READS_LLM)
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
+    pair = ours.issue("api")
     alice, stale, stranger = ours.issue("alice"), ours.issue("old", days=-1), foreign.issue("alice")
-    async with served(api, CertificatePair(server.certificate, server.key, client_ca=ours.ca_file)) as url:
-        assert await status(url + POD, ours, alice) == 200
-        (review,) = api.reviews.asked(ACCESS_REVIEW)
+    async with Served(CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file)) as server:
+        bob = list(server.reviews.caller("bob", Grant("bob", "get", "pods", "other")).items())
+        assert await server.status(POD, ours, alice) == 200
+        (review,) = server.reviews.asked(ACCESS_REVIEW)
         assert (review["user"], review["groups"]) == ("alice", ["system:authenticated"])
-        assert [await status(url + POD, ours, each) for each in (stranger, stale)] == [0, 0]
-        assert await status(url + POD, ours, None) == 401
+        assert [await server.status(POD, ours, each) for each in (stranger, stale)] == [0, 0]
+        assert await server.status(POD, ours, None) == 401
         # With the token of another caller: the certificate counts, and the token is not reviewed.
-        assert await status(url + OTHER, ours, alice, **bob) == 403
-        assert api.reviews.asked(TOKEN_REVIEW) == []
-        assert await status(url + OTHER, ours, None, **bob) == 404
+        assert await server.status(OTHER, ours, alice, bob) == 403
+        assert server.reviews.asked(TOKEN_REVIEW) == []
+        assert await server.status(OTHER, ours, None, bob) == 404
+
+
+async def test_the_authority_of_clients_is_replaced_while_serving(tmp_path: Path) -> None:
+    """Row 70."""
+    old, new = Authority(tmp_path / "old", "old"), Authority(tmp_path / "new", "new")
+    pair = old.issue("api")
+    clients = tmp_path / "clients.crt"
+    clients.write_bytes(old.ca_file.read_bytes())
+    both = old.issue("alice"), new.issue("alice")
+    async with Served(CertificatePair(pair.certificate, pair.key, client_ca=clients)) as server:
+        assert [await server.status(POD, old, each) for each in both] == [200, 0]
+        clients.write_bytes(new.ca_file.read_bytes())
+        server.certificates.reload()
+        assert [await server.status(POD, old, each) for each in both] == [0, 200]
+        clients.write_text("-----BEGIN CERTIFICATE-----\nbroken")
+        server.certificates.reload()
+        assert "clients.crt" in server.certificates.problem
+        assert [await server.status(POD, old, each) for each in both] == [0, 200]
+
+
+def published(authority: Authority, names: str = '["front-proxy-client"]') -> dict[str, str]:
+    """As kube-apiserver 1.36 writes it into kube-system/extension-apiserver-authentication."""
+    return {
+        "requestheader-client-ca-file": authority.ca_file.read_text(),
+        "requestheader-allowed-names": names,
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-uid-headers": "[]",
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    }
+
+
+ALICE: Headers = [
+    ("X-Remote-User", "alice"),
+    ("X-Remote-Group", "dev"),
+    ("X-Remote-Group", "system:authenticated"),
+    ("X-Remote-Extra-Example.com%2Fscopes", "read"),
+]
+
+
+async def test_headers_name_the_caller_with_the_certificate_of_the_api_server_alone(tmp_path: Path) -> None:
+    ours, proxies = Authority(tmp_path / "ours", "ours"), Authority(tmp_path / "proxies", "proxies")
+    pair = ours.issue("api")
+    proxy, other_name = proxies.issue("front-proxy-client"), proxies.issue("alice")
+    # A user of the clients' authority may well have the proxy's name.
+    same_name = ours.issue("front-proxy-client")
+    asked = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
+    async with Served(asked, published(proxies)) as server:
+        assert await server.status(POD, ours, proxy, ALICE) == 200
+        (review,) = server.reviews.asked(ACCESS_REVIEW)
+        assert (review["user"], review["groups"]) == ("alice", ["dev", "system:authenticated"])
+        assert review["extra"] == {"example.com/scopes": ["read"]}
+        token = list(server.reviews.caller("bob").items())
+        # Without the headers the certificate is nobody's, also with the token of a caller.
+        assert [await server.status(POD, ours, proxy, each) for each in ([], token)] == [401, 401]
+        assert await server.status(POD, ours, other_name, ALICE) == 401
+        assert await server.status(POD, ours, other_name) == 401
+        # Known by itself, as who it is: the headers change nothing.
+        assert [await server.status(POD, ours, same_name, each) for each in ([], ALICE)] == [403, 403]
+        assert await server.status(POD, ours, None, ALICE) == 401
+        assert {spec["user"] for spec in server.reviews.asked(ACCESS_REVIEW)} == {"alice", "front-proxy-client"}
+
+
+async def test_the_authority_of_the_api_server_is_replaced_while_serving(tmp_path: Path) -> None:
+    ours, old, new = (Authority(tmp_path / name, name) for name in ("ours", "old", "new"))
+    pair = ours.issue("api")
+    both = old.issue("front-proxy-client"), new.issue("front-proxy-client")
+    asked = CertificatePair(pair.certificate, pair.key, asks_clients=True)
+    async with Served(asked, published(old)) as server:
+        assert [await server.status(POD, ours, each, ALICE) for each in both] == [200, 0]
+        server.proxy = published(new)
+        await server.authorities.read()
+        assert [await server.status(POD, ours, each, ALICE) for each in both] == [0, 200]
+        server.proxy = {}
+        await server.authorities.read()
+        assert "--requestheader-client-ca-file" in server.authorities.problem
+        assert await server.status(POD, ours, both[1], ALICE) == 200
+        # No authority of users was given, so no certificate names its own holder.
+        assert await server.status(POD, ours, new.issue("alice")) == 401
+
+
+async def test_an_authority_of_users_is_not_that_of_the_api_server(tmp_path: Path) -> None:
+    ours = Authority(tmp_path / "ours", "ours")
+    pair = ours.issue("api")
+    asked = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
+    async with Served(asked, published(ours, "[]")) as server:
+        assert "have to differ" in server.authorities.problem
+        assert await server.status(POD, ours, ours.issue("mallory"), ALICE) == 403
+        assert [spec["user"] for spec in server.reviews.asked(ACCESS_REVIEW)] == ["mallory"]

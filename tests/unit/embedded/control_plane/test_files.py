@@ -9,10 +9,11 @@ from cryptography import x509
 from typer.testing import CliRunner
 
 from embedded.__main__ import app
-from embedded.control_plane.credentials import Authority, Credentials
+from embedded.control_plane.credentials import Credentials
 from embedded.control_plane.state import new_records, read_records, write_records
 from embedded.errors import EmbeddedError
 from embedded.ports import KUBERNETES_PORTS
+from process.certificate_authority import Authority
 
 
 def test_credentials_are_created_once_and_then_kept(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_a_kubeconfig_names_the_server_and_carries_the_users_token(tmp_path: Pat
 
 def test_an_issued_certificate_is_good_for_this_machine_under_its_authority(tmp_path: Path) -> None:
     authority = Authority.new("an authority")
-    pem, key = authority.issue("a server", dns_names=("localhost",))
+    pem, key = authority.issue("a server")
     certificate = x509.load_pem_x509_certificate(pem)
     certificate.verify_directly_issued_by(authority.certificate)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -1,0 +1,55 @@
+"""How callers are found and what checks their rights, by the settings."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.middleware import Middleware
+
+from api.authority.authorities import ClientAuthorities
+from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate
+from api.authority.review_api import ReviewApi, loading
+from api.authority.reviewer import Reviewer
+from api.settings import Settings
+from process.server_tls import Certificates
+
+
+class Checks:
+    """``certificates`` are the server's; ``reviewer`` replaces that of the settings in tests."""
+
+    def __init__(self, settings: Settings, certificates: Certificates | None, reviewer: Reviewer | None) -> None:
+        self._settings = settings
+        self._api: ReviewApi | None = None
+        if reviewer is None and settings.api_authentication == "kubernetes":
+            self._api = ReviewApi(loading(settings.kubeconfig, settings.context))
+            reviewer = Reviewer(self._api, settings.api_audience)
+        self.reviewer = reviewer
+        self.authorities: ClientAuthorities | None = None
+        if certificates:
+            self.authorities = ClientAuthorities(certificates, self._api if settings.api_aggregated else None)
+
+    @property
+    def middleware(self) -> Middleware:
+        """What finds callers; without a reviewer, what keeps the pages of the web out."""
+        settings, reviewer = self._settings, self.reviewer
+        hosts = {*LOCAL_NAMES, settings.api_listen.host} if settings.is_local and not settings.api_insecure else ()
+        return Middleware(
+            Gate,
+            find_caller=CallerCredentials(reviewer, self.authorities) if reviewer else None,
+            reviewer=reviewer,
+            home_cluster=settings.cluster_name,
+            hosts=hosts,
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While requests are answered: the API server is asked, and its authority is followed."""
+        async with contextlib.AsyncExitStack() as stack:
+            if self._api:
+                await stack.enter_async_context(self._api)
+            if self._api and self.authorities and self._settings.api_aggregated:
+                # Awaited once: the API server's first request would not be known otherwise.
+                await self.authorities.read()
+                following = asyncio.create_task(self.authorities.follow())
+                stack.callback(following.cancel)
+            yield

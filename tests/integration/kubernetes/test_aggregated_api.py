@@ -1,0 +1,248 @@
+"""The aggregated API as deploy/kustomize installs it, behind a real API server: kubectl, Roles, requests past it."""
+
+import json
+import ssl
+import subprocess
+import sys
+import uuid
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from embedded.control_plane import ControlPlane
+from embedded.ports import KUBERNETES_PORTS, free_port
+from process.certificate_authority import CLIENT, Authority
+from tests.support.backends import Addresses
+from tests.support.control_plane.callers import Callers
+from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, combined, emptied, of_kind
+from tests.support.control_plane.objects import Json, created_namespace
+from tests.support.control_plane.rights import Right, granted, requests_of
+from tests.support.control_plane.service_account import a_kubeconfig, write_token
+from tests.support.harness.api_process import serving
+from tests.support.harness.index_filling import Filling, an_attempt
+from tests.support.waiting import eventually
+
+GROUP = "/apis/schedulerlog.io/v1alpha1"
+API_SERVICE = "v1alpha1.schedulerlog.io"
+RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+AUDIENCE = "https://kubernetes.default.svc"
+"""Of the tokens with which callers come to the API server itself."""
+
+
+class World(NamedTuple):
+    cluster: ControlPlane
+    objects: list[Json]
+    client: httpx.Client
+    """Of the API itself, past the API server."""
+    tokens: dict[str, str]
+    team_a: str
+    team_b: str
+    folder: Path
+
+    def path(self, path: str) -> str:
+        return GROUP + path.format(a=self.team_a, b=self.team_b)
+
+    def get(self, caller: str, path: str) -> Any:
+        """As ``kubectl get --raw`` prints it."""
+        return json.loads(self.cluster.kubectl("get", "--raw", self.path(path), "--token", self.tokens[caller]))
+
+    def refusal(self, caller: str, path: str) -> str:
+        """What kubectl prints in place of an answer."""
+        with pytest.raises(subprocess.CalledProcessError) as caught:
+            self.get(caller, path)
+        return str(caught.value.stderr)
+
+
+@pytest.fixture(scope="module")
+def world(
+    control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("aggregated")
+    mark = uuid.uuid4().hex[:8]
+    team_a, team_b = f"team-a-{mark}", f"team-b-{mark}"
+    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
+    filling.provision()
+    pods = (f"{team_a}/train-0", f"{team_a}/train-1", f"{team_b}/secret-model")
+    filling.index(*(an_attempt(pod).model_copy(update={"cluster": mark}) for pod in pods))
+    objects = built(control_plane, combined(folder / "all", KUSTOMIZE / "base", ["aggregated-api"]))
+    port = free_port(KUBERNETES_PORTS)
+    with ExitStack() as stack:
+        stack.enter_context(emptied(control_plane))
+        apply(control_plane, of_kind(objects, *RIGHTS))
+        # While an APIService has no server, no namespace can be deleted to its end: first of all it has to go.
+        stack.callback(control_plane.kubectl, "delete", "apiservice", API_SERVICE, "--ignore-not-found")
+        stack.callback(control_plane.kubectl, "delete", "secret", "-n", NAMESPACE, "schedulerlog-api-tls")
+        apply(control_plane, [at_this_machine(each, port) for each in of_kind(objects, "APIService", "Service")])
+        certificate = made_certificate(control_plane, objects, folder)
+        write_token(control_plane, NAMESPACE, "schedulerlog-api", folder / "api")
+        settings = settings_of(objects) | {
+            "SCHEDULERLOG_API_CERT_FILE": str(certificate / "tls.crt"),
+            "SCHEDULERLOG_API_KEY_FILE": str(certificate / "tls.key"),
+            "SCHEDULERLOG_API_LISTEN": str(port),
+            "SCHEDULERLOG_KUBECONFIG": str(a_kubeconfig(folder / "api", control_plane)),
+            "SCHEDULERLOG_CLUSTER_NAME": mark,
+        }
+        for name in (team_a, team_b):
+            stack.enter_context(created_namespace(control_plane, name))
+        callers = Callers(control_plane, team_a)
+        stack.callback(callers.remove)
+        tokens = callers_with_kubernetes_own_roles(callers, team_a)
+        api = stack.enter_context(
+            serving(backends.bootstrap_servers, backends.opensearch_url, certificate / "ca.crt", **settings)
+        )
+        control_plane.kubectl("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", "--timeout=60s")
+        yield World(control_plane, objects, api.client, tokens, team_a, team_b, folder)
+        # Before the API ends.
+        control_plane.kubectl("delete", "apiservice", API_SERVICE)
+
+
+def at_this_machine(found: Json, port: int) -> Json:
+    """The object, with the API's address of this test: there is no network of pods."""
+    if found["kind"] == "APIService":
+        return found | {"spec": found["spec"] | {"service": found["spec"]["service"] | {"port": port}}}
+    return found | {"spec": {"type": "ExternalName", "externalName": "localhost"}}
+
+
+def settings_of(objects: list[Json]) -> dict[str, str]:
+    """Those of the ConfigMap about the API."""
+    (found,) = [each["data"] for each in of_kind(objects, "ConfigMap")]
+    return {name: value for name, value in found.items() if name.startswith("SCHEDULERLOG_API_")}
+
+
+def made_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
+    """The files of the Secret, which the Job's command has made twice: the second time it is there."""
+    (job,) = [each for each in of_kind(objects, "Job") if each["metadata"]["name"] == "schedulerlog-certificate"]
+    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    write_token(cluster, NAMESPACE, "schedulerlog-certificate", folder / "certificate")
+    kubeconfig = a_kubeconfig(folder / "certificate", cluster)
+    command = [sys.executable, "-m", *arguments, "--kubeconfig", str(kubeconfig)]
+    lines = [subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout for _ in range(2)]
+    assert [("made for" in line, "is there already" in line) for line in lines] == [(True, False), (False, True)]
+    with cluster.client() as client:
+        secret = client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/schedulerlog-api-tls").json()
+    for name, content in secret["data"].items():
+        (folder / "certificate" / name).write_bytes(b64decode(content))
+    return folder / "certificate"
+
+
+def callers_with_kubernetes_own_roles(callers: Callers, team_a: str) -> dict[str, str]:
+    """`view` and `edit` in a namespace, our role for the whole cluster, and nothing; the token of each."""
+    names = ("viewer", "editor", "operator", "stranger")
+    for name in names:
+        callers.account(name)
+    callers.bind("viewer", "view", team_a)
+    callers.bind("editor", "edit", team_a)
+    callers.bind("operator", "schedulerlog-cluster-view")
+    return {name: callers.header(name, AUDIENCE)["Authorization"].removeprefix("Bearer ") for name in names}
+
+
+POD = "/namespaces/{a}/pods/train-0/schedulerlog"
+OTHER = "/namespaces/{b}/pods/secret-model/schedulerlog"
+
+
+def test_who_may_view_a_namespace_reads_its_pods_with_kubectl(world: World) -> None:
+    # The role is aggregated by a controller.
+    eventually(lambda: world.get("viewer", POD)["status"] == "failed", "view does not have the right")
+    assert world.get("editor", POD)["status"] == "failed"
+    assert world.get("viewer", POD + "/history")["episodes"]
+    assert world.get("viewer", POD + "/findings")["items"] == []
+    found = world.get("viewer", "/namespaces/{a}/schedulerlogs?limit=1")
+    assert (found["total"], [item["namespace"] for item in found["items"]]) == (2, [world.team_a])
+    rest = world.get("viewer", "/namespaces/{a}/schedulerlogs?limit=1&continue=" + found["continue"])
+    assert rest["items"][0]["name"] != found["items"][0]["name"]
+    # Links lead to the aggregated API again.
+    assert found["items"][0]["schedulerlog"].startswith(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("caller", "path"),
+    [
+        ("viewer", OTHER),
+        ("viewer", "/namespaces/{b}/pods/does-not-exist/schedulerlog"),
+        ("viewer", "/namespaces/{b}/schedulerlogs"),
+        ("viewer", "/schedulerlogs"),
+        ("viewer", "/nodes/node1/schedulerlog"),
+        ("stranger", POD),
+    ],
+)
+def test_who_may_not_is_refused(world: World, caller: str, path: str) -> None:
+    assert "(Forbidden)" in world.refusal(caller, path)
+
+
+def test_errors_are_kubectls_own(world: World) -> None:
+    unknown = world.refusal("viewer", "/namespaces/{a}/pods/does-not-exist/schedulerlog")
+    assert "Error from server (NotFound)" in unknown
+    assert "(BadRequest)" in world.refusal("viewer", POD + "?limit=x")
+    assert "(BadRequest)" in world.refusal("viewer", "/namespaces/{a}/schedulerlogs?namespace={b}")
+
+
+def test_who_looks_after_the_cluster_reads_everything(world: World) -> None:
+    assert world.get("operator", OTHER)["status"] == "failed"
+    assert world.get("operator", "/schedulerlogs")["total"] == 3
+
+
+def test_impersonation_is_kubernetes_own(world: World) -> None:
+    """The administrator asks as the viewer would; who may not impersonate gains nothing by it."""
+    viewer = f"system:serviceaccount:{world.team_a}:viewer"
+    as_viewer = ("get", "--raw", world.path(OTHER), "--as", viewer)
+    with pytest.raises(subprocess.CalledProcessError, match="Forbidden") as caught:
+        world.cluster.kubectl(*as_viewer)
+    assert viewer in caught.value.stderr
+    assert world.cluster.kubectl("get", "--raw", world.path(POD), "--as", viewer)
+
+
+def test_kubectl_lists_what_there_is(world: World) -> None:
+    def listed() -> str:
+        return world.cluster.kubectl("api-resources", "--api-group=schedulerlog.io", "-o", "name")
+
+    eventually(lambda: "schedulerlogs.schedulerlog.io" in listed(), listed)
+
+
+def test_nobody_is_known_by_headers_without_the_api_servers_certificate(world: World) -> None:
+    admin = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+    for path in (POD, OTHER):
+        assert world.client.get(world.path(path), headers=admin).status_code == 401
+    token = {"Authorization": f"Bearer {world.tokens['viewer']}"}
+    # Of another audience, and no better with the headers.
+    assert world.client.get(world.path(POD), headers=token | admin).status_code == 401
+    forged = Authority.new("front-proxy-ca").issue("front-proxy-client", usages=CLIENT)
+    assert status_with(world, forged, admin) == 0
+    files = world.cluster.credentials
+    genuine = files.front_proxy_certificate.read_bytes(), files.front_proxy_key.read_bytes()
+    assert status_with(world, genuine, admin) == 200
+    assert status_with(world, genuine, {"X-Remote-User": "somebody"}) == 403
+    assert status_with(world, genuine, {}) == 401
+
+
+def status_with(world: World, shown: tuple[bytes, bytes], headers: dict[str, str]) -> int:
+    """Of the other team's pod, with a client certificate; 0 where the handshake is refused."""
+    pair = world.folder / "shown.crt", world.folder / "shown.key"
+    for file, content in zip(pair, shown, strict=True):
+        file.write_bytes(content)
+    context = ssl.create_default_context(cafile=world.folder / "certificate/ca.crt")
+    context.load_cert_chain(*pair)
+    with httpx.Client(base_url=world.client.base_url, verify=context, trust_env=False) as client:
+        try:
+            return client.get(world.path(OTHER), headers=headers).status_code
+        except httpx.TransportError:
+            return 0
+
+
+@pytest.mark.parametrize("name", ["api", "certificate"])
+def test_every_right_is_used_and_no_other_asked_for(world: World, name: str) -> None:
+    requests = requests_of(world.cluster, NAMESPACE, f"schedulerlog-{name}")
+    rights = set(granted(world.objects, f"schedulerlog-{name}"))
+    if name == "api":
+        # Those of Kubernetes' own roles, system:auth-delegator and extension-apiserver-authentication-reader.
+        assert rights == set()
+        rights = {
+            Right("create", "authorization.k8s.io", "subjectaccessreviews"),
+            Right("get", "", "configmaps", "kube-system", "extension-apiserver-authentication"),
+        }
+    assert {right for right in rights if not any(each.uses(right) for each in requests)} == set()
+    assert [each for each in requests if each.status in (401, 403)] == []
