@@ -43,17 +43,17 @@ def play(console: Console, running: Stack) -> bool:
 
 def show_addresses(console: Console, running: Stack) -> None:
     """Print where the services listen, and requests to try."""
-    api = running.url("api")
+    api, curl = running.url("api"), f"curl --cacert {running.authority}"
     console.rule("[bold]Everything keeps running until Ctrl-C[/]")
     console.print(f"scheduler   {running.url('scheduler')}\nAPI         {api}", highlight=False)
     console.print(f"Kafka       {running.backends.bootstrap_servers}", highlight=False)
     console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)
     for path in (schedulerlog_path("default/gpu-pod-default"), schedulerlog_path("llm/finetune") + "/history"):
-        console.print(f"  curl {api}{path}", soft_wrap=True, highlight=False)
+        console.print(f"  {curl} {api}{path}", soft_wrap=True, highlight=False)
     path = schedulerlog_path("default/gpu-pod-default")
-    console.print(f"  curl '{api}{path}?detail=full&node=node3'", soft_wrap=True, highlight=False)
-    console.print(f"  curl '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
-    console.print(f"  curl {api}/api/v1/nodes/node1/occupancy\n", soft_wrap=True, highlight=False)
+    console.print(f"  {curl} '{api}{path}?detail=full&node=node3'", soft_wrap=True, highlight=False)
+    console.print(f"  {curl} '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
+    console.print(f"  {curl} {api}/api/v1/nodes/node1/occupancy\n", soft_wrap=True, highlight=False)
     console.print(
         f"Edit {running.cluster.path}: the scheduler reads it again after each change. Logs are in {FOLDER / 'logs'}."
     )
@@ -78,7 +78,7 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
     shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
     try:
-        with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml") as running:
+        with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml", has_certificate=True) as running:
             right = play(console, running)
             if not once:
                 running.start("placements")

@@ -1,6 +1,7 @@
 """The services as child processes that never outlive the demo, even if it is killed."""
 
 import os
+import ssl
 import sys
 import time
 from pathlib import Path
@@ -95,11 +96,15 @@ class Processes:
             if not self.is_running(name):
                 raise self._error(name)
 
-    def wait_ready(self, name: str, url: str, timeout_seconds: float = 60) -> None:
-        """Return when ``url`` answers 200; raises ``ServiceError`` if the service dies or does not become ready."""
+    def wait_ready(self, name: str, url: str, timeout_seconds: float = 60, authority: Path | None = None) -> None:
+        """Return when ``url`` answers 200; raises ``ServiceError`` if the service dies or does not become ready.
+
+        ``authority``: of the certificate, where the URL is one of HTTPS.
+        """
+        verify = ssl.create_default_context(cafile=authority) if authority else True
         deadline = time.monotonic() + timeout_seconds
         answer = "nothing"
-        with httpx.Client(timeout=2) as client:
+        with httpx.Client(timeout=2, verify=verify) as client:
             while time.monotonic() < deadline:
                 self.check()
                 try:

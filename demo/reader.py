@@ -1,8 +1,10 @@
 """Reads what a person would read: answers of the API, and event messages from their topic."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
@@ -19,12 +21,14 @@ Json = dict[str, Any]
 class Reader:
     """A client of the API and a consumer of the event messages."""
 
-    def __init__(self, api_url: str, bootstrap_servers: str) -> None:
+    def __init__(self, api_url: str, bootstrap_servers: str, authority: Path | None = None) -> None:
+        """``authority``: of the certificate, where the URL is one of HTTPS."""
         self._url = api_url
+        self._verify = ssl.create_default_context(cafile=authority) if authority else True
         self._bootstrap_servers = bootstrap_servers
 
     def get(self, path: str, **query: str) -> Json:
-        answer: Json = httpx.get(self._url + path, params=query, timeout=10).json()
+        answer: Json = httpx.get(self._url + path, params=query, timeout=10, verify=self._verify).json()
         return answer
 
     def schedulerlog(self, pod: str) -> Json:

@@ -30,6 +30,8 @@ class Stack:
     processes: Processes
     ports: dict[str, str]
     api_server: SimulatedApiServer
+    authority: Path | None = None
+    """Of the API's certificate; without one it speaks plain HTTP."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -37,7 +39,8 @@ class Stack:
         return self.folder / "kubeconfig"
 
     def url(self, service: str) -> str:
-        return f"http://127.0.0.1:{self.ports[service]}"
+        scheme = "https" if service == "api" and self.authority else "http"
+        return f"{scheme}://127.0.0.1:{self.ports[service]}"
 
     @property
     def kube_scheduler(self) -> SimulatedKubeScheduler:
@@ -45,18 +48,28 @@ class Stack:
 
     @property
     def reader(self) -> Reader:
-        return Reader(self.url("api"), self.backends.bootstrap_servers)
+        return Reader(self.url("api"), self.backends.bootstrap_servers, self.authority)
 
     def wait_until_cluster_applied(self) -> None:
         """Return when the scheduler has applied the present content of the cluster file."""
         self.cluster.wait_until_applied(self.url("scheduler") + "/metrics")
 
     def start(self, service: str) -> None:
-        self.processes.start(service, *_command(self, service))
+        self.processes.start(service, *_command(self, service), **self._files_of(service))
+
+    def _files_of(self, service: str) -> dict[str, str]:
+        """Settings that name the certificate, for the service that has one."""
+        if service != "api" or self.authority is None:
+            return {}
+        folder = self.authority.parent
+        return {
+            "SCHEDULERLOG_API_CERT_FILE": str(folder / "tls.crt"),
+            "SCHEDULERLOG_API_KEY_FILE": str(folder / "tls.key"),
+        }
 
     def wait_ready(self, *services: str) -> None:
         for service in services:
-            self.processes.wait_ready(service, f"{self.url(service)}/readyz")
+            self.processes.wait_ready(service, f"{self.url(service)}/readyz", authority=self.authority)
 
 
 def _command(stack: Stack, service: str) -> list[str]:
@@ -84,16 +97,21 @@ def _command(stack: Stack, service: str) -> list[str]:
 
 
 @contextmanager
-def stack(folder: Path, cluster_source: Path, **environment: str) -> Iterator[Stack]:
+def stack(folder: Path, cluster_source: Path, *, has_certificate: bool = False, **environment: str) -> Iterator[Stack]:
     """Start everything and wait until it is ready; all of it ends with this context.
 
     ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
+    ``has_certificate``: the API gets one, by an authority of its own.
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     api_server = SimulatedApiServer(cluster)
     with provisioned(folder, **environment) as (backends, processes):
         ports = free_ports(*SERVICES, *OPTIONAL_SERVICES)
-        running = Stack(folder, cluster, backends, processes, ports, api_server)
+        authority = folder / "tls" / "ca.crt" if has_certificate else None
+        if authority:
+            names = ("--name", "localhost", "--name", "127.0.0.1")
+            processes.run("certificate", "api", "certificate", "--folder", str(authority.parent), *names)
+        running = Stack(folder, cluster, backends, processes, ports, api_server, authority)
         for service in SERVICES:
             running.start(service)
         running.wait_ready(*SERVICES)
