@@ -21,7 +21,7 @@ from starlette.routing import Route
 from api.aggregated.adapter import AggregatedApi
 from api.aggregated.discovery import DOCUMENTS
 from api.attempt_lookup import AttemptLookup
-from api.authority.checks import Checks
+from api.authority.checks import CallerChecks
 from api.authority.reviewer import Reviewer
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -77,7 +77,7 @@ def create_app(
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
     index = OpenSearch(client, metrics.observe_index)
-    checks = Checks(settings, certificates, reviewer)
+    checks = CallerChecks(settings, certificates, reviewer)
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
@@ -123,7 +123,7 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
-def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: Checks) -> Any:
+def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: CallerChecks) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with checks.running(), stores():

@@ -1,7 +1,7 @@
 """``python -m api certificate``: makes a certificate for the API, by an authority of its own, where there is none.
 
 For clusters without cert-manager or a public authority. The authority's key is thrown away: it signs this one
-certificate, so that whoever trusts it trusts nothing else.
+certificate, so that trusting it means trusting nothing else.
 """
 
 from base64 import b64encode

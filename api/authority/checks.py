@@ -14,7 +14,7 @@ from api.settings import Settings
 from process.server_tls import Certificates
 
 
-class Checks:
+class CallerChecks:
     """``certificates`` are the server's; ``reviewer`` replaces that of the settings in tests."""
 
     def __init__(self, settings: Settings, certificates: Certificates | None, reviewer: Reviewer | None) -> None:

@@ -203,7 +203,7 @@ def test_kubectl_lists_what_there_is(world: World) -> None:
     eventually(lambda: "schedulerlogs.schedulerlog.io" in listed(), listed)
 
 
-def test_nobody_is_known_by_headers_without_the_api_servers_certificate(world: World) -> None:
+def test_no_caller_is_known_by_headers_without_the_api_servers_certificate(world: World) -> None:
     admin = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
     for path in (POD, OTHER):
         assert world.client.get(world.path(path), headers=admin).status_code == 401
