@@ -32,7 +32,7 @@ def tracked(paths: list[str]) -> list[str]:
     """The Python files and pages that git knows below ``paths``; of the whole project where none are given."""
     listed = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, capture_output=True, text=True, check=True)
     files = [file for file in listed.stdout.split("\n") if file and (ROOT / file).exists()]
-    pages = [file for file in files if file.endswith(".md") and not file.startswith(("tests/", "docs/decisions/"))]
+    pages = [file for file in files if file.endswith(".md") and not file.startswith("tests/")]
     return [file for file in files if file.endswith(".py") and file not in QUOTES] + pages
 
 

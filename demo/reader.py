@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
-from aiokafka import AIOKafkaConsumer
 
+from broker.consumer import connected, new_consumer, read_to_end
+from process.kafka_connection import kafka_at
 from schemas.codec.records import decode
 from schemas.events import MessageEmitted
 from schemas.topics import MESSAGES
@@ -50,16 +51,14 @@ class Reader:
         return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.reported_at)
 
     async def _messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
-        servers = self._bootstrap_servers
         found: list[MessageEmitted] = []
-        async with AIOKafkaConsumer(
-            MESSAGES.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
-        ) as consumer:
+        async with connected(new_consumer(kafka_at(self._bootstrap_servers), MESSAGES.name)) as consumer:
             deadline = time.monotonic() + timeout_seconds
             while len(found) < count and time.monotonic() < deadline:
-                for records in (await consumer.getmany(timeout_ms=200)).values():
-                    events = (decode(record.value, record.headers) for record in records)
-                    found += [event for event in events if isinstance(event, MessageEmitted)]
+                async for record in read_to_end(consumer):
+                    event = decode(record.value, record.headers)
+                    found += [event] if isinstance(event, MessageEmitted) else []
+                await asyncio.sleep(0.05)
         return found
 
 

@@ -10,6 +10,7 @@ with embedded.backends() as servers:
 backends            Kafka and OpenSearch of one folder, started and stopped together
 folder              the same for the command line: servers that keep running after the command
 kafka, opensearch   one broker, one node: what to run, and how to see that it is ready
+kafka_probe         whether a broker takes a record and gives it back
 kafka_storage       the empty data folder of a broker
 secured_opensearch  one node of OpenSearch with its security plugin, for tests
 server              one server process from start to end, whatever it serves

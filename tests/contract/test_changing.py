@@ -19,6 +19,8 @@ def test_the_usual_changes_have_a_section() -> None:
         "A log source",
         "The encoding of a record",
         "An alert rule",
+        "A form in which nodes list devices",
+        "A query of the index",
     } <= set(SECTIONS)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 import embedded
-from embedded import kafka, opensearch
+from embedded import kafka_probe, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
 
 SETTING: Final = "SCHEDULERLOG_TEST_BACKENDS"
@@ -68,7 +68,7 @@ def _from_environment() -> Iterator[Addresses]:
 def containers() -> Iterator[Addresses]:
     """Both servers as containers of their own, ready."""
     with _kafka_container() as bootstrap_server, _opensearch_container() as url:
-        _wait(lambda: kafka.is_ready(bootstrap_server, node=1), f"Kafka at {bootstrap_server}")
+        _wait(lambda: kafka_probe.is_ready(bootstrap_server, node=1), f"Kafka at {bootstrap_server}")
         _wait(lambda: opensearch.is_ready(url), f"OpenSearch at {url}")
         yield Addresses(bootstrap_server, url)
 

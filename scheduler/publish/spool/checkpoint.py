@@ -63,7 +63,7 @@ def write_checkpoint(folder: Path, sent: Position) -> None:
     try:
         # In place: a rename has ext4 write the draft to the disk at once, which cost 1.5 ms of every acknowledgement.
         # Of one length, inside one sector, a killed process or a crash leaves the old text or the new one, and anything
-        # else is no JSON: then everything is sent again. Not synced: an older checkpoint only sends more records again.
+        # else is not JSON: then everything is sent again. Not synced: an older checkpoint sends more records again.
         handle = os.open(folder / _CHECKPOINT, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "wb", buffering=0) as file:
             file.write(text.ljust(_LENGTH).encode())

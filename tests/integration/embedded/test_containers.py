@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
-from embedded import kafka, opensearch
+from embedded import kafka_probe, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
 from tests.support.backends import containers
 
@@ -80,7 +80,7 @@ def start(compose: Compose) -> None:
 def test_testcontainers_give_backends_that_take_records_and_documents() -> None:
     with containers() as found:
         assert found.bootstrap_servers.startswith("127.0.0.1:")
-        assert kafka.is_ready(found.bootstrap_servers, node=1)
+        assert kafka_probe.is_ready(found.bootstrap_servers, node=1)
         assert opensearch.is_ready(found.opensearch_url)
 
 
@@ -99,7 +99,7 @@ def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_
     pod = read_pod(ROOT / "examples" / "pods" / "1-gpu-pod.yaml")
     with a_composition(ports) as compose:
         start(compose)
-        assert kafka.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
+        assert kafka_probe.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
         assert opensearch.is_ready(f"http://127.0.0.1:{ports['SCHEDULERLOG_OPENSEARCH_PORT']}")
         scheduler = SimulatedKubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
         node = scheduler.schedule_once(pod, [f"node{number}" for number in range(1, 11)])
