@@ -15,6 +15,7 @@ from aiokafka.abc import AbstractTokenProvider
 # It makes every client say why its connections fail.
 from broker.refusals import RefusedError
 from process.kafka_connection import KafkaConnection
+from process.secret_files import revealed
 from process.variables import variable
 
 TOKEN_SECONDS: Final = 10.0
@@ -53,9 +54,8 @@ def token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
     """For OAUTHBEARER: from the file, or by client credentials."""
     if kafka.kafka_oauth_token_file:
         return TokenFile(kafka.kafka_oauth_token_file)
-    secret = kafka.kafka_oauth_client_secret
     return ClientCredentials(
-        str(kafka.kafka_oauth_token_url), str(kafka.kafka_oauth_client_id), secret.get_secret_value() if secret else ""
+        str(kafka.kafka_oauth_token_url), str(kafka.kafka_oauth_client_id), revealed(kafka.kafka_oauth_client_secret)
     )
 
 
@@ -71,7 +71,7 @@ def _sasl(kafka: KafkaConnection) -> dict[str, Any]:
 
 def sasl_password(kafka: KafkaConnection) -> str:
     """For PLAIN and SCRAM."""
-    return kafka.kafka_password.get_secret_value() if kafka.kafka_password else ""
+    return revealed(kafka.kafka_password)
 
 
 class TokenFile(AbstractTokenProvider):  # type: ignore[misc]

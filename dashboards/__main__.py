@@ -12,6 +12,7 @@ from process.addresses import without_user_info
 from process.cli import application, one_line_for
 from process.errors import SettingError, UnreachableError
 from process.flags import takes
+from process.secret_files import revealed
 
 app = application(
     "Dashboards over the index and the metrics: for OpenSearch Dashboards, for Grafana, and rules of Prometheus."
@@ -46,7 +47,7 @@ def install(settings: InstallSettings) -> None:
         server = DashboardsServer(
             url=settings.dashboards_url,
             username=settings.dashboards_username or "",
-            password=settings.dashboards_password.get_secret_value() if settings.dashboards_password else "",
+            password=revealed(settings.dashboards_password),
             tenant=settings.dashboards_tenant or "",
             ca_file=settings.dashboards_ca_file,
         )

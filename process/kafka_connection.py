@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, SecretStr, model_validator
 
 from process import tls
 from process.errors import SettingError
+from process.secret_files import revealed
 from process.settings import BootstrapServers, EnvironmentSettings, Flag, Url, read
 from process.variables import KAFKA, variable
 
@@ -72,7 +73,7 @@ class KafkaSecurity(EnvironmentSettings):
         """Of the files as they are now; None without TLS. Raises ``ValueError``."""
         if not self.uses_tls:
             return None
-        password = self.kafka_key_password.get_secret_value() if self.kafka_key_password else None
+        password = revealed(self.kafka_key_password) or None
         return tls.client_context(self.kafka_ca_file, self.kafka_cert_file, self.kafka_key_file, password)
 
     @model_validator(mode="after")

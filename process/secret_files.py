@@ -29,3 +29,8 @@ def read_secret(path: Path, name: str) -> SecretStr:
     if not text:
         raise SettingError(f"{name}: {path} is empty")
     return SecretStr(text)
+
+
+def revealed(secret: SecretStr | None) -> str:
+    """The text of a secret; empty where none is set."""
+    return secret.get_secret_value() if secret else ""

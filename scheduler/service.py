@@ -210,10 +210,13 @@ class Scheduler:
         # A caller without a trace: the bind belongs to that of the filter.
         attempt, span = self._traced("bind", attempt, started_at, traceparent or attempt.traceparent)
         bind = OpenBind(attempt, request.node, started_at)
-        await self._binds.open(bind)
-        result = await self._bind(request, pod, started_at)
-        await self._conclude_bind(bind, result)
-        span.end(result.error)
+        result: BindResult | None = None
+        try:
+            await self._binds.open(bind)
+            result = await self._bind(request, pod, started_at)
+            await self._conclude_bind(bind, result)
+        finally:
+            span.end(result.error if result else "the bind was cut off")
         return extender_protocol.bind_reply(result.error)
 
     async def _bind(self, request: BindRequest, pod: PodRef, started_at: datetime) -> BindResult:

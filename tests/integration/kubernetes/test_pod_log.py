@@ -109,6 +109,12 @@ def count_of(kubelet: Kubelet) -> int:
     return len(kubelet.written) - 3 * sum(line == b"\tone" for line in kubelet.written)
 
 
+def checkpoint(folder: Path) -> bytes:
+    """Its content, which the reader writes when Kafka has what it read; empty before the first."""
+    path = folder / "checkpoint.json"
+    return path.read_bytes() if path.exists() else b""
+
+
 def cut_a_connection(kubelet: Kubelet) -> bool:
     """Was one open?"""
     before = kubelet.proxy.cuts
@@ -142,8 +148,9 @@ def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(
             eventually(lambda: cut_a_connection(kubelet), lambda: reader.log.read_text())
             with talking(kubelet, f"{namespace}-again") as again:
                 eventually(lambda: len(again) > 20, "it says nothing")
+            # Lines that were read twice would stand before this one, which is the last.
+            kubelet.write(an_attempt("last", namespace))
             eventually(lambda: reader.lines() >= count_of(kubelet), lambda: reader.log.read_text())
-            time.sleep(0.5)
             assert reader.lines() == count_of(kubelet)
         assert kubelet.proxy.cuts >= 5
 
@@ -157,7 +164,8 @@ def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
             for _ in range(3):
                 with reading(kubeconfig, pod, kafka, tmp_path) as reader:
                     eventually(lambda: reader.lines() > 150, lambda: reader.log.read_text())
-                    time.sleep(2.2)  # so that there is a checkpoint behind its first lines
+                    before = checkpoint(tmp_path)
+                    eventually(lambda: checkpoint(tmp_path) != before, lambda: reader.log.read_text())  # noqa: B023
                     reader.process.kill()
         with reading(kubeconfig, pod, kafka, tmp_path) as reader:
             eventually(

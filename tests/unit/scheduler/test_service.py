@@ -5,8 +5,10 @@ import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 
 from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, NODE_LOCK
 from kube.errors import missing
+from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import annotation
 from schemas.events import (
     AttemptConcluded,
@@ -139,6 +142,25 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
     assert (failed.bound, failed.error, failed.node) == (False, error, "node1")
     locked_at = datetime(2026, 11, 21, 2, 59, 59, tzinfo=UTC)
     assert failed.lock_holder == LockHolder(pod="default/other", locked_at=locked_at)
+
+
+async def test_the_span_of_a_bind_that_is_cut_off_is_ended_with_the_reason(serving: Serving) -> None:
+    ended: list[str] = []
+    span = SimpleNamespace(traceparent=b"", end=ended.append)
+    tracing = SimpleNamespace(is_on=True, begin=lambda *_, **__: span)
+    setattr(serving.scheduler, "_records", replace(serving.scheduler._records, tracing=tracing))
+    pod = a_pod()
+    await serving.filter(pod)
+    assert ended == [""]
+
+    async def cut_off(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    setattr(serving.scheduler, "_bind", cut_off)
+    about = pod["metadata"]
+    with pytest.raises(asyncio.CancelledError):
+        await serving.scheduler.bind(BindRequest(about["namespace"], about["name"], about["uid"], "node1"))
+    assert ended == ["", "the bind was cut off"]
 
 
 async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving) -> None:
