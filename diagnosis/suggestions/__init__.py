@@ -1,0 +1,1 @@
+"""The smallest changes after which a pod fits. Pure."""
