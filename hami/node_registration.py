@@ -80,9 +80,7 @@ def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = 
     annotations = mapping(mapping(node.get("metadata")).get("annotations"))
     nvidia = find_vendor(vendors, NVIDIA.word)
     found = [
-        (code, _read_vendor(node, annotations, vendor, now))
-        for code, vendor in enumerate(vendors, 1)
-        if vendor.word != NVIDIA.word
+        (code, read_vendor(node, vendor, now)) for code, vendor in enumerate(vendors, 1) if vendor.word != NVIDIA.word
     ]
     return NodeReading(
         decode_node(annotations, nvidia.node.register) if nvidia else None,
@@ -103,9 +101,11 @@ def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> Nod
     return scores if isinstance(scores, Malformed) else NodeDevices(registration, scores)
 
 
-def _read_vendor(
-    node: Mapping[str, Any], annotations: Mapping[str, Any], vendor: Vendor, now: datetime | None
+def read_vendor(
+    node: Mapping[str, Any], vendor: Vendor, now: datetime | None = None
 ) -> Registration | Malformed | None:
+    """The devices of one vendor other than NVIDIA; None where the node has none."""
+    annotations = mapping(mapping(node.get("metadata")).get("annotations"))
     # There is no annotation to expire, so the handshake rule does not apply.
     if vendor.node.form is Form.CAPACITY:
         return _by_capacity(node, vendor)

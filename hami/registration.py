@@ -46,6 +46,8 @@ class Device:
     mode: str = ""
     is_healthy: bool = False
     mig_profiles: tuple[MigProfile, ...] = ()
+    extra: tuple[tuple[str, Any], ...] = ()
+    """What only one vendor's rules read, by HAMi's name (`NetworkID`, `LinkZone`); every value can be hashed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,53 +1,86 @@
-"""Replays a folder of HAMi's recorded answers and says where ours differ.
+"""Replays folders of HAMi's recorded answers and says where ours differ.
 
-    python -m tests.conformance [DIR]
+    python -m tests.conformance [DIR ...]
 
-prints per kind `agree N of M` with the first differences; the folder that is committed beside this file is the default.
-Exits 1 if a case differs by other than the rules of docs/hami-differences.md, 2 if the folder holds no cases.
+prints per kind and vendor `agree N of M`, and the first differences; the collections that are committed beside this
+file are the default. Exits 1 if a case differs by other than the rules of docs/hami-differences.md, 2 if a folder holds
+no cases.
 """
 
 import argparse
 import sys
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.conformance.kinds import KINDS, Kind, judged
+from hami.vendors import NVIDIA
+from tests.conformance.difference import Case
+from tests.conformance.kinds import KINDS, Kind, Verdict, judged, packed
 
 COMMITTED: Final = Path(__file__).parent / "cases"
+SECOND: Final = COMMITTED / "second"
 SHOWN: Final = 10
+
+
+@dataclass(slots=True)
+class Tally:
+    """The cases of one vendor. by_rule: how many differ by the rules of that name."""
+
+    agree: int = 0
+    total: int = 0
+    wrong: int = 0
+    by_rule: Counter[str] = field(default_factory=Counter)
+
+    def add(self, verdict: Verdict) -> None:
+        self.total += 1
+        self.agree += verdict.agrees
+        self.wrong += verdict.is_wrong
+        self.by_rule.update(verdict.rules)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=COMMITTED, help="of recorded cases; default: ours")
-    return replay(parser.parse_args().folder)
+    parser.add_argument("folders", nargs="*", type=Path, help="of recorded cases; default: ours")
+    return max(replay(folder) for folder in parser.parse_args().folders or (COMMITTED, SECOND))
 
 
 def replay(folder: Path) -> int:
-    there = {name: kind for name, kind in KINDS.items() if (folder / kind.source).exists()}
+    there = {name: kind for name, kind in KINDS.items() if holds(folder, kind)}
     if not there:
         print(f"{folder} holds none of {', '.join(kind.source for kind in KINDS.values())}")  # noqa: T201
         return 2
     return 1 if sum([report(name, kind, folder / kind.source) for name, kind in there.items()]) else 0
 
 
+def holds(folder: Path, kind: Kind) -> bool:
+    """Whether a folder has cases of a kind."""
+    return (folder / kind.source).exists() or packed(folder / kind.source).exists()
+
+
 def report(name: str, kind: Kind, source: Path) -> int:
     """Print how many cases agree, which rules explain others, and the first of the rest; how many the rest are."""
-    agree, total, wrong, by_rule = 0, 0, 0, Counter[str]()
+    tallies: dict[str, Tally] = {}
+    shown = 0
     for case in kind.read(source):
         verdict = judged(kind, case)
-        total += 1
-        agree += verdict.agrees
-        by_rule.update(verdict.rules)
-        if not (verdict.agrees or verdict.is_explained):
-            wrong += 1
-            if wrong <= SHOWN:
-                print(f"{name} case {verdict.id}:", *verdict.differences, sep="\n    ")  # noqa: T201
-    print(f"{name}: agree {agree} of {total}; {total - agree - wrong} differ by rule, {wrong} otherwise")  # noqa: T201
-    for rule, count in sorted(by_rule.items()):
-        print(f"    {count} {rule}")  # noqa: T201
-    return wrong
+        tallies.setdefault(vendor_of(case), Tally()).add(verdict)
+        if verdict.is_wrong and (shown := shown + 1) <= SHOWN:
+            print(f"{name} case {verdict.id}:", *verdict.differences, sep="\n    ")  # noqa: T201
+    for vendor, tally in sorted(tallies.items()):
+        label = f"{name} {vendor}" if vendor else name
+        explained = tally.total - tally.agree - tally.wrong
+        print(f"{label}: agree {tally.agree} of {tally.total}; {explained} differ by rule, {tally.wrong} otherwise")  # noqa: T201
+        for rule, count in sorted(tally.by_rule.items()):
+            print(f"    {count} {rule}")  # noqa: T201
+    return sum(tally.wrong for tally in tallies.values())
+
+
+def vendor_of(case: Case) -> str:
+    """The vendor that a case is about; "" for NVIDIA's and what has no vendor."""
+    asked = case.get("in")
+    vendor = case.get("vendor") or (asked.get("vendor") if isinstance(asked, dict) else "") or ""
+    return "" if vendor == NVIDIA.word else vendor
 
 
 if __name__ == "__main__":

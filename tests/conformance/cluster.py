@@ -5,7 +5,7 @@ from datetime import datetime
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
 from fit.judge.request import VendorRequest, container_requests
-from tests.conformance.configured import configured
+from tests.conformance.configured import vendors_of
 from tests.conformance.difference import Case
 from tests.conformance.objects import node_object, pod_object, quota_object
 
@@ -15,12 +15,12 @@ def policy_of(case: Case) -> SchedulingPolicy:
 
 
 def requests_of(case: Case) -> tuple[VendorRequest, ...]:
-    return container_requests(pod_object(case["pod"]), (configured(case["config"]),))
+    return container_requests(pod_object(case["pod"]), vendors_of(case))
 
 
 def cluster_of(case: Case) -> ClusterColumns:
     """Fed in the order in which HAMi was fed."""
-    columns = ClusterColumns((configured(case["config"]),), accepts_colon_form=False)
+    columns = ClusterColumns(vendors_of(case), accepts_colon_form=False)
     now = datetime.strptime(case["clock"], "%Y-%m-%dT%H:%M:%SZ")  # noqa: DTZ007 - handshakes carry no zone
     for quota in case.get("quotas") or ():
         columns.apply_quota(quota_object(quota))

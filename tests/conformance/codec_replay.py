@@ -9,11 +9,12 @@ from fit.judge.pod_annotations import WeightsError, parse_weights, read_pod_anno
 from fit.judge.request import container_request
 from hami import allocation, node_lock, node_registration, registration
 from hami.allocation import AllocatedDevice
-from hami.registration import Device, Malformed
-from hami.vendors import NVIDIA
+from hami.registration import Device, Malformed, Registration
+from hami.vendors import NVIDIA, Vendor
 from summaries.text import read_reasons, reason_text
-from tests.conformance.configured import configured
+from tests.conformance.configured import configured, shipped
 from tests.conformance.difference import Case, Difference
+from tests.conformance.objects import node_object
 
 REFUSED: Final = "refused"
 """Stands for any error: HAMi passes on the texts of Go's standard library, ours say where and what to write instead."""
@@ -139,8 +140,9 @@ def _weights(text: str) -> Any:
 
 
 def _container_request(given: Mapping[str, Any]) -> dict[str, Any]:
-    config, container = given["config"], given["container"]
-    asked = container_request({"name": container["name"], "resources": container}, False, configured(config))
+    container = given["container"]
+    vendor = configured(given["config"]) if "config" in given else _vendor(given)
+    asked = container_request({"name": container["name"], "resources": container}, False, vendor)
     return {
         "Nums": asked.count,
         "Type": asked.vendor,
@@ -148,6 +150,21 @@ def _container_request(given: Mapping[str, Any]) -> dict[str, Any]:
         "MemPercentagereq": asked.memory_percentage,
         "Coresreq": asked.cores,
     }
+
+
+def _vendor(given: Mapping[str, Any]) -> Vendor:
+    return next(vendor for vendor in shipped(given["device_config"]) if vendor.word == given["vendor"])
+
+
+def _vendor_devices(given: Mapping[str, Any]) -> Any:
+    found = node_registration.read_vendor(node_object(given["node"]["name"], given["node"]), _vendor(given))
+    return [_vendor_device(device) for device in found.devices] if isinstance(found, Registration) else REFUSED
+
+
+def _vendor_device(device: Device) -> dict[str, Any]:
+    written = _device(device)
+    written.pop("migProfiles")
+    return written | ({"custominfo": dict(device.extra)} if device.extra else {})
 
 
 def _register_sequence(states: list[Mapping[str, Any]]) -> list[list[str] | None]:
@@ -191,6 +208,7 @@ _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "mig_allocations_decode": _mig_allocations,
     "scoring_weights_parse": _weights,
     "container_request": _container_request,
+    "vendor_node_devices": _vendor_devices,
     "type_filter": lambda given: read_pod_annotations(given["annotations"], "", "", NVIDIA).accepts_type(given["type"]),
     "uuid_filter": lambda given: read_pod_annotations(given["annotations"], "", "", NVIDIA).accepts_uuid(given["uuid"]),
     "register_sequence": _register_sequence,

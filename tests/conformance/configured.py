@@ -1,13 +1,30 @@
-"""HAMi's NVIDIA device configuration, as the cases give it, as a row of our vendor table."""
+"""The table of vendors of a case: NVIDIA's row with the case's values, or a whole device configuration of HAMi's."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
 
-from hami.vendors import NVIDIA, Vendor
+from fit import device_config
+from hami.vendors import NVIDIA, Vendor, Vendors
+
+CONFIGURATIONS: Final = Path(__file__).parent / "cases" / "second" / "configs"
+
+
+def vendors_of(case: Mapping[str, Any]) -> Vendors:
+    """The vendors that HAMi was configured with."""
+    return shipped(case["device_config"]) if "device_config" in case else (configured(case["config"]),)
+
+
+@lru_cache
+def shipped(name: str) -> Vendors:
+    """The vendors of a device configuration in HAMi's form, by the name of its file."""
+    return device_config.read(CONFIGURATIONS / f"{name}.yaml")
 
 
 def configured(config: Mapping[str, Any]) -> Vendor:
+    """NVIDIA's row with the values that a case names."""
     amounts = replace(
         NVIDIA.amounts,
         default_memory_mib=config["defaultMemory"],

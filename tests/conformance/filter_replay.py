@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,11 +11,16 @@ from fit.judge.decide import decide
 from fit.judge.decision import Decision, Failed, NotOurs
 from fit.judge.request import VendorRequest
 from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, MIG_ALLOCATIONS
+from hami.vendors import NVIDIA
 from summaries.text import NODE_UNREGISTERED
 from tests.conformance.cluster import cluster_of, policy_of
+from tests.conformance.configured import vendors_of
 from tests.conformance.difference import Case, Difference
 from tests.conformance.objects import pod_object
 from tests.conformance.serving import replied
+
+_TIMES: Final = ("-time", "_TIME")
+"""Ends of keys whose value is the time of the call; the reply is compared with them."""
 
 
 def filter_differences(case: Case) -> Iterator[Difference]:
@@ -64,11 +69,23 @@ def _annotations(case: Case, reply: Mapping[str, Any]) -> dict[str, str]:
     written = _written(case, reply, "out_pod_annotations")
     if not written:
         return {}
-    node = case["out_per_node"][written[ASSIGNED_NODE]]
-    devices = node["vgpu_devices_positional"]
     kept = {key: written[key] for key in (ASSIGNED_NODE, ASSIGNED_TIME)}
-    slices = {MIG_ALLOCATIONS: text} if (text := _positional_slices(node)) else {}
-    return {**kept, **slices, DEVICES_ALLOCATED: devices, DEVICES_TO_ALLOCATE: devices}
+    return kept | _node_annotations(case, written[ASSIGNED_NODE])
+
+
+def _node_annotations(case: Case, name: str) -> dict[str, str]:
+    """What HAMi writes about the devices of a node, in the positional form."""
+    node = case["out_per_node"][name]
+    written = dict(node["annotations_v2_10_0"])
+    if slices := _positional_slices(node):
+        written[MIG_ALLOCATIONS] = slices
+    positional = node.get("devices_positional") or {NVIDIA.word: node["vgpu_devices_positional"]}
+    for vendor in vendors_of(case):
+        for key in (vendor.pod.allocated, vendor.pod.to_allocate):
+            if key in written:
+                written[key] = positional.get(vendor.word, "")
+    # A vendor that gives nothing has no list; HAMi writes empty places for some (docs/hami-differences.md).
+    return {key: value for key, value in written.items() if value}
 
 
 def _positional_slices(node: Mapping[str, Any]) -> str:
@@ -87,13 +104,18 @@ def _differs(node: str, about: str, ours: object, theirs: object) -> Iterator[Di
 
 
 def _about_requests(case: Case, answer: Decision | NotOurs | Failed) -> Iterator[Difference]:
-    ours = [_request(asked) if asked.asks else {} for asked in answer.containers]
+    ours: list[dict[str, Any]] = []
+    for asked in answer.containers:
+        if not asked.is_further:
+            ours.append({})
+        if asked.asks:
+            ours[-1][asked.vendor] = _request(asked)
     yield from _differs("", "requests", ours, case["out_requests"])
 
 
 def _request(asked: VendorRequest) -> dict[str, Any]:
     amounts = (asked.count, asked.vendor, asked.memory_mib, asked.memory_percentage, asked.cores)
-    return {"NVIDIA": dict(zip(("Nums", "Type", "Memreq", "MemPercentagereq", "Coresreq"), amounts, strict=True))}
+    return dict(zip(("Nums", "Type", "Memreq", "MemPercentagereq", "Coresreq"), amounts, strict=True))
 
 
 def _about_decision(case: Case, decision: Decision) -> Iterator[Difference]:
@@ -120,5 +142,7 @@ def _about_grants(case: Case, name: str, alone: Decision | NotOurs | Failed) -> 
     if not (isinstance(alone, Decision) and alone.allocation and their["fit"]):
         return
     ours = alone.annotations
-    yield from _differs(name, "devices", ours[DEVICES_ALLOCATED], their["vgpu_devices_positional"])
-    yield from _differs(name, "MIG", ours.get(MIG_ALLOCATIONS, ""), _positional_slices(their))
+    theirs = {key: value for key, value in _node_annotations(case, name).items() if not key.endswith(_TIMES)}
+    about = {DEVICES_ALLOCATED: "devices", MIG_ALLOCATIONS: "MIG"}
+    for key in sorted({*ours, *theirs} - {ASSIGNED_NODE, DEVICES_TO_ALLOCATE}):
+        yield from _differs(name, about.get(key, key), ours.get(key, ""), theirs.get(key, ""))

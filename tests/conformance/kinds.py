@@ -4,6 +4,7 @@ A further kind is a further row of KINDS.
 """
 
 import json
+import lzma
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +30,14 @@ class Kind:
     rules: tuple[Rule, ...] = ()
 
 
+def packed(path: Path) -> Path:
+    """Where the same cases are kept compressed."""
+    return path.with_name(f"{path.name}.xz")
+
+
 def read_lines(path: Path) -> Iterator[Case]:
-    """One case a line, as JSON."""
-    with path.open() as lines:
+    """One case a line, as JSON; the file may be compressed with xz instead."""
+    with path.open() if path.exists() else lzma.open(packed(path), "rt") as lines:
         yield from (json.loads(line) for line in lines)
 
 
@@ -41,6 +47,9 @@ KINDS: Final = {
     "webhook": Kind("webhook_cases.jsonl", read_lines, webhook_differences, rules.WEBHOOK),
     "logs": Kind("logs", read_logs, log_differences),
     "codec": Kind("codec_cases.jsonl", read_lines, codec_differences, rules.CODEC),
+    "vendor filter": Kind("vendor_filter_cases.jsonl", read_lines, filter_differences, rules.VENDOR_FILTER),
+    "vendor webhook": Kind("vendor_webhook_cases.jsonl", read_lines, webhook_differences, rules.WEBHOOK),
+    "vendor codec": Kind("vendor_codec_cases.jsonl", read_lines, codec_differences),
 }
 
 
@@ -55,6 +64,11 @@ class Verdict:
     @property
     def agrees(self) -> bool:
         return not self.differences
+
+    @property
+    def is_wrong(self) -> bool:
+        """Neither HAMi's answer nor ours by a rule."""
+        return bool(self.differences) and not self.rules
 
     @property
     def is_explained(self) -> bool:

@@ -13,8 +13,8 @@ def quota_object(quota: Mapping[str, Any]) -> dict[str, Any]:
 
 def node_object(name: str, state: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "metadata": {"name": name, "annotations": state["annotations"]},
-        "status": {"allocatable": state.get("allocatable") or {}},
+        "metadata": {"name": name, "annotations": state.get("annotations") or {}, "labels": state.get("labels") or {}},
+        "status": {"allocatable": state.get("allocatable") or {}, "capacity": state.get("capacity") or {}},
     }
 
 

@@ -212,6 +212,7 @@ FILTER: Final = (
 )
 CODEC: Final = (Rule(COLON_FORM, _refuses_the_colon_form), Rule(NULL_DEVICE, _crashes_on_null))
 WEBHOOK: Final = (Rule(DECODER_WORDS, _words_of_gos_library),)
+VENDOR_FILTER: Final = FILTER
 ALL: Final = (*FILTER, *CODEC, *WEBHOOK)
 
 

@@ -8,19 +8,18 @@ import jsonpatch
 import orjson
 
 from fit.devices.cluster_state import ClusterColumns
+from hami.vendors import Vendors
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
-from tests.conformance.configured import configured
+from tests.conformance.configured import vendors_of
 from tests.conformance.difference import Case, Difference
 from tests.conformance.objects import pod_object, quota_object
 
 
 def webhook_differences(case: Case) -> Iterator[Difference]:
     """Everything that we would answer otherwise. A patch is compared by the pod that it makes."""
-    rules = AdmissionRules(
-        case["scheduler_name"], case["force_overwrite_default_scheduler"], (configured(case["config"]),)
-    )
-    ours = orjson.loads(answer(_body(case), rules, _cluster(case).quotas))
+    rules = AdmissionRules(case["scheduler_name"], case["force_overwrite_default_scheduler"], vendors_of(case))
+    ours = orjson.loads(answer(_body(case), rules, _cluster(case, rules.vendors).quotas))
     theirs = case["out_review"]
     response, their_response = ours["response"], theirs["response"]
     facts = {
@@ -45,8 +44,8 @@ def _body(case: Case) -> bytes:
     return body.encode()
 
 
-def _cluster(case: Case) -> ClusterColumns:
-    columns = ClusterColumns()
+def _cluster(case: Case, vendors: Vendors) -> ClusterColumns:
+    columns = ClusterColumns(vendors)
     for quota in case.get("quotas") or ():
         columns.apply_quota(quota_object(quota))
     for pod in case.get("running_pods") or ():
