@@ -12,6 +12,7 @@ from prometheus_client import disable_created_metrics
 
 from api.app import create_app
 from api.authority.review_api import check, loading
+from api.http.continue_token import SEAL
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
@@ -99,6 +100,9 @@ def _listen_and_serve(settings: Settings) -> None:
     sys.stdout.flush()
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
+    if certificates:
+        # The same for all replicas: another one may be asked for the next page.
+        SEAL.read_key = lambda: certificates.key_digest
     with tracing(settings, "api") as spans:
         app = create_app(settings, tracing=spans, certificates=certificates)
         server = ServerWithCertificate(

@@ -78,6 +78,7 @@ def create_app(
     client = client or new_client(settings, max_connections=_CONNECTIONS)
     index = OpenSearch(client, metrics.observe_index)
     checks = CallerChecks(settings, certificates, reviewer)
+    metrics.watch("certificates_current", lambda: float(not checks.problem))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),

@@ -20,6 +20,7 @@ GAUGES: Final = {
     "cache_bytes": "Size of the attempts in memory, as JSON.",
     "topic_lag_records": "Records on the attempts topic that are not read yet.",
     "topic_following": "1 while memory is as current as the attempts topic.",
+    "certificates_current": "1 while certificate, key and authorities are in force as their sources have them now.",
 }
 """Gauges that are read at each scrape."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import uvicorn
 
+from api.http.json_protocol import REQUEST_SECONDS
 from api.memory.attempts_consumer import TopicState
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from process.errors import SettingError
@@ -31,7 +32,25 @@ class ServerWithCertificate(uvicorn.Server):
     def __init__(self, app: Any, certificates: Certificates | None, **options: Any) -> None:
         self._certificates = certificates
         secured: dict[str, Any] = {"ssl_context_factory": lambda *_: certificates.context} if certificates else {}
-        super().__init__(uvicorn.Config(app, **secured, **options))
+        # No path is a WebSocket, and no connection becomes one.
+        super().__init__(uvicorn.Config(app, ws="none", **secured, **options))
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup([])
+        loop = asyncio.get_running_loop()
+
+        def new_protocol() -> asyncio.Protocol:
+            made: Any = self.config.http_protocol_class
+            protocol: asyncio.Protocol = made(self.config, self.server_state, self.lifespan.state)
+            return protocol
+
+        for each in sockets or ():
+            # uvicorn gives a client a minute for the handshake.
+            limit = REQUEST_SECONDS if self.config.ssl else None
+            listening = await loop.create_server(
+                new_protocol, sock=each, ssl=self.config.ssl, backlog=self.config.backlog, ssl_handshake_timeout=limit
+            )
+            self.servers.append(listening)
 
     async def serve(self, sockets: list[socket] | None = None) -> None:
         following = asyncio.create_task(self._certificates.run()) if self._certificates else None

@@ -5,6 +5,7 @@ so the swap of a Kubernetes secret, whose folder is replaced as a whole, is noti
 """
 
 import asyncio
+import hashlib
 import logging
 import ssl
 from dataclasses import dataclass
@@ -124,6 +125,11 @@ class Certificates:
     def client_ca(self) -> str:
         """The authority of clients in force, in PEM form; empty without one."""
         return "".join(each.decode("latin-1") for each in self._contents[2:])
+
+    @property
+    def key_digest(self) -> bytes:
+        """Of the private key in force: a secret that all servers with this pair share."""
+        return hashlib.blake2b(self._contents[1], digest_size=32, person=b"schedulerlog").digest()
 
     def trust(self, authorities: str) -> None:
         """Also accept client certificates of these, in PEM form, in place of those that were given before.

@@ -18,7 +18,7 @@ class CallerChecks:
     """``certificates`` are the server's; ``reviewer`` replaces that of the settings in tests."""
 
     def __init__(self, settings: Settings, certificates: Certificates | None, reviewer: Reviewer | None) -> None:
-        self._settings = settings
+        self._settings, self._certificates = settings, certificates
         self._api: ReviewApi | None = None
         if reviewer is None and settings.api_authentication == "kubernetes":
             self._api = ReviewApi(loading(settings.kubeconfig, settings.context))
@@ -40,6 +40,13 @@ class CallerChecks:
             home_cluster=settings.cluster_name,
             hosts=hosts,
         )
+
+    @property
+    def problem(self) -> str:
+        """Why certificate, key or an authority are not in force as they are now; empty where they are."""
+        if self._certificates is None or self.authorities is None:
+            return ""
+        return self._certificates.problem or self.authorities.problem
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

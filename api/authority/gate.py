@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Final, Protocol
 
+from cachetools import TTLCache
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +25,10 @@ log = logging.getLogger(__name__)
 PUBLIC: Final = ("/healthz", "/readyz")
 """What a kubelet reads, which has no token: it says whether the process is alive and ready, and no more."""
 
+MAX_REFUSED_TOKENS: Final = 50
+"""From one address, within ``REFUSED_TOKENS_SECONDS``; each of them costs a review."""
+REFUSED_TOKENS_SECONDS: Final = 10.0
+
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 """Of the machine itself, as the header ``Host`` writes them."""
 
@@ -31,7 +36,10 @@ FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json", *DOCUMENTS)
 """What describes the API, and holds nothing of a cluster."""
 
 FindCaller = Callable[[Scope, float], Awaitable[Caller | None]]
-"""Who sends a request, by an answer of at most that age in seconds. Raises ``TooLongError`` and ``ReviewerError``."""
+"""Who sends a request, by an answer of at most that age in seconds.
+
+Raises ``TooLongError``, ``SourceError`` and ``ReviewerError``.
+"""
 
 
 class Authorities(Protocol):
@@ -46,20 +54,40 @@ class Authorities(Protocol):
         """Of the API server, which names callers in headers; None where it is not trusted."""
 
 
+class SourceError(Exception):
+    """The source has sent so many tokens that are not valid that no other one is looked at for a while."""
+
+
 class CallerCredentials:
     """Knows a caller by the certificate of the connection, else by the token in the header ``Authorization``."""
 
     def __init__(
-        self, reviewer: Reviewer, authorities: Authorities | None = None, now: Callable[[], float] = time.time
+        self,
+        reviewer: Reviewer,
+        authorities: Authorities | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._reviewer, self._authorities, self._now = reviewer, authorities, now
+        # A list of one number, which is counted up without a change of when it is forgotten.
+        self._refused: TTLCache[str, list[int]] = TTLCache(10_000, REFUSED_TOKENS_SECONDS, timer=reviewer.clock)
+        """How many tokens of a source were refused."""
 
     async def __call__(self, scope: Scope, max_age: float) -> Caller | None:
         # The certificate alone counts where both are there: rights of two callers must not add up.
         if certificate := client_certificate(scope):
             return self._shown_by(certificate, scope)
         token = bearer_token(scope["headers"])
-        return await self._reviewer.caller_of(token, max_age) if token else None
+        if token is None:
+            return None
+        # Callers behind one address share it: those who are remembered are answered whatever others send.
+        source = (scope.get("client") or ("",))[0]
+        costs_review = not self._reviewer.remembers(token)
+        if costs_review and self._refused.get(source, [0])[0] >= MAX_REFUSED_TOKENS:
+            raise SourceError
+        caller = await self._reviewer.caller_of(token, max_age)
+        if caller is None and costs_review:
+            self._refused.setdefault(source, [0])[0] += 1
+        return caller
 
     def _shown_by(self, certificate: ShownCertificate, scope: Scope) -> Caller | None:
         # By the authority that the handshake has used: headers count with the API server's certificate alone, and that
@@ -136,6 +164,13 @@ class Gate:
             caller = await identify(ALLOWED_SECONDS)
         except TooLongError:
             return error_response(431, "the header Authorization is too long", "Send the token that you were given.")
+        except SourceError:
+            return error_response(
+                429,
+                f"{MAX_REFUSED_TOKENS} tokens from this address were not valid, so no other one is looked at for now",
+                f"Try again after {REFUSED_TOKENS_SECONDS:.0f} s, with a valid token.",
+                {"Retry-After": f"{REFUSED_TOKENS_SECONDS:.0f}"},
+            )
         except ReviewerError:
             if is_public:
                 return self._of(None)

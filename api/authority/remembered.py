@@ -38,6 +38,9 @@ class Remembered(Generic[K, V]):
         )
         self._questions: dict[K, asyncio.Task[V]] = {}
 
+    def has(self, key: K) -> bool:
+        return key in self._answers
+
     async def get(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]], max_age: float = math.inf) -> V:
         """The answer, remembered for at most ``max_age`` seconds or new.
 

@@ -79,6 +79,7 @@ class Reviewer:
         review_seconds: float = REVIEW_SECONDS,
     ) -> None:
         """``clock`` never goes back; ``now`` is compared with the ends of tokens, in seconds since 1970."""
+        self.clock = clock
         self._reviews, self._audience, self._now, self._seconds = reviews, audience, now, review_seconds
         self._callers: Remembered[bytes, Caller | None] = Remembered(_MAX_ANSWERS, _MAX_QUESTIONS, clock)
         self._decisions: Remembered[tuple[Caller, Right], bool] = Remembered(_MAX_ANSWERS, _MAX_QUESTIONS, clock)
@@ -98,6 +99,10 @@ class Reviewer:
         # By its digest: no token is kept.
         digest = hashlib.sha256(token.encode()).digest()
         return await _unless_busy(self._callers.get(digest, lambda: self._review_token(token), max_age))
+
+    def remembers(self, token: str) -> bool:
+        """Is it known who the token belongs to, without a review?"""
+        return self._callers.has(hashlib.sha256(token.encode()).digest())
 
     async def may(self, caller: Caller, right: Right, max_age: float = ALLOWED_SECONDS) -> bool:
         """Raises ``ReviewerError``."""

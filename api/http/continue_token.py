@@ -1,28 +1,40 @@
 """Encodes where the next page begins as an opaque, checked token.
 
 A token holds a position, a digest of the request that it belongs to (so that it can't continue another one), and a
-checksum (so that a truncated token is recognized). It is not signed and grants nothing: a client that forges one gets a
-page of what the same request would show it anyway.
+seal: a checksum with a key, so that what is in a token was put in here. It grants nothing: the caller's rights are
+asked for each page.
 """
 
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from hmac import compare_digest
 from typing import Final, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-VERSION: Final = 1
+VERSION: Final = 2
 MAX_CHARACTERS: Final = 16_384
 """Longer tokens are refused before they are decoded."""
-_CHECKSUM_BYTES: Final = 6
+_SEAL_BYTES: Final = 16
 
 
 P = TypeVar("P", bound="Position")
+
+
+class Seal:
+    """The key with which this process seals tokens."""
+
+    def __init__(self) -> None:
+        self.read_key: Callable[[], bytes] = bytes
+        """Empty at first: where every caller may read everything, a token can be made by who knows how."""
+
+
+SEAL: Final = Seal()
 
 
 class Position(BaseModel):
@@ -49,16 +61,16 @@ def encode_token(scope: Mapping[str, object], position: Position) -> str:
     """
     # Compressed: the id of a point in time grows with the number of shards, and tokens travel in URLs.
     payload = zlib.compress(orjson.dumps([VERSION, _digest(scope), position.model_dump()]))
-    return base64.urlsafe_b64encode(_checksum(payload) + payload).decode().rstrip("=")
+    return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
 
 
 def decode_token(token: str, scope: Mapping[str, object], position_type: type[P]) -> P | BadToken:
     """The position that ``encode_token`` put in for the same ``scope``."""
     raw = _base64_decoded(token)
-    if raw is None or _checksum(raw[_CHECKSUM_BYTES:]) != raw[:_CHECKSUM_BYTES]:
+    if raw is None or not compare_digest(_seal(raw[_SEAL_BYTES:]), raw[:_SEAL_BYTES]):
         return _MALFORMED
     try:
-        version, digest, position = orjson.loads(_decompressed(raw[_CHECKSUM_BYTES:]))
+        version, digest, position = orjson.loads(_decompressed(raw[_SEAL_BYTES:]))
         if version != VERSION:
             return BadToken("it was issued by another version of this API")
         if digest != _digest(scope):
@@ -79,12 +91,12 @@ def _base64_decoded(token: str) -> bytes | None:
 
 
 def _decompressed(payload: bytes) -> bytes:
-    # Bounded, because anybody can compute the checksum of a decompression bomb.
+    # Bounded, because without a key anybody can seal a decompression bomb.
     return zlib.decompressobj().decompress(payload, MAX_CHARACTERS)
 
 
-def _checksum(payload: bytes) -> bytes:
-    return blake2b(payload, digest_size=_CHECKSUM_BYTES).digest()
+def _seal(payload: bytes) -> bytes:
+    return blake2b(payload, digest_size=_SEAL_BYTES, key=SEAL.read_key()).digest()
 
 
 def _digest(scope: Mapping[str, object]) -> str:

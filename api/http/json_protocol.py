@@ -1,9 +1,10 @@
-"""uvicorn's HTTP protocol, with two additions.
+"""uvicorn's HTTP protocol, with three additions.
 
 Bytes that can't be parsed as HTTP are answered in JSON; such a request never reaches the application. A request's scope
-has the certificate that its client has shown.
+has the certificate that its client has shown. A client that takes too long to send its request is hung up on.
 """
 
+import asyncio
 import ssl
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
 CLIENT_ROOT: Final = "schedulerlog.client_root"
 """The entry with the certificate of the authority by which the handshake has checked it, in DER form."""
+REQUEST_SECONDS: Final = 10.0
+"""From the beginning of a connection, or of a request on it, to the end of the request."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
@@ -25,16 +28,37 @@ class JsonProtocol(HttpToolsProtocol):
     """uvicorn's parser, which would answer such bytes with plain text."""
 
     certificate_extensions: "dict[str, Any] | None" = None
+    request_seconds = REQUEST_SECONDS
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._expect_request()
         # Here, after the handshake. What it gives was checked by it: without a check it is empty.
         tls = transport.get_extra_info("ssl_object")
         if tls and (shown := tls.getpeercert()):
             self.certificate_extensions = {CLIENT_CERTIFICATE: shown, CLIENT_ROOT: _root_of(tls)}
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_expecting()
+        super().connection_lost(exc)
+
+    def on_message_complete(self) -> None:
+        self._stop_expecting()
+        super().on_message_complete()
+
+    def _expect_request(self) -> None:
+        self._stop_expecting()
+        # Bytes that drip in do not extend it.
+        self._deadline = asyncio.get_running_loop().call_later(self.request_seconds, self.transport.abort)
+
+    def _stop_expecting(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._expect_request()
         if self.certificate_extensions:
             scope: Any = self.scope
             scope["extensions"] = self.certificate_extensions

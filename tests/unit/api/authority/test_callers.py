@@ -2,8 +2,9 @@
 
 import pytest
 
+from kube.errors import KubeApiError
 from schemas.answers.attempts import Error
-from tests.support.fakes.reviews import ACCESS_REVIEW, TOKEN_REVIEW
+from tests.support.fakes.reviews import ACCESS_REVIEW, TOKEN_REVIEW, Grant
 from tests.support.harness.api_app import POD
 from tests.support.harness.guarded_api import OTHER, READS_LLM, Guarded
 
@@ -113,3 +114,37 @@ async def test_a_token_that_has_ended_is_refused_whatever_is_remembered(api: Gua
     assert await api.status(POD, header) == 200
     api.today.now += 5
     assert await api.status(POD, header) == 401
+
+
+async def test_tokens_that_are_not_valid_are_few_for_each_address(api: Guarded) -> None:
+    """Row 58."""
+    known = api.reviews.caller("alice", READS_LLM)
+    assert await api.status(POD, known) == 200
+    before = len(api.reviews.asked(TOKEN_REVIEW))
+    guesses = [await api.status(POD, {"Authorization": f"Bearer guess-{number}"}) for number in range(60)]
+    assert guesses == [401] * 50 + [429] * 10
+    assert len(api.reviews.asked(TOKEN_REVIEW)) == before + 50
+    # Who is known from the same address is answered as before.
+    assert await api.status(POD, known) == 200
+
+
+async def test_no_token_and_no_query_is_in_a_log_line_a_metric_or_an_error(
+    api: Guarded, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Row 75."""
+    caplog.set_level("DEBUG")
+    prom = api.reviews.caller("prom", Grant("prom", "get", "/metrics"))
+    api.reviews.answer = KubeApiError(500, "etcd is away")
+    answers = [
+        await api.client.get(path + "?q=secret-words&access_token=secret-token", headers={"Authorization": value})
+        for path in (POD, OTHER, "/no/such/path", "/api/v1/schedulerlogs")
+        for value in ("Bearer secret-token", "Basic secret-token")
+    ]
+    api.reviews.answer = None
+    answers.append(await api.client.get("/metrics", headers=prom))
+    # The client of this test logs what it sends.
+    lines = [record.getMessage() for record in caplog.records if record.name != "httpx"]
+    texts = [answer.text for answer in answers] + lines
+    assert not [text for text in texts if "secret" in text]
+    assert 'status="401"' in answers[-1].text
+    assert "deepseek" not in answers[-1].text

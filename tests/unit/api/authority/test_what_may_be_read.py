@@ -113,3 +113,19 @@ async def test_an_attempt_is_read_by_who_may_read_its_pod(api: Guarded) -> None:
     assert [await api.status(known, header) for header in (alice, bob)] == [200, 403]
     unknown = [await api.status("/api/v1/attempts/f00", header) for header in (alice, bob)]
     assert unknown == [403, 403]
+
+
+async def test_each_verb_is_asked_for_by_itself(api: Guarded) -> None:
+    """Row 79."""
+    lists = api.reviews.caller("lists", Grant("lists", "list", "pods", "llm"))
+    assert await api.status("/api/v1/schedulerlogs?namespace=llm", lists) == 200
+    assert await api.status(POD, lists) == 403
+
+
+async def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_caller_has(api: Guarded) -> None:
+    """Row 35."""
+    grants = [Grant("lead", "list", "pods", f"team-{number}") for number in range(300)]
+    answer = await api.client.get("/api/v1/schedulerlogs", headers=api.reviews.caller("lead", *grants))
+    assert (answer.status_code, "namespace=" in answer.json()["next"]) == (403, True)
+    assert len(api.reviews.asked(ACCESS_REVIEW)) == 1
+    assert api.searches == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.continue_token import BadToken, Position, _checksum, _digest, decode_token, encode_token
+from api.http.continue_token import SEAL, BadToken, Position, _digest, _seal, decode_token, encode_token
 
 SCOPE = {"at": "here", "status": "failed"}
 
@@ -54,8 +54,8 @@ def test_a_text_that_is_not_a_token_is_refused(token: str) -> None:
 
 
 def forged(payload: bytes) -> str:
-    """A token with the right checksum, as a reader of this code could make it."""
-    return base64.urlsafe_b64encode(_checksum(payload) + payload).decode().rstrip("=")
+    """A token with the right seal of no key, as a reader of this code could make it."""
+    return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,22 @@ def forged(payload: bytes) -> str:
         zlib.compress(b"no json"),
         zlib.compress(b"[1]"),
         zlib.compress(b"17"),
-        zlib.compress(b"[2,1,{}]"),
-        zlib.compress(orjson.dumps([1, _digest(SCOPE), {"after": 1}])),
-        zlib.compress(orjson.dumps([1, _digest(SCOPE), {"after": "a", "version": 1, "more": 1}])),
+        zlib.compress(b"[3,1,{}]"),
+        zlib.compress(orjson.dumps([2, _digest(SCOPE), {"after": 1}])),
+        zlib.compress(orjson.dumps([2, _digest(SCOPE), {"after": "a", "version": 1, "more": 1}])),
         zlib.compress(b" " * 10_000_000),
     ],
 )
 def test_a_forged_token_is_refused_too(payload: bytes) -> None:
     assert isinstance(decode_token(forged(payload), SCOPE, NodePlace), BadToken)
+
+
+def test_with_a_key_only_its_holders_make_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows 38 and 40: everything in this one is right but its seal."""
+    token = encode_token(SCOPE, NodePlace(after="node1", version=1))
+    monkeypatch.setattr(SEAL, "read_key", lambda: b"the servers' key")
+    assert isinstance(decode_token(token, SCOPE, NodePlace), BadToken)
+    sealed = encode_token(SCOPE, NodePlace(after="node1", version=1))
+    assert decode_token(sealed, SCOPE, NodePlace) == NodePlace(after="node1", version=1)
+    monkeypatch.setattr(SEAL, "read_key", lambda: b"another key")
+    assert isinstance(decode_token(sealed, SCOPE, NodePlace), BadToken)

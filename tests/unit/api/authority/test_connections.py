@@ -1,0 +1,144 @@
+"""What is answered to bytes, not to requests: rows 27, 28, 65 and 69 of the matrix, on a socket."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from api.http.json_protocol import JsonProtocol
+from api.server import ServerWithCertificate
+from process.server_tls import CertificatePair, Certificates
+from tests.support.certificates import Authority
+from tests.support.harness.api_app import POD
+from tests.support.harness.guarded_api import READS_LLM, Guarded
+
+
+class Impatient(JsonProtocol):
+    request_seconds = 0.3
+
+
+class Server(NamedTuple):
+    port: int
+    """Of plain HTTP."""
+    secured: int
+    authority: Authority
+
+    async def answer(self, *parts: bytes) -> bytes:
+        """Everything that is answered until the server hangs up."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        try:
+            return await asyncio.wait_for(reader.read(), timeout=30)
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+async def server(api: Guarded, tmp_path: Path) -> AsyncIterator[Server]:
+    authority = Authority(tmp_path)
+    issued = authority.issue("api")
+    ports: list[int] = []
+    servers = []
+    for certificates in (None, Certificates(CertificatePair(issued.certificate, issued.key))):
+        listening = socket.create_server(("127.0.0.1", 0))
+        server = ServerWithCertificate(
+            api.app,
+            certificates,
+            http=Impatient,
+            access_log=False,
+            log_level="critical",
+            lifespan="off",
+            timeout_keep_alive=0,
+        )
+        servers.append((server, asyncio.create_task(server.serve([listening]))))
+        ports.append(listening.getsockname()[1])
+    yield Server(ports[0], ports[1], authority)
+    for server, running in servers:
+        server.should_exit = True
+        await running
+
+
+def request(path: str = POD, *headers: str, close: bool = True) -> bytes:
+    lines = [f"GET {path} HTTP/1.1", "Host: x", *(["Connection: close"] if close else []), *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def statuses(answer: bytes) -> list[int]:
+    return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Content-Length: 5", "Transfer-Encoding: chunked"),
+        ("Transfer-Encoding: chunked", "Content-Length: 5"),
+        ("Content-Length: 5", "Content-Length: 6"),
+    ],
+)
+async def test_a_request_with_two_lengths_is_refused(server: Server, headers: tuple[str, ...]) -> None:
+    smuggled = b"0\r\n\r\n" + request()
+    assert statuses(await server.answer(request(POD, *headers, close=False) + smuggled)) == [400]
+
+
+async def test_each_request_on_a_connection_shows_who_it_is_by_itself(api: Guarded, server: Server) -> None:
+    token = api.reviews.caller("alice", READS_LLM)["Authorization"]
+    both = request(POD, f"Authorization: {token}", close=False) + request(POD)
+    assert statuses(await server.answer(both)) == [200, 401]
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "h2c"])
+async def test_no_connection_is_upgraded(server: Server, protocol: str) -> None:
+    asking = request("/api/v1/schedulerlogs", f"Upgrade: {protocol}", "Connection: Upgrade", close=False)
+    assert statuses(await server.answer(asking)) == [401]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        (),
+        (b"GET /api/v1/namespaces/llm",),
+        (request(close=False)[:-2],),
+        (request(POD, "Content-Length: 100", close=False), b"half"),
+    ],
+)
+async def test_who_does_not_finish_a_request_is_hung_up_on(server: Server, sent: tuple[bytes, ...]) -> None:
+    # Without the limit the read would time out.
+    assert set(statuses(await server.answer(*sent))) <= {401}
+
+
+async def test_two_hundred_who_send_nothing_keep_no_other_waiting(api: Guarded, server: Server) -> None:
+    silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(200)]
+    token = api.reviews.caller("alice", READS_LLM)["Authorization"]
+    assert statuses(await server.answer(request(POD, f"Authorization: {token}"))) == [200]
+    try:
+        assert await asyncio.gather(*(reader.read() for reader, _ in silent)) == [b""] * 200
+    finally:
+        for _, writer in silent:
+            writer.close()
+
+
+async def test_plain_http_is_not_answered_where_tls_is_spoken(server: Server) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.secured)
+    writer.write(request())
+    assert b"HTTP/1.1" not in await asyncio.wait_for(reader.read(), timeout=30)
+    writer.close()
+
+
+async def test_old_versions_of_tls_are_refused(server: Server) -> None:
+    context = ssl.create_default_context(cafile=str(server.authority.ca_file))
+    with pytest.warns(DeprecationWarning, match="TLSv1"):
+        context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises(OSError):  # noqa: PT011 - reset, or with TLS's own alert
+        await asyncio.open_connection("127.0.0.1", server.secured, ssl=context)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    _, writer = await asyncio.open_connection("127.0.0.1", server.secured, ssl=context)
+    writer.close()
