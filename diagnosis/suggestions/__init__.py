@@ -1,1 +1,10 @@
-"""The smallest changes after which a pod fits. Pure."""
+"""What would have to change: the smallest changes after which a pod fits, each proved by the scheduler's own fit.
+
+ask           what a pod asks, in the form that changes are tried on
+trial         asks the fit what would be
+suggestion    what a suggestion is and costs, and which ones are worth showing
+search        what the owner of the pod may change
+acts          what an administrator can do, and which pods would have to end
+exclusion     the smallest set of constraints that keep the pod from every node
+suggest       all of it: the way in
+"""

@@ -43,9 +43,19 @@ def decide(
     writes the decision into it.
     """
     requests = container_requests(pod, columns.vendors)
+    return decide_requests(columns, requests, mapping(pod.get("metadata")), node_names, policy)
+
+
+def decide_requests(
+    columns: ClusterColumns,
+    requests: tuple[VendorRequest, ...],
+    metadata: Mapping[str, Any],
+    node_names: Sequence[str],
+    policy: SchedulingPolicy,
+) -> Decision | NotOurs | Failed:
+    """As `decide`, for requests that were read before; metadata: namespace, name, uid and annotations of the pod."""
     if not any(request.asks for request in requests):
         return NotOurs(requests)
-    metadata = mapping(pod.get("metadata"))
     try:
         constraints = dict(_constraints(columns, metadata, requests, policy))
     except WeightsError as error:

@@ -1,0 +1,129 @@
+"""What an administrator can do, and which pods have to end, so that a pod fits. Each is proved by the fit."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+from diagnosis.suggestions.ask import Ask
+from diagnosis.suggestions.search import nodes_that_fit, suggestion
+from diagnosis.suggestions.suggestion import Edit, Suggestion
+from diagnosis.suggestions.trial import Trial, rows_where
+from fit.devices.pod_usage import PodUse
+from fit.devices.quota import UNLIMITED
+from fit.judge.decision import Allocation
+
+PodsOn = Callable[[Sequence[str]], Mapping[str, Mapping[str, PodUse]]]
+"""Of each of these nodes, what its pods hold, by uid."""
+MAX_NODES: Final = 20
+"""Of the nodes where the end of pods would help: those on which the least memory is in use are looked at."""
+_FLAGS: Final[tuple[tuple[Literal["cordon", "health"], str, bool, str], ...]] = (
+    ("cordon", "is_cordoned", True, "cordoned"),
+    ("health", "is_healthy", False, "unhealthy"),
+)
+"""Constraint, column, its value where it keeps a device out, and that in a word."""
+
+
+def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
+    """Devices to uncordon or to heal, and a larger quota."""
+    for constraint, column, value, word in _FLAGS:
+        decision = trial.decide(ask, [constraint])
+        if decision is None or decision.chosen is None:
+            continue
+        node = decision.chosen
+        kept_out = rows_where(trial.columns, node, column, value=value)
+        needed = list(kept_out)
+        for row in kept_out:
+            fewer = [other for other in needed if other != row]
+            with trial.with_flags(column, fewer, value=not value):
+                if trial.decide(ask, names=[node]):
+                    needed = fewer
+        with trial.with_flags(column, needed, value=not value):
+            proved = trial.decide(ask)
+        if proved and needed:
+            edits = [Edit(constraint, _uuid(trial, node, row), word, "") for row in needed]
+            yield suggestion(edits, proved)
+    yield from _quota(trial, ask)
+
+
+def _uuid(trial: Trial, node: str, row: int) -> str:
+    entry = trial.columns.entry(node)
+    return entry.fragment.uuids[row - entry.start] if entry else ""
+
+
+def _quota(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
+    decision = trial.decide(ask, ["quota"])
+    if decision is None or decision.allocation is None:
+        return
+    namespace = str(ask.metadata.get("namespace", ""))
+    quotas, edits = trial.columns.quotas, []
+    raised = {name: dict(limits) for name, limits in quotas.limits.get(namespace, {}).items()}
+    for vendor in ask.asked_vendors():
+        left = quotas.left(namespace, vendor)
+        memory_mib, cores = _taken(decision.allocation, ask, vendor.word)
+        unit = max(vendor.amounts.memory_unit_mib, 1)
+        short = (
+            (vendor.resources.memory, left.memory_mib, -(-(memory_mib - left.memory_mib) // unit)),
+            (vendor.resources.cores, left.cores, cores - left.cores),
+        )
+        for resource, amount_left, missing in short:
+            if amount_left < UNLIMITED and missing > 0:
+                for limits in raised.values():
+                    if resource in limits:
+                        edits.append(Edit("quota", resource, str(limits[resource]), str(limits[resource] + missing)))
+                        limits[resource] += missing
+    with trial.with_quotas(replace(quotas, limits={**quotas.limits, namespace: {**raised}})):
+        proved = trial.decide(ask)
+    if proved and edits:
+        yield suggestion(edits, proved)
+
+
+def _taken(allocation: Allocation, ask: Ask, vendor: str) -> tuple[int, int]:
+    """MiB and percent that count against a quota: init containers end before the others begin."""
+    sums = {True: [(0, 0)], False: [(0, 0)]}
+    for request, grants in zip(ask.requests, allocation.containers, strict=True):
+        own = [grant for grant in grants if grant.type == vendor]
+        sums[request.is_init].append((sum(each.memory_mib for each in own), sum(each.cores for each in own)))
+    apps = tuple(sum(column) for column in zip(*sums[False], strict=True))
+    inits = tuple(max(column) for column in zip(*sums[True], strict=True))
+    return max(apps[0], inits[0]), max(apps[1], inits[1])
+
+
+def pods_to_end(trial: Trial, ask: Ask, pods_on: PodsOn) -> Iterator[Suggestion]:
+    """The fewest pods of one node whose end would let the pod in. pods_on: what the pods of these nodes hold."""
+    decision = trial.decide(ask, ["use"])
+    if decision is None:
+        return
+    columns = trial.columns
+    in_use = dict(zip(columns.node_names, columns.nodes["used_memory"][columns.ids(columns.node_names)], strict=True))
+    nodes = sorted(nodes_that_fit(decision), key=lambda node: (int(in_use[node]), node))[:MAX_NODES]
+    found = []
+    for node, holders in pods_on(nodes).items():
+        # The smallest first: what stays needed at the end are then the larger pods, and as few as can be.
+        needed = sorted(holders, key=lambda uid: (_amount(holders[uid]), uid))
+        if not _fits_without(trial, ask, node, [holders[uid] for uid in needed]):
+            continue
+        for uid in list(needed):
+            fewer = [other for other in needed if other != uid]
+            if _fits_without(trial, ask, node, [holders[other] for other in fewer]):
+                needed = fewer
+        found.append((len(needed), sum(_amount(holders[uid])[0] for uid in needed), node, needed, holders))
+    for _, _, _, needed, holders in sorted(found, key=lambda each: each[:3])[:1]:
+        with trial.without_pods([holders[uid] for uid in needed]):
+            proved = trial.decide(ask)
+        if proved and needed:
+            yield suggestion([Edit("use", uid, _text(holders[uid]), "") for uid in needed], proved)
+
+
+def _fits_without(trial: Trial, ask: Ask, node: str, uses: Sequence[PodUse]) -> bool:
+    with trial.without_pods(uses):
+        return trial.decide(ask, names=[node]) is not None
+
+
+def _amount(use: PodUse) -> tuple[int, int]:
+    shares = use.by_uuid.values()
+    return sum(share.memory_mib for share in shares), sum(share.cores for share in shares)
+
+
+def _text(use: PodUse) -> str:
+    memory_mib, cores = _amount(use)
+    return f"{memory_mib} MiB and {cores} % cores on {len(use.by_uuid)} devices of {use.node}"

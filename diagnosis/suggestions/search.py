@@ -1,0 +1,110 @@
+"""Finds the smallest changes of a pod after which it fits. Each is a decision of the scheduler's own fit."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from diagnosis.suggestions.ask import OF_ANNOTATIONS, Amount, Ask, Constraint
+from diagnosis.suggestions.suggestion import Edit, Suggestion
+from diagnosis.suggestions.trial import Trial
+from fit.judge import verdict_codes
+from fit.judge.decision import Decision
+from hami.vendors import Resources, code_of
+
+_AMOUNTS: Final[tuple[tuple[Amount, Constraint, int], ...]] = (
+    ("memory_mib", "memory", 1),
+    ("memory_percentage", "memory", 1),
+    ("cores", "cores", 0),
+    ("count", "count", 1),
+)
+"""What may be lowered, and the least that is tried."""
+NODES: Final = "node selector, affinity, taints or cordon"
+
+
+def own_changes(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
+    """What the owner of the pod may change: amounts and annotations, and what keeps kube-scheduler from nodes."""
+    annotated = [constraint for constraint in OF_ANNOTATIONS if ask.annotation_keys(constraint)]
+    # None of the annotations, each of them, all of them: with every amount that could be lowered as well.
+    some: list[list[Constraint]] = [[], *([each] for each in annotated), *([annotated] if len(annotated) > 1 else [])]
+    for constraints in some:
+        eased, edits = ask.without(constraints), list(_annotation_edits(ask, constraints))
+        if constraints and (decision := trial.decide(eased)):
+            yield suggestion(edits, decision)
+            continue  # nothing more needs to be given up
+        for name, constraint, least in _AMOUNTS:
+            if lowered := _lowered(trial, eased, name, least):
+                capped, decision = lowered
+                yield suggestion([*edits, *_amount_edits(eased, capped, name, constraint)], decision)
+    if decision := trial.decide(ask, ["nodes"]):
+        yield suggestion([Edit("nodes", NODES, f"{len(trial.offered)} nodes offered", str(decision.chosen))], decision)
+
+
+def suggestion(edits: Sequence[Edit], decision: Decision) -> Suggestion:
+    """What the decision proves: after these changes the pod fits."""
+    if decision.allocation is None:
+        raise ValueError("a decision without a node proves nothing")
+    return Suggestion(tuple(edits), decision.allocation, len(nodes_that_fit(decision)))
+
+
+def nodes_that_fit(decision: Decision) -> list[str]:
+    where = np.flatnonzero(decision.node_verdict >= verdict_codes.NODE_FITS)
+    return [decision.node_names[place] for place in where.tolist()]
+
+
+def _lowered(trial: Trial, ask: Ask, name: Amount, least: int) -> tuple[Ask, Decision] | None:
+    """The highest amount below today's with which the pod fits, found by halving."""
+    high = ask.largest(name)
+    if high <= least:
+        return None
+    if name == "memory_mib":
+        # More than is free on any device never fits.
+        high = min(high, _max_free_mib(trial) + 1)
+    best = trial.decide(ask.capped(name, least))
+    if best is None:
+        return None
+    found, low, nodes = ask.capped(name, least), least, nodes_that_fit(best)
+    while high - low > 1:
+        middle = (low + high) // 2
+        # A node that has no place for less has none for more.
+        if decision := trial.decide(capped := ask.capped(name, middle), names=nodes):
+            found, low, nodes = capped, middle, nodes_that_fit(decision)
+        else:
+            high = middle
+    # Of all nodes once more: the scheduler chooses among them, and the proof is about what is shown.
+    decision = trial.decide(found)
+    return (found, decision) if decision and found != ask else None
+
+
+def _max_free_mib(trial: Trial) -> int:
+    devices = trial.columns.devices
+    return int((devices["total_memory"] - devices["used_memory"]).max(initial=0))
+
+
+def _annotation_edits(ask: Ask, constraints: Sequence[Constraint]) -> Iterator[Edit]:
+    for constraint in constraints:
+        keys = ask.annotation_keys(constraint)
+        for key in keys:
+            yield Edit(constraint, key, str(ask.annotations[key]), "", 1 / len(keys))
+
+
+def _amount_edits(before: Ask, after: Ask, name: Amount, constraint: Constraint) -> Iterator[Edit]:
+    changed = [(old, new) for old, new in zip(before.requests, after.requests, strict=True) if old != new]
+    for old, new in changed:
+        vendor = before.vendors[code_of(before.vendors, old.vendor) - 1]
+        resource, unit = _resource(vendor.resources, name), 1
+        if name == "memory_mib":
+            unit = max(vendor.amounts.memory_unit_mib, 1)
+        asked, left = getattr(old, name), getattr(new, name)
+        # Devices count one by one, everything else as a share of what was asked.
+        share = asked - left if name == "count" else (asked - left) / asked / len(changed)
+        yield Edit(constraint, f"{old.name}: {resource}", str(asked // unit), str(left // unit), share)
+
+
+def _resource(resources: Resources, name: Amount) -> str:
+    return {
+        "memory_mib": resources.memory,
+        "memory_percentage": resources.percentage,
+        "cores": resources.cores,
+        "count": resources.count,
+    }[name]

@@ -1,0 +1,241 @@
+"""What is suggested fits: the objects are changed as it says, and the scheduler decides about them anew."""
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from diagnosis.suggestions.ask import Ask
+from diagnosis.suggestions.exclusion import excluding_constraints
+from diagnosis.suggestions.suggest import suggest
+from diagnosis.suggestions.suggestion import Edit, Suggestion
+from diagnosis.suggestions.trial import Trial
+from fit.devices.cluster_state import ClusterColumns
+from fit.devices.pod_usage import PodUse
+from fit.judge.decide import decide
+from fit.judge.decision import Decision, SchedulingPolicy
+from hami.vendors import ONLY_NVIDIA
+from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, asks
+from tests.support.stress import examples
+
+POLICY = SchedulingPolicy()
+CORDON = "hami.io/device-cordon"
+REGISTER = "hami.io/node-nvidia-register"
+
+
+@dataclass
+class Objects:
+    """A cluster and a pod as Kubernetes' objects, and which nodes kube-scheduler offers."""
+
+    nodes: list[dict[str, Any]]
+    pod: dict[str, Any]
+    running: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quotas: list[dict[str, Any]] = field(default_factory=list)
+    offered: tuple[str, ...] = ()
+
+    def columns(self) -> ClusterColumns:
+        columns = ClusterColumns(ONLY_NVIDIA)
+        for quota in self.quotas:
+            columns.apply_quota(quota)
+        for node in self.nodes:
+            columns.apply_node(node)
+        for pod in self.running.values():
+            columns.apply_pod(pod)
+        return columns
+
+    def suggestions(self) -> list[Suggestion]:
+        columns = self.columns()
+
+        def pods_on(names: Sequence[str]) -> Mapping[str, Mapping[str, PodUse]]:
+            uses = {uid: use for uid in self.running if (use := columns.pod_use(uid))}
+            return {name: {uid: use for uid, use in uses.items() if use.node == name} for name in names}
+
+        return suggest(self.trial(columns), Ask.of_pod(self.pod, ONLY_NVIDIA), pods_on)
+
+    def trial(self, columns: ClusterColumns | None = None) -> Trial:
+        return Trial(columns or self.columns(), self.offered or self.all_nodes, POLICY)
+
+    @property
+    def all_nodes(self) -> tuple[str, ...]:
+        return tuple(node["metadata"]["name"] for node in self.nodes)
+
+    def decide(self) -> Decision | None:
+        found = decide(self.columns(), self.pod, self.offered or self.all_nodes, POLICY)
+        return found if isinstance(found, Decision) and found.chosen else None
+
+    def after(self, edits: Sequence[Edit]) -> "Objects":
+        changed = copy.deepcopy(self)
+        for edit in edits:
+            changed.apply(edit)
+        return changed
+
+    def apply(self, edit: Edit) -> None:
+        if edit.constraint in ("memory", "cores", "count"):
+            name, _, resource = edit.where.partition(": ")
+            (container,) = (each for each in self.pod["spec"]["containers"] if each["name"] == name)
+            container["resources"]["limits"][resource] = int(edit.after)
+        elif edit.constraint == "quota":
+            for quota in self.quotas:
+                if f"limits.{edit.where}" in quota["spec"]["hard"]:
+                    assert str(quota["spec"]["hard"][f"limits.{edit.where}"]) == edit.before
+                    quota["spec"]["hard"][f"limits.{edit.where}"] = int(edit.after)
+        elif edit.constraint == "use":
+            del self.running[edit.where]
+        elif edit.constraint == "nodes":
+            self.offered = ()
+        elif edit.constraint == "cordon":
+            for node in self.nodes:
+                marks = node["metadata"]["annotations"]
+                left = [uuid for uuid in marks.get(CORDON, "").split(",") if uuid != edit.where]
+                marks[CORDON] = ",".join(left)
+        elif edit.constraint == "health":
+            for node in self.nodes:
+                devices = json.loads(node["metadata"]["annotations"][REGISTER])
+                for device in devices:
+                    device["health"] = device["health"] or device["id"] == edit.where
+                node["metadata"]["annotations"][REGISTER] = json.dumps(devices)
+        else:
+            del self.pod["metadata"]["annotations"][edit.where]
+
+
+def one_node(pod: dict[str, Any], *devices: dict[str, Any], **fields: str) -> Objects:
+    return Objects([a_node("n0", list(devices) or [a_device()], **fields)], pod)
+
+
+def edits_of(objects: Objects) -> list[list[tuple[str, str, str]]]:
+    return [[(edit.where, edit.before, edit.after) for edit in each.edits] for each in objects.suggestions()]
+
+
+def test_a_pod_that_fits_needs_no_change() -> None:
+    assert one_node(a_pod(asks(1, gpumem=1000))).suggestions() == []
+
+
+def test_less_memory_is_what_the_emptiest_device_has_free() -> None:
+    objects = one_node(a_pod(asks(1, gpumem=20000)))
+    objects.running = {"u": a_running_pod("GPU-0,NVIDIA,14576,10:;", "n0", "u")}
+    # 24576 MiB in all, 14576 of them held; or the pod that holds them ends.
+    assert edits_of(objects) == [
+        [("main: nvidia.com/gpumem", "20000", "10000")],
+        [("u", "14576 MiB and 10 % cores on 1 devices of n0", "")],
+    ]
+
+
+def test_each_thing_that_stands_in_the_way_alone_is_given_up_alone() -> None:
+    pod = a_pod(asks(2, gpumem=1000), annotations={"nvidia.com/numa-bind": "true", "nvidia.com/use-gputype": "A30"})
+    across = one_node(pod, a_device("GPU-0", numa=0), a_device("GPU-1", numa=1))
+    assert edits_of(across) == [[("nvidia.com/numa-bind", "true", "")], [("main: nvidia.com/gpu", "2", "1")]]
+    other = one_node(pod, a_device("GPU-0", type="NVIDIA T4", numa=0), a_device("GPU-1", type="NVIDIA T4", numa=0))
+    assert edits_of(other) == [[("nvidia.com/use-gputype", "A30", "")]]
+
+
+def test_what_only_an_administrator_can_do_names_the_devices_and_the_quota() -> None:
+    objects = one_node(a_pod(asks(1, gpumem=1000)), a_device("GPU-0"), device_cordon="GPU-0")
+    (cordoned,) = objects.suggestions()
+    assert ([edit.where for edit in cordoned.edits], cordoned.actor) == (["GPU-0"], "administrator")
+    objects = one_node(a_pod(asks(1, gpumem=5000)))
+    objects.quotas = [a_quota(gpumem=3000)]
+    assert edits_of(objects) == [
+        [("main: nvidia.com/gpumem", "5000", "3000")],
+        [("nvidia.com/gpumem", "3000", "5000")],
+    ]
+
+
+def test_a_node_that_was_not_offered_is_named() -> None:
+    objects = Objects([a_node("n0", [a_device("GPU-0", devmem=1000)]), a_node("n1")], a_pod(asks(1, gpumem=8000)))
+    objects.offered = ("n0",)
+    first, second = objects.suggestions()
+    assert (first.edits[0].constraint, first.allocation.node, first.actor) == ("nodes", "n1", "you")
+    assert second.edits[0].after == "1000"
+
+
+def test_the_constraints_that_keep_a_pod_from_every_node_are_minimal() -> None:
+    pod = a_pod(asks(1, gpumem=20000), annotations={"nvidia.com/use-gputype": "A30"})
+    small, other = a_node("n0", [a_device("GPU-0", devmem=10000)]), a_node("n1", [a_device("GPU-1", type="NVIDIA T4")])
+    objects = Objects([small, other], pod)
+    # The one node refuses for memory, the other for its type; nothing else has a part in it.
+    assert set(excluding_constraints(objects.trial(), Ask.of_pod(pod, ONLY_NVIDIA))) == {"memory", "type"}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Objects:
+    names = [f"n{number}" for number in range(draw(st.integers(1, 4)))]
+    nodes, running = [], {}
+    for name in names:
+        devices = [
+            a_device(
+                f"{name}-{place}",
+                numa=draw(st.integers(0, 1)),
+                devmem=draw(st.sampled_from([1000, 4000])),
+                type=draw(st.sampled_from(["NVIDIA A30", "NVIDIA T4"])),
+                count=draw(st.integers(1, 3)),
+                health=draw(st.sampled_from([True, True, False])),
+            )
+            for place in range(draw(st.integers(1, 4)))
+        ]
+        nodes.append(
+            a_node(name, devices, device_cordon=draw(st.sampled_from(["", f"{name}-0", f"{name}-0,{name}-1"])))
+        )
+    for number in range(draw(st.integers(0, 6))):
+        node, place = draw(st.sampled_from(names)), draw(st.integers(0, 3))
+        memory, cores = draw(st.integers(0, 1500)), draw(st.sampled_from([0, 30, 100]))
+        uid = f"uid-{number}"
+        running[uid] = a_running_pod(f"{node}-{place},NVIDIA,{memory},{cores}:;", node, uid, namespace="other")
+    quotas = (
+        [a_quota(gpumem=draw(st.integers(0, 6000)), gpucores=draw(st.integers(0, 300)))] if draw(st.booleans()) else []
+    )
+    offered = tuple(draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))
+    return Objects(nodes, draw(pods()), running, quotas, offered)
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> dict[str, Any]:
+    amounts = {"gpumem": st.integers(1, 5000), "gpucores": st.sampled_from([0, 30, 50, 100])}
+    share = {"gpumem_percentage": st.integers(1, 100), "gpucores": st.sampled_from([0, 30])}
+    containers = []
+    for number in range(draw(st.integers(1, 2))):
+        chosen = draw(st.sampled_from([amounts, share]))
+        asked = asks(draw(st.integers(1, 5)), **{name: draw(values) for name, values in chosen.items()})
+        containers.append({**asked, "name": f"c{number}"})
+    marks = {
+        "nvidia.com/numa-bind": st.just("true"),
+        "nvidia.com/use-gputype": st.sampled_from(["A30", "T4", "H100"]),
+        "nvidia.com/nouse-gpuuuid": st.just("n0-0,n1-1"),
+        "hami.io/gpu-scheduler-policy": st.sampled_from(["mutex", "topology-aware", "spread"]),
+    }
+    return a_pod(*containers, annotations={key: draw(value) for key, value in marks.items() if draw(st.booleans())})
+
+
+@given(clusters())
+@settings(max_examples=examples(40))
+def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Objects) -> None:
+    before = objects.columns()
+    suggestions = objects.suggestions()
+    assert not suggestions or objects.decide() is None
+    for each in suggestions:
+        decision = objects.after(each.edits).decide()
+        assert decision is not None, each.edits
+        assert decision.allocation == each.allocation, each.edits
+    # Nothing that was tried is left behind.
+    after = objects.columns()
+    trial = objects.trial(after)
+    suggest(trial, Ask.of_pod(objects.pod, ONLY_NVIDIA))
+    for name in ("used_memory", "used_cores", "used_slots", "is_cordoned", "is_healthy"):
+        assert after.devices[name].tolist() == before.devices[name].tolist()
+
+
+@given(clusters())
+@settings(max_examples=examples(20))
+def test_a_little_less_of_a_change_is_not_enough(objects: Objects) -> None:
+    for each in objects.suggestions():
+        for edit in each.edits:
+            rest = [other for other in each.edits if other != edit]
+            # Without this one the pod fits nowhere: nothing is given up for nothing.
+            assert objects.after(rest).decide() is None, each.edits
+            lowered = [other for other in each.edits if other.constraint in ("memory", "cores", "count")]
+            if lowered == [edit] and int(edit.after) + 1 < int(edit.before):
+                more = Edit(edit.constraint, edit.where, edit.before, str(int(edit.after) + 1))
+                assert objects.after([*rest, more]).decide() is None, each.edits
