@@ -10,9 +10,11 @@ own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route
+fact_collector   the facts of a diagnosis, from memory, the index and the API server
 attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
 authority        who asks, and what they may read
 aggregated       the same answers as an aggregated API of Kubernetes
+objects          objects of the Kubernetes API server
 index            queries to OpenSearch, and what their answers hold
 memory           the attempts topic, the latest attempt of each pod
 http             parameters, tokens, errors, the documentation page

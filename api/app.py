@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -22,9 +22,12 @@ from api.aggregated.adapter import AggregatedApi
 from api.aggregated.discovery import DOCUMENTS
 from api.attempt_lookup import AttemptLookup
 from api.authority.checks import CallerChecks
+from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
+from api.fact_collector import FactCollector
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
+from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
@@ -36,6 +39,7 @@ from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, Poin
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
+from api.objects.object_api import ObjectApi, Objects, is_configured
 from api.routes import routes
 from api.settings import Settings
 from process.logs import about
@@ -63,8 +67,11 @@ def create_app(
     tracing: Tracing = NO_TRACING,
     reviewer: Reviewer | None = None,
     certificates: Certificates | None = None,
+    objects: Objects | None = None,
 ) -> FastAPI:
-    """The application. ``client`` and ``reviewer`` replace those of the settings in tests. Raises ``SettingError``.
+    """The application. ``client``, ``reviewer`` and ``objects`` replace those of the settings in tests.
+
+    Raises ``SettingError``.
 
     ``certificates`` are those of the server that the application runs in.
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
@@ -79,9 +86,14 @@ def create_app(
     index = OpenSearch(client, metrics.observe_index)
     checks = CallerChecks(settings, certificates, reviewer)
     metrics.watch("certificates_current", lambda: float(not checks.problem))
+    object_api: ObjectApi | None = None
+    if objects is None:
+        load = loading(settings.kubeconfig, settings.context)
+        objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
+        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name)),
         PlacementHandlers(attempts, index),
         WaitingHandlers(index),
         ClusterHandlers(index),
@@ -99,7 +111,7 @@ def create_app(
         routes=[*api_routes, *pages],
         middleware=[*aggregated, Middleware(RequestGuard, metrics=metrics), checks.middleware],
         exception_handlers=_exception_handlers(),
-        lifespan=_lifespan(topic, client, checks),
+        lifespan=_lifespan(topic, client, checks, object_api),
         # FastAPI's own pages load their scripts from a CDN.
         docs_url=None,
         redoc_url=None,
@@ -124,10 +136,10 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
-def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: CallerChecks) -> Any:
+def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: CallerChecks, object_api: ObjectApi | None) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with checks.running(), stores():
+        async with checks.running(), object_api or nullcontext(), stores():
             yield
 
     @asynccontextmanager

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
+from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
@@ -24,6 +25,7 @@ from schemas.answers.attempts import (
     Search,
 )
 from schemas.answers.clusters import Clusters
+from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting
@@ -64,6 +66,7 @@ _TAGGED: Final = _COUNTED | {
 
 def routes(
     schedulerlog: SchedulerlogHandlers,
+    diagnosis: DiagnosisHandlers,
     placements: PlacementHandlers,
     waiting: WaitingHandlers,
     clusters: ClusterHandlers,
@@ -73,6 +76,7 @@ def routes(
     """Every route of the API, in the order of the documentation."""
     of_cluster = [
         *_attempts(schedulerlog),
+        _About(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Why a pod waits", {}, (400, 404, 503)),
         *_waiting(waiting),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),

@@ -51,6 +51,10 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
     "api": (
         *_each("create", "authentication.k8s.io", "tokenreviews"),
         *_each("create", "authorization.k8s.io", "subjectaccessreviews"),
+        *_each("get", "", "pods persistentvolumeclaims"),
+        *_each("list", "", "nodes resourcequotas"),
+        *_each("list", "events.k8s.io", "events"),
+        *_each("get", "storage.k8s.io", "storageclasses"),
     ),
 }
 """By process; its account is called ``schedulerlog-`` and this."""

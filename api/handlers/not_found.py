@@ -33,6 +33,13 @@ def no_attempt(cluster: str, attempt_id: str) -> NotFoundError:
     )
 
 
+def attempt_of_another_pod(namespace: str, name: str, attempt_id: str) -> NotFoundError:
+    return NotFoundError(
+        f"attempt {attempt_id} is not one of pod {namespace}/{name}",
+        "Leave the parameter out for the pod's latest attempt; its history lists the ids of all.",
+    )
+
+
 def no_states(about: str) -> NotFoundError:
     return NotFoundError(
         f"no node states {about} are in the index",

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, WrapValidator
 
 from api.http.continue_token import MAX_CHARACTERS
 
+ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
 NO_NAMESPACE: Final = "-"
 """The namespace of pods from a log without namespaces (scheduler-sniffer). No cluster can have one of this name."""
 
@@ -81,7 +82,7 @@ AttemptInPath = Annotated[
     str,
     Path(
         description="The attempt's id.",
-        pattern=r"^[A-Za-z0-9._:-]{1,128}$",
+        pattern=ATTEMPT_ID,
         examples=["6f97a54de6fbb9e27ee3a1dc8d608d38"],
     ),
 ]

@@ -19,6 +19,7 @@ node_list           the list of nodes, and what is free of their devices
 cluster_states      the node states of a whole cluster, of an attempt or at a time
 schedulers          the schedulers with their settings, and how these changed
 clusters            which clusters the index has records of
+pod_circumstances   a pod as it was observed last, registrations, schedulers, findings: facts of a diagnosis
 node_occupancy      which pods held how much of a node's devices at one time
 observations        the list of pod observations, and the state of a node at one time
 ==================  ===============================================================================

@@ -2,6 +2,7 @@
 
 ============  =======================================================
 attempts      attempts of pods: the proposal's answer, history, search
+diagnosis     why a pod waits
 waiting       pods that wait, and what a device refused
 placements    pods on nodes, findings, and the state of one node
 nodes         all nodes of a cluster, and its schedulers

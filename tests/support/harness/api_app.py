@@ -13,6 +13,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 
 from api.app import create_app
 from api.authority.reviewer import Reviewer
+from api.objects.object_api import Objects
 from api.settings import Settings
 from process.server_tls import Certificates
 from schemas.codec.chunking import split
@@ -95,10 +96,13 @@ class Caller:
         answering: Answering | SlowlyAnswering = nothing_found,
         reviewer: Reviewer | None = None,
         certificates: Certificates | None = None,
+        objects: Objects | None = None,
     ) -> None:
         # Who has certificates to show may be the API server.
         settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer)})
-        self.app: FastAPI = create_app(settings, index_of(answering), reviewer=reviewer, certificates=certificates)
+        self.app: FastAPI = create_app(
+            settings, index_of(answering), reviewer=reviewer, certificates=certificates, objects=objects
+        )
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 

@@ -37,12 +37,16 @@ def test_the_rights_are_those_of_deploy(process: str) -> None:
     assert {tuple(right) for right in RIGHTS[process]} == own
 
 
-def test_the_apis_rights_are_those_of_the_role_of_kubernetes_that_it_is_given() -> None:
-    rights = yaml.safe_load_all((COMPONENTS.parent / "base/rights.yaml").read_text())
+def test_the_apis_rights_are_those_of_the_roles_that_it_is_given() -> None:
+    rights = list(yaml.safe_load_all((COMPONENTS.parent / "base/rights.yaml").read_text()))
     roles = [found["roleRef"]["name"] for found in rights if found["kind"] == "ClusterRoleBinding"]
-    assert roles == ["system:auth-delegator"]
-    # As Kubernetes documents it: token reviews and subject access reviews.
-    assert {right.resource for right in RIGHTS["api"]} == {"tokenreviews", "subjectaccessreviews"}
+    assert roles == ["system:auth-delegator", "schedulerlog-diagnosis"]
+    (own,) = [
+        found["rules"] for found in rights if found["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in found
+    ]
+    # As Kubernetes documents the first: token reviews and subject access reviews.
+    given = {resource for rule in own for resource in rule["resources"]} | {"tokenreviews", "subjectaccessreviews"}
+    assert {right.resource for right in RIGHTS["api"]} == given
 
 
 def test_no_account_with_rights_is_left_out() -> None:

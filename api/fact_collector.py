@@ -1,0 +1,172 @@
+"""Collects the facts of a diagnosis: from memory, the index and the API server, each as far as it answers."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeVar
+
+from api.authority.remembered import BusyError, Remembered, TimedAnswer
+from api.http.param_types import NO_NAMESPACE
+from api.index import pod_circumstances as indexed
+from api.index.attempt_queries import PodName
+from api.index.attempt_reader import read_devices
+from api.index.client import IndexDownError, OpenSearch
+from api.index.schedulers import schedulers_query
+from api.objects.circumstances import ObjectFacts, read_circumstances, read_nodes, unknown_of
+from api.objects.object_api import Objects
+from diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
+from diagnosis.refused_nodes import refused_nodes
+from hami.reason_codes import ReasonCode
+from kube.errors import NO_ANSWER, KubeApiError
+from schemas.answers.attempts import DeviceLog
+from schemas.events import AttemptSummarized
+from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
+
+T = TypeVar("T")
+
+MAX_NODES: Final = 200
+"""So many nodes' devices are read: those of the most important reasons."""
+NODES_SECONDS: Final = 10.0
+"""How long the nodes are remembered: several pods are asked about when something is wrong with a cluster."""
+_OF_OBJECTS: Final = ("pod", "claims", "quotas", "events", "nodes")
+
+Nodes = tuple[list[NodeFacts], list[Unknown]]
+
+
+def remembered_nodes() -> Remembered[str, Nodes]:
+    return Remembered(max_answers=1, max_questions=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FactCollector:
+    index: OpenSearch
+    objects: Objects
+    home_cluster: str
+    """The one whose objects the API server has."""
+    nodes: Remembered[str, Nodes] = field(default_factory=remembered_nodes)
+
+    async def of_attempt(
+        self, pod: PodName, attempt: AttemptSummarized, original_id: str, now: datetime
+    ) -> DiagnosisFacts:
+        """Of an attempt that others followed: what its records say."""
+        unknown: list[Unknown] = []
+        devices = await self._devices(attempt, original_id, unknown)
+        return DiagnosisFacts(*pod, now, attempt, is_latest=False, devices=devices, unknown=unknown)
+
+    async def of_pod(
+        self, pod: PodName, attempt: AttemptSummarized | None, original_id: str, now: datetime, *, is_index_down: bool
+    ) -> DiagnosisFacts:
+        """Of the pod as it is now. ``attempt``: its latest, as far as it is known."""
+        unknown = [Unknown("attempt", "index-down")] if is_index_down and attempt is None else []
+        live, nodes, observed, schedulers, findings = await asyncio.gather(
+            self._live(pod, now),
+            self._live_nodes(pod, now, unknown),
+            self._known("observations", self._observed(pod), unknown),
+            self._known("schedulers", self._schedulers(pod.cluster), unknown),
+            self._known("findings", self._findings(pod), unknown),
+        )
+        unknown += live.unknown
+        state = live.pod or observed
+        if attempt and state and state.uid and attempt.pod.uid not in ("", state.uid):
+            # It is an earlier pod's of this name.
+            attempt = None
+        if schedulers is not None and not schedulers:
+            unknown.append(Unknown("schedulers", "not-recorded"))
+        if attempt and not attempt.complete:
+            unknown.append(Unknown("records", "not-recorded", attempt.missing))
+        if nodes is None and not (attempt and attempt.chosen):
+            nodes = await self._known("registrations", self._registrations(pod.cluster, attempt, now), unknown)
+        return DiagnosisFacts(
+            *pod,
+            now,
+            attempt,
+            devices=await self._devices(attempt, original_id, unknown) if attempt else None,
+            pod=state,
+            claims=live.claims,
+            quotas=live.quotas,
+            events=live.events,
+            nodes=nodes,
+            schedulers=schedulers,
+            owner_problem=live.owner_problem,
+            findings=findings or (),
+            unknown=unknown,
+        )
+
+    async def _live(self, pod: PodName, now: datetime) -> ObjectFacts:
+        if cause := self._no_objects(pod):
+            return ObjectFacts(unknown=[Unknown(subject, cause) for subject in _OF_OBJECTS])
+        return await read_circumstances(self.objects, pod.namespace, pod.name, now)
+
+    def _no_objects(self, pod: PodName) -> Cause | None:
+        """Why the objects of the pod's cluster can't be read; None where they can."""
+        if pod.cluster != self.home_cluster:
+            return "another-cluster"
+        # No API server has a namespace of this name.
+        if pod.namespace == NO_NAMESPACE:
+            return "not-recorded"
+        return None if self.objects.is_there else "outside-cluster"
+
+    async def _live_nodes(self, pod: PodName, now: datetime, unknown: list[Unknown]) -> list[NodeFacts] | None:
+        if self._no_objects(pod):
+            return None
+
+        async def ask() -> TimedAnswer[Nodes]:
+            return TimedAnswer(await read_nodes(self.objects, now), NODES_SECONDS)
+
+        try:
+            nodes, more = await self.nodes.get(pod.cluster, ask)
+        except KubeApiError as error:
+            unknown.append(unknown_of("nodes", error))
+            return None
+        except BusyError as error:
+            unknown.append(unknown_of("nodes", KubeApiError(NO_ANSWER, str(error))))
+            return None
+        unknown += more
+        return nodes
+
+    async def _observed(self, pod: PodName) -> ObservedPod | None:
+        return indexed.pod_state_of(await self.index.search(OBSERVATIONS.alias, indexed.pod_query(pod)))
+
+    async def _schedulers(self, cluster: str) -> list[SchedulerState]:
+        observed, deciding = await asyncio.gather(
+            self.index.search(OBSERVATIONS.alias, schedulers_query(cluster)),
+            self.index.search(ATTEMPTS.alias, indexed.deciding_query(cluster)),
+        )
+        return indexed.scheduler_states_of(observed, deciding)
+
+    async def _findings(self, pod: PodName) -> list[Evidence]:
+        return indexed.findings_of(await self.index.search(FINDINGS.alias, indexed.findings_query(pod)))
+
+    async def _registrations(self, cluster: str, attempt: AttemptSummarized | None, now: datetime) -> list[NodeFacts]:
+        """Of the nodes that the attempt found unregistered; without an attempt, of all."""
+        groups = refused_nodes(attempt) if attempt else []
+        names = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
+        if attempt and not names:
+            return []
+        body = indexed.registrations_query(cluster, names)
+        return indexed.node_states_of(await self.index.search(OBSERVATIONS.alias, body), now)
+
+    async def _devices(
+        self, attempt: AttemptSummarized, original_id: str, unknown: list[Unknown]
+    ) -> list[DeviceLog] | None:
+        names = [name for group in refused_nodes(attempt) if group.has_devices for name in group.names]
+        if not names or attempt.chosen or attempt.error:
+            return None
+        if len(names) > MAX_NODES:
+            unknown.append(Unknown("devices", "not-read", f"{MAX_NODES} of {len(names)} nodes were read"))
+        reading = read_devices(self.index, attempt.cluster, original_id, attempt.started_at, names[:MAX_NODES])
+        answer = await self._known("devices", reading, unknown)
+        if answer is None:
+            return None
+        rows, note = answer
+        if note:
+            unknown.append(Unknown("devices", "not-recorded", note))
+        return rows
+
+    async def _known(self, subject: str, reading: Awaitable[T], unknown: list[Unknown]) -> T | None:
+        try:
+            return await reading
+        except IndexDownError as error:
+            unknown.append(Unknown(subject, "index-down", str(error)))
+            return None

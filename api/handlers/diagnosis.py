@@ -1,0 +1,99 @@
+"""Answers why a pod waits: collects the facts and walks the decision tree."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query as InQuery
+from fastapi import Request
+from pydantic import Field
+from starlette.responses import Response
+
+from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.authority.access import access_of
+from api.authority.rights import get_pod
+from api.fact_collector import FactCollector
+from api.handlers.attempt_rights import readable_attempt
+from api.handlers.not_found import attempt_of_another_pod, pod_never_observed
+from api.handlers.others import may_see_lock_holder, without_lock_holder
+from api.http.cluster import Cluster, RequestedCluster
+from api.http.errors import json_response
+from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
+from api.http.query_params import Query, refuse_repeated
+from api.index.attempt_queries import PodName
+from api.index.client import IndexDownError
+from diagnosis.facts import DiagnosisFacts
+from diagnosis.tree import diagnose
+from schemas.events import AttemptSummarized
+
+
+class DiagnosisQuery(Query):
+    attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
+        None, description="Of this attempt of the pod; without it, of the pod as it is now."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisHandlers:
+    attempts: AttemptLookup
+    facts: FactCollector
+
+    async def diagnosis(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[DiagnosisQuery, InQuery()],
+    ) -> Response:
+        """Why the pod waits: one main obstacle with its numbers and what to do, and the questions that led to it.
+
+        Also of a pod that no scheduler has judged: from the state of the cluster. What could not be known is named.
+        """
+        refuse_repeated(request)
+        await access_of(request).require(cluster, get_pod(namespace, name))
+        facts = await self._facts(request, cluster, PodName(cluster.name, namespace, name), query)
+        path = cluster.attempt(facts.attempt.attempt_id) if facts.attempt else None
+        return json_response(200, diagnose(facts, path), {"Cache-Control": "no-store"})
+
+    async def _facts(self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery) -> DiagnosisFacts:
+        now = datetime.now(UTC)
+        if query.attempt is None:
+            return await self._facts_now(request, cluster, pod, now)
+        asked = await readable_attempt(self.attempts, request, cluster, query.attempt)
+        if (asked.summary().pod.namespace, asked.summary().pod.name) != (pod.namespace, pod.name):
+            raise attempt_of_another_pod(pod.namespace, pod.name, query.attempt)
+        try:
+            latest = await self.attempts.latest(pod)
+        except IndexDownError:
+            latest = None
+        if latest and latest.attempt_id == asked.attempt_id:
+            return await self._facts_now(request, cluster, pod, now)
+        attempt = await _shown(request, cluster, asked)
+        return await self.facts.of_attempt(pod, attempt, asked.original_id, now)
+
+    async def _facts_now(self, request: Request, cluster: Cluster, pod: PodName, now: datetime) -> DiagnosisFacts:
+        is_index_down = False
+        latest: StoredAttempt | None = None
+        try:
+            latest = await self.attempts.latest(pod)
+        except IndexDownError:
+            is_index_down = True
+        attempt = await _shown(request, cluster, latest) if latest else None
+        original_id = latest.original_id if latest else ""
+        facts = await self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down)
+        # Where every source answers and none knows the pod, its name is most probably wrong.
+        has_answers = not facts.unknown_of("attempt") and not any(
+            each.cause in ("index-down", "api-server-down", "not-allowed") for each in facts.unknown
+        )
+        if facts.pod is None and facts.attempt is None and has_answers:
+            raise pod_never_observed(pod.namespace, pod.name)
+        return facts
+
+
+async def _shown(request: Request, cluster: Cluster, stored: StoredAttempt) -> AttemptSummarized:
+    """The attempt as the caller may see it."""
+    attempt = stored.summary()
+    if await may_see_lock_holder(access_of(request), cluster, attempt):
+        return attempt
+    return without_lock_holder(attempt)

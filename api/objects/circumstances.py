@@ -1,0 +1,149 @@
+"""Reads a pod and what it names from the API server, as facts for a diagnosis."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from api.objects.object_api import Objects
+from diagnosis import objects
+from diagnosis.facts import Cause, Claim, Evidence, NodeFacts, ObservedPod, OwnerProblem, Quota, Unknown
+from kube.errors import NO_ANSWER, KubeApiError
+from kube.object_fields import Fields, entries, text
+from kube.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
+
+T = TypeVar("T")
+
+CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")
+CLASSES: Final = Resource("/apis/storage.k8s.io/v1", "storageclasses", is_namespaced=False)
+MAX_NODES: Final = 500
+MAX_EVENTS: Final = 500
+MAX_SHOWN_EVENTS: Final = 5
+MAX_CLAIMS: Final = 20
+
+
+@dataclass(slots=True)
+class ObjectFacts:
+    """What the API server says now; what it does not say is None and in ``unknown``."""
+
+    pod: ObservedPod | None = None
+    claims: Sequence[Claim] | None = None
+    quotas: Sequence[Quota] | None = None
+    events: Sequence[Evidence] | None = None
+    owner_problem: OwnerProblem | None = None
+    unknown: list[Unknown] = field(default_factory=list)
+
+
+async def read_circumstances(api: Objects, namespace: str, name: str, now: datetime) -> ObjectFacts:
+    """The pod with what it names, its events, and its namespace's quotas."""
+    reading = _Reading(api, namespace, name, now, ObjectFacts())
+    await asyncio.gather(reading.pod_and_claims(), reading.quotas())
+    return reading.found
+
+
+async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list[Unknown]]:
+    """The first ``MAX_NODES`` nodes of the cluster, by name. Raises ``KubeApiError``."""
+    path = NODES.collection()
+    listed = await api.page(path, limit=MAX_NODES)
+    nodes = [objects.node_state(found, _path(path, found), now) for found in entries(listed, "items")]
+    if not text(listed, "metadata", "continue"):
+        return nodes, []
+    return nodes, [Unknown("nodes", "not-read", f"the first {MAX_NODES} nodes were read")]
+
+
+@dataclass(slots=True)
+class _Reading:
+    api: Objects
+    namespace: str
+    name: str
+    now: datetime
+    found: ObjectFacts
+
+    async def pod_and_claims(self) -> None:
+        path = PODS.item(Key(self.namespace, self.name))
+        try:
+            pod = await self.api.get(path)
+        except KubeApiError as error:
+            if error.is_missing:
+                source = Evidence("pod", path, self.now, words=str(error))
+                self.found.pod = ObservedPod(source, is_gone=True)
+                await self._events_of_owner()
+            else:
+                self.found.unknown += [unknown_of(subject, error) for subject in ("pod", "claims", "events")]
+            return
+        self.found.pod = objects.pod_state(pod, path, self.now)
+        await asyncio.gather(self._claims(pod), self._events())
+
+    async def _claims(self, pod: Fields) -> None:
+        names = objects.claim_names(pod)[:MAX_CLAIMS]
+        self.found.claims = await self._known("claims", lambda: asyncio.gather(*map(self._claim, names)))
+
+    async def _claim(self, name: str) -> Claim:
+        path = CLAIMS.item(Key(self.namespace, name))
+        try:
+            found = await self.api.get(path)
+        except KubeApiError as error:
+            if not error.is_missing:
+                raise
+            return objects.claim(name, path, None, None, self.now)
+        class_name = text(found, "spec", "storageClassName")
+        is_pending = text(found, "status", "phase") == "Pending"
+        storage_class = await self._storage_class(class_name) if class_name and is_pending else None
+        return objects.claim(name, path, found, storage_class, self.now)
+
+    async def _storage_class(self, name: str) -> Fields | None:
+        try:
+            return await self.api.get(CLASSES.item(Key("", name)))
+        except KubeApiError:
+            # Then it is not known whether the claim waits for its pod, and the claim is no obstacle.
+            return None
+
+    async def quotas(self) -> None:
+        path = QUOTAS.collection(self.namespace)
+        listed = await self._known("quotas", lambda: self.api.page(path))
+        self.found.quotas = _each(listed, lambda found: objects.quota(found, path, self.now))
+
+    async def _events(self) -> None:
+        path = EVENTS.collection(self.namespace)
+        selector = f"regarding.kind=Pod,regarding.name={self.name}"
+        listed = await self._known("events", lambda: self.api.page(path, limit=MAX_EVENTS, fieldSelector=selector))
+        pod = self.found.pod
+        if listed is None or pod is None:
+            return
+        # Of an earlier pod of this name there may still be events.
+        own = [each for each in entries(listed, "items") if text(each, "regarding", "uid") in ("", pod.uid)]
+        shown = sorted((objects.event(each, path) for each in own), key=_latest_first)
+        self.found.events = shown[:MAX_SHOWN_EVENTS]
+        problems = [problem for each in own if (problem := objects.problem_of(each))]
+        self.found.pod = replace(pod, problems=problems)
+
+    async def _events_of_owner(self) -> None:
+        path = EVENTS.collection(self.namespace)
+        listed = await self._known("owner", lambda: self.api.page(path, limit=MAX_EVENTS, fieldSelector="type=Warning"))
+        self.found.owner_problem = objects.owner_problem(entries(listed, "items"), self.name, path)
+
+    async def _known(self, subject: str, read: Callable[[], Awaitable[T]]) -> T | None:
+        try:
+            return await read()
+        except KubeApiError as error:
+            self.found.unknown.append(unknown_of(subject, error))
+            return None
+
+
+def unknown_of(subject: str, error: KubeApiError) -> Unknown:
+    """That the API server did not let ``subject`` be known."""
+    cause: Cause = "api-server-down" if error.status == NO_ANSWER or error.status >= 500 else "not-allowed"
+    return Unknown(subject, cause, str(error))
+
+
+def _each(listed: Any, fact: Callable[[Fields], T]) -> list[T] | None:
+    return None if listed is None else [fact(found) for found in entries(listed, "items")]
+
+
+def _path(collection: str, found: Fields) -> str:
+    return f"{collection}/{text(found, 'metadata', 'name')}"
+
+
+def _latest_first(event: Evidence) -> float:
+    return -event.at.timestamp() if event.at else 0.0

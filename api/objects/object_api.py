@@ -1,0 +1,69 @@
+"""The connection to the API server whose objects are read; absent outside a cluster."""
+
+import logging
+from pathlib import Path
+from typing import Final, Protocol, Self
+
+from kube.client import Client
+from kube.credentials import ApiCredentials, LoadConfiguration, pod_namespace
+from kube.errors import NO_ANSWER, KubeApiError, KubeConfigError
+from kube.resources import Json
+
+log = logging.getLogger(__name__)
+
+READ_SECONDS: Final = 3.0
+"""What one read may take: the answer shows what could not be known after it."""
+
+
+class Objects(Protocol):
+    """Reads objects. Both methods raise ``KubeApiError``."""
+
+    @property
+    def is_there(self) -> bool:
+        """Is there an API server that can be asked?"""
+
+    async def get(self, path: str) -> Json: ...
+
+    async def page(self, path: str, **query: str | int) -> Json: ...
+
+
+class ObjectApi:
+    """Entered once, by the event loop that answers requests."""
+
+    def __init__(self, load: LoadConfiguration, *, is_configured: bool) -> None:
+        """Without ``is_configured`` nothing is opened: importing the official client takes a second."""
+        self._load, self._is_configured = load, is_configured
+        self._client: Client | None = None
+
+    @property
+    def is_there(self) -> bool:
+        return self._client is not None
+
+    async def __aenter__(self) -> Self:
+        if self._is_configured:
+            try:
+                self._client = Client(await ApiCredentials.open(self._load), timeout_seconds=READ_SECONDS)
+            except KubeConfigError as error:
+                # The API answers without it; each diagnosis says what could not be known.
+                log.warning("diagnoses are made without the cluster's objects: %s", error)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._client:
+            await self._client.close()
+
+    async def get(self, path: str) -> Json:
+        return await self._connected().get(path)
+
+    async def page(self, path: str, **query: str | int) -> Json:
+        return await self._connected().page(path, **query)
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            raise KubeApiError(NO_ANSWER, "there is no connection to an API server")
+        return self._client
+
+
+def is_configured(kubeconfig: Path | None) -> bool:
+    """Is a kubeconfig named, or does this run in a pod that has a service account?"""
+    return kubeconfig is not None or bool(pod_namespace())

@@ -1,0 +1,27 @@
+"""Chooses, of several obstacles, the one that is stated first.
+
+What keeps the scheduler from judging at all comes before what it judged. Of its reasons those come first that pass
+when other pods end, then what an administrator can repair, then what the pod itself excludes: of ten nodes, nine of
+another model matter less than the tenth, which is full. Within a kind, the one that keeps more nodes out.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from diagnosis.outcome import FoundObstacle
+from diagnosis.refused_nodes import KINDS
+from diagnosis.texts import kind_of
+
+WORDS_ALONE: Final = "SchedulerFoundNone"
+
+
+def by_importance(found: Iterable[FoundObstacle]) -> list[FoundObstacle]:
+    """Each code once, the most important first; of equals the one that was found first."""
+    first: dict[tuple[str, str], FoundObstacle] = {}
+    for obstacle in found:
+        # An obstacle of nodes that are named is another one than that of the nodes that an attempt counted.
+        first.setdefault((obstacle.code, str(obstacle.words.get("resource", ""))), obstacle)
+    if len(first) > 1:
+        # What is known of the nodes explains the scheduler's words.
+        first = {key: obstacle for key, obstacle in first.items() if obstacle.code != WORDS_ALONE}
+    return sorted(first.values(), key=lambda obstacle: (KINDS[kind_of(obstacle.code)], -obstacle.node_count))

@@ -1,0 +1,119 @@
+"""The nodes that an attempt refused, each once, under the reason that decides it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, get_args
+
+import numpy as np
+
+from diagnosis.texts import Kind, kind_of, obstacle_of_word
+from hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
+from schemas.events import NOT_REACHED, REFUSED, UNREGISTERED, AttemptSummarized, Refusal, Request
+
+KINDS: Final[Mapping[Kind, int]] = {kind: place for place, kind in enumerate(get_args(Kind))}
+"""The most important kind first; ``diagnosis.obstacle`` says why."""
+_OTHER_DEVICES: Final = frozenset(
+    (
+        ReasonCode.CARD_TYPE_MISMATCH, ReasonCode.CARD_UUID_MISMATCH, ReasonCode.MODE_NOT_FIT,
+        ReasonCode.DEVICE_TYPE_NOT_FOUND, ReasonCode.NODE_UNREGISTERED,
+    )
+)  # fmt: skip
+"""Nodes that these refused have no device that the pod accepts."""
+_CHECKED: Final = {code.value: place for place, code in enumerate(DEVICE_REASON_CODES)}
+_APART: Final = frozenset(("InsufficientResource", "RefusedInOtherWords"))
+"""Obstacles of which each resource, each text is one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedNodes:
+    code: str
+    count: int
+    names: Sequence[str] = ()
+    """Those that the source names."""
+    request: Request | None = None
+    """What the container asks for that most of them refused."""
+    rest: tuple[str, ...] = ()
+    """What the scheduler's words say beyond the code: taints, the resource."""
+
+    @property
+    def has_devices(self) -> bool:
+        """Were its nodes' devices judged one by one?"""
+        return self.code in _CHECKED
+
+    @property
+    def has_accepted_devices(self) -> bool:
+        return self.code not in _OTHER_DEVICES
+
+
+def refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
+    """The most important first: by kind, then by number of nodes."""
+    groups: dict[tuple[str, str], list[RefusedNodes]] = {}
+    for group in (*_named(attempt), *_counted(attempt)):
+        apart = group.rest[0] if group.code in _APART and group.rest else ""
+        groups.setdefault((group.code, apart), []).append(group)
+    return sorted(map(_joined, groups.values()), key=lambda group: (KINDS[kind_of(group.code)], -group.count))
+
+
+def judged_nodes(attempt: AttemptSummarized) -> int:
+    """How many nodes the attempt judged; where a source only counts them, as many as it looked at."""
+    if attempt.refused_nodes:
+        return max(attempt.offered_nodes, *attempt.refused_nodes.values())
+    not_reached = [code for code, word in enumerate(attempt.verdicts) if word == NOT_REACHED]
+    return len(attempt.nodes) - int(np.isin(attempt.verdict, not_reached).sum())
+
+
+def _named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
+    refuses = [code for code, word in enumerate(attempt.verdicts) if word in (REFUSED, UNREGISTERED)]
+    is_refused = np.isin(attempt.verdict, refuses)
+    for code in range(-1, len(attempt.refusals)):
+        rows = np.flatnonzero(is_refused & (attempt.refusal == code))
+        if len(rows):
+            refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, int(rows[0]))
+            name, rest = deciding_reason(refusal)
+            names = [attempt.nodes[row] for row in rows.tolist()]
+            yield RefusedNodes(name, len(rows), names, _request(attempt, attempt.refused_by[rows]), rest)
+
+
+def _without_reason(attempt: AttemptSummarized, row: int) -> Refusal:
+    is_unregistered = attempt.verdicts[int(attempt.verdict[row])] == UNREGISTERED
+    return Refusal(bare=ReasonCode.NODE_UNREGISTERED if is_unregistered else ReasonCode.NODE_UNFIT_POD)
+
+
+def deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
+    """The obstacle that keeps the pod from a node with this refusal, and what its words say beyond the code."""
+    if refusal.bare:
+        code, rest = obstacle_of_word(refusal.bare)
+        return code, tuple(filter(None, (rest, refusal.cause)))
+    found = {obstacle_of_word(code): count for code, count in refusal.counts.items() if count}
+    found |= {obstacle_of_word(code): 0 for code in refusal.uncounted}
+    if not found:
+        return ReasonCode.NODE_UNFIT_POD, ()
+    # Of two reasons of a kind, the one of more devices; then the one that is checked later, which is nearer to a fit.
+    code, rest = min(found, key=lambda each: (KINDS[kind_of(each[0])], -found[each], -_CHECKED.get(each[0], 0)))
+    return code, (rest,) if rest else ()
+
+
+def _request(attempt: AttemptSummarized, refused_by: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Request | None:
+    known = refused_by[refused_by >= 0]
+    if len(known):
+        return attempt.requests[int(np.bincount(known).argmax())]
+    # A refusal of the whole node is that of the first container that asks for devices.
+    return next((request for request in attempt.requests if request.count), None)
+
+
+def _counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
+    request = next((request for request in attempt.requests if request.count), None)
+    for words, count in attempt.refused_nodes.items():
+        code, rest = obstacle_of_word(words)
+        yield RefusedNodes(code, count, (), request, (rest,) if rest else ())
+
+
+def _joined(groups: Sequence[RefusedNodes]) -> RefusedNodes:
+    largest = max(groups, key=lambda group: group.count)
+    names = sorted(name for group in groups for name in group.names)
+    rest = tuple(dict.fromkeys(_all(group.rest for group in groups)))
+    return RefusedNodes(largest.code, sum(group.count for group in groups), names, largest.request, rest)
+
+
+def _all(parts: Iterable[Sequence[str]]) -> Iterator[str]:
+    return (each for part in parts for each in part)

@@ -1,0 +1,84 @@
+"""The JSON that the API gives about why a pod waits, or why it is where it is."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer
+
+Actor = Literal["you", "administrator", "wait"]
+"""``you``: who made the pod. ``wait``: it passes when others end or finish."""
+
+
+class InBothLanguages(Answer):
+    en: str
+    zh: str
+
+
+class DiagnosisEvidence(Answer):
+    """A record by its id, or an object of the API server by its path."""
+
+    kind: str = Field(
+        description="attempt, bind, devices, finding, pod, claim, quota, node, event, scheduler, workload."
+    )
+    record: str
+    at: str | None = Field(description="When it was recorded or observed; null where that is not known.")
+    reported_by: str = Field(description="Empty where it is the object itself.")
+    numbers: dict[str, int] = Field(description="By name with the unit.")
+    words: str = Field(description="The text of the source, word for word; empty where it has none.")
+
+
+class NotKnown(Answer):
+    subject: str
+    cause: str = Field(
+        description="index-down, outside-cluster, another-cluster, not-allowed, api-server-down, not-recorded, "
+        "not-read."
+    )
+    text: InBothLanguages
+
+
+class DiagnosisStep(Answer):
+    """One question on the way through the decision tree."""
+
+    step: str
+    question: InBothLanguages
+    answer: Literal["yes", "no", "not known"]
+    evidence: list[DiagnosisEvidence]
+    not_known: list[NotKnown] = Field(description="What could not be known for this step.")
+
+
+class Obstacle(Answer):
+    """Something that keeps the pod from a node."""
+
+    code: str = Field(description="A reason code (docs/reasons.md), or a branch of the tree.")
+    sentence: InBothLanguages = Field(description="What is the matter, with its numbers.")
+    likely_cause: InBothLanguages
+    remedy: InBothLanguages
+    who_acts: list[Actor] = Field(description="Who can do something about it, the most likely first.")
+    numbers: dict[str, int] = Field(description="Those of the sentence, by name with the unit.")
+    nodes: list[str] = Field(description="The nodes that it is about, as far as they are named; at most 20.")
+    evidence: list[DiagnosisEvidence]
+
+
+class Diagnosis(Answer):
+    """Why a pod waits."""
+
+    cluster: str
+    namespace: str
+    name: str
+    state: Literal["placed", "binding", "refused", "not judged", "gated", "ended", "missing", "not known"] = Field(
+        description="placed: on a node. binding: a node was chosen and no bind is known. refused: no node passed, or "
+        "the bind failed. not judged: no scheduler has decided about it yet. gated: a scheduling gate holds it back. "
+        "ended: it ran to its end or is being deleted. missing: it does not exist."
+    )
+    at: str = Field(description="When the state of the cluster was looked at.")
+    attempt: str | None = Field(description="The path of the attempt that was looked at; null without one.")
+    sentence: InBothLanguages = Field(description="The answer in one sentence.")
+    obstacle: Obstacle | None = Field(description="The main one; null where nothing is in the way, or none is known.")
+    other_obstacles: list[Obstacle] = Field(description="What else is in the way, the most important first.")
+    steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
+    not_known: list[NotKnown] = Field(description="What could not be known, of all steps.")
+
+
+ANSWERS: Final = (Diagnosis,)
+"""Each has a JSON Schema of its own."""

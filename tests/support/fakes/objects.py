@@ -1,0 +1,32 @@
+"""The objects of an API server as a dictionary: path to object; what is not in it is not found."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kube.errors import KubeApiError
+
+Json = dict[str, Any]
+
+
+class FakeObjects:
+    """``refused``: path to the error that reading it raises."""
+
+    def __init__(self, objects: Mapping[str, Json] | None = None, *, is_there: bool = True) -> None:
+        self.objects = dict(objects or {})
+        self.refused: dict[str, KubeApiError] = {}
+        self.is_there = is_there
+        self.reads: list[str] = []
+
+    async def get(self, path: str) -> Json:
+        self.reads.append(path)
+        if error := self.refused.get(path):
+            raise error
+        if path not in self.objects:
+            raise KubeApiError(404, f'"{path.rsplit("/", 1)[-1]}" not found')
+        return self.objects[path]
+
+    async def page(self, path: str, **query: str | int) -> Json:
+        self.reads.append(path)
+        if error := self.refused.get(path):
+            raise error
+        return self.objects.get(path, {"items": [], "metadata": {}})
