@@ -21,7 +21,9 @@ from summaries.messages import bind_summary, filter_summary
 Json = dict[str, Any]
 
 SORT: Final = [sort_latest_first("@timestamp"), sort_by("attempt_id")]
-_EMPTY_NODE_COLUMNS: Final[Json] = {name: [] for name in ("nodes", "verdict", "score", "refused_by", "refusal")}
+_EMPTY_NODE_COLUMNS: Final[Json] = {
+    "nodes": [], "verdict": [], "score": [], "refused_by": [], "refusal": [], "score_terms": {},
+}  # fmt: skip
 NODE_COLUMNS: Final = [f"summary.{name}" for name in _EMPTY_NODE_COLUMNS]
 """The fields that grow with the number of nodes, up to megabytes; most items of a list need none of them."""
 SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary", "repeated"], "excludes": NODE_COLUMNS}

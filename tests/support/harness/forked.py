@@ -21,11 +21,11 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
 from typing import IO, Any, Final
 
 from demo.processes import Processes
@@ -129,7 +129,7 @@ class _Server:
         command = [sys.executable, "-m", "tests.support.harness.forked", str(theirs.fileno())]
         with theirs:
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=Path(__file__).parents[3])
-        self._sending = Lock()
+        self._sending = threading.Lock()
         atexit.register(self._end)
 
     def send(self, request: dict[str, Any], files: list[int]) -> None:
@@ -213,6 +213,9 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
+    # Python 3.11 leaves the main thread the id of the parent's, by which a profile finds its CPU time.
+    main: Any = threading.main_thread()
+    main._set_native_id()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("PYTHONUNBUFFERED"):
         for stream in (sys.stdout, sys.stderr):

@@ -122,10 +122,11 @@ def test_an_item_of_a_list_needs_no_nodes_unless_its_text_names_some() -> None:
     assert isinstance(bare, AttemptSummarized)
     assert not item_needs_nodes(bare)
     assert search_item(DEFAULT, bare) == search_item(DEFAULT, refused)
-    fitting = stripped(a_summary(**FITS))
+    terms = {"slots": [0.0, 1.5], "memory": [0.0, 0.25]}
+    fitting = stripped(a_summary(**FITS, score_terms=terms))
     assert isinstance(fitting, AttemptSummarized)
     assert item_needs_nodes(fitting)
-    bound = stripped(a_summary(**FITS, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED)))
+    bound = stripped(a_summary(**FITS, score_terms=terms, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED)))
     assert isinstance(bound, AttemptSummarized)
     assert not item_needs_nodes(bound)
     assert filter_summary_needs_nodes(bound)
