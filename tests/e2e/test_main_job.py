@@ -59,9 +59,10 @@ def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, sc
         assert answer.actual == answer.expected, answer.pod
 
 
+@pytest.mark.usefixtures("answers")
 def test_a_search_finds_placed_pods_as_well_as_refused_ones(running: Stack) -> None:
     found = running.reader.search(scheduler="hami-scheduler", limit="100")
-    assert {item["status"] for item in found["items"]} == {"succeeded", "failed"}
+    assert {item["status"] for item in found["items"]} >= {"succeeded", "failed"}
     assert len(found["items"]) == found["total"]
 
 
