@@ -98,6 +98,7 @@ FINDINGS: Final = Index(
         "device": KEYWORD,
         "numbers": STORED,
         "evidence": TEXT,
+        "evidence_pods": KEYWORD,
     },
 )
 

@@ -126,4 +126,5 @@ def _finding(
         device=device,
         numbers=dict(numbers),
         evidence=list(evidence),
+        evidence_pods=[str(summary.pod)] * len(evidence),
     )

@@ -125,6 +125,7 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
         device=uuid,
         numbers=numbers | {"pods": len(there)},
         evidence=[_line(each.placement, uuid) for each in by_time],
+        evidence_pods=[str(each.placement.pod) for each in by_time],
     )
 
 

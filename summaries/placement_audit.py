@@ -219,7 +219,11 @@ def bind_unreported(chosen: Placed, sighting: Sighting) -> FindingReported:
 def finding(
     placed: Placed, name: str, numbers: Mapping[str, int], evidence: Iterable[str], device: str = ""
 ) -> FindingReported:
-    """Found at the time of the bind, whenever it is noticed: so the same finding has the same id."""
+    """Found at the time of the bind, whenever it is noticed: so the same finding has the same id.
+
+    ``evidence`` is about the pod itself and its node.
+    """
+    lines = list(evidence)
     return FindingReported.model_construct(
         cluster=placed.cluster,
         attempt_id=placed.attempt_id,
@@ -231,7 +235,8 @@ def finding(
         node=placed.node,
         device=device,
         numbers=dict(numbers),
-        evidence=list(evidence),
+        evidence=lines,
+        evidence_pods=[str(placed.pod)] * len(lines),
     )
 
 

@@ -1,6 +1,6 @@
 """Answers one page of a list: reads it from the index and adds the token of the next page."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -25,9 +25,13 @@ P = TypeVar("P", bound=PagePosition[Any])
 Item = TypeVar("Item", bound=BaseModel)
 
 
-def as_it_is(item: BaseModel) -> BaseModel:
-    """The item; every caller of the list sees all of it."""
-    return item
+Shown = Callable[[Sequence[Any]], Awaitable[Sequence[BaseModel]]]
+"""What the caller sees of the items of a page."""
+
+
+async def as_they_are(items: Sequence[BaseModel]) -> Sequence[BaseModel]:
+    """The items; every caller of the list sees all of them."""
+    return items
 
 
 async def answer_page(
@@ -37,13 +41,13 @@ async def answer_page(
     definition: ListDefinition[P],
     query: RangeQuery,
     filters: Callable[[P], list[Json]],
-    shown: Callable[[Any], BaseModel] = as_it_is,
+    shown: Shown = as_they_are,
     **path_parameters: str,
 ) -> tuple[Page[P], Response]:
     """The page, and the response that holds it.
 
     ``filters`` makes the clauses of the search, beside that of the cluster, from the position, which has the range
-    of time; ``shown`` is what the caller sees of an item. Raises ``BadRequestError``, ``UnreadableError`` and what
+    of time; ``shown`` is what the caller sees of the items. Raises ``BadRequestError``, ``UnreadableError`` and what
     ``OpenSearch.search`` raises.
     """
     scope = token_scope(access_of(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters)
@@ -54,8 +58,8 @@ async def answer_page(
         index, definition.source, [of_cluster(cluster.name), *filters(position)], position, query.limit
     )
     token = encode_token(scope, page.next_position) if page.next_position else None
-    items = [shown(item_of(hit, partial(definition.item, cluster))) for hit in page.hits]
-    body = definition.answer_type.model_validate({"total": page.total, "items": items, "continue": token})
+    items = [item_of(hit, partial(definition.item, cluster)) for hit in page.hits]
+    body = definition.answer_type.model_validate({"total": page.total, "items": await shown(items), "continue": token})
     headers = next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)}
     return page, json_response(200, body, headers)
 

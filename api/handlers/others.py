@@ -3,14 +3,11 @@
 What hides a name is the reference to the pod, never a search for its name in a text.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from typing import Final
-
-from pydantic import BaseModel
 
 from api.authority.access import Access
 from api.authority.rights import get_pod, list_pods
-from api.handlers.listing import as_it_is
 from api.http.cluster import Cluster
 from schemas.answers.nodes import NodeListed
 from schemas.answers.placements import Finding, Holder, NodeOccupancy
@@ -73,16 +70,27 @@ def without_lock_holder(attempt: AttemptSummarized) -> AttemptSummarized:
     return attempt.model_copy(update={"bind": attempt.bind.model_copy(update={"lock_holder": holder})})
 
 
-async def finding_shown(access: Access, cluster: Cluster) -> Callable[[Finding], BaseModel]:
-    """What the caller sees of a finding: its numbers always; its evidence only with the right to list all pods.
+async def findings_shown(access: Access, cluster: Cluster, findings: Sequence[Finding]) -> Sequence[Finding]:
+    """What the caller sees of findings about pods that they may read: numbers always, of the evidence what is about
+    such pods.
 
-    A line of evidence may be about any pod that shares a device with the finding's own.
+    A line of which it is not recorded which pod it is about is for callers who may list all pods.
     """
     if await access.allows(cluster, list_pods()):
-        return as_it_is
-    return _without_evidence
+        return findings
+    others = {pod for finding in findings for pod in finding.evidence_pods if pod != _pod(finding)}
+    readable = await readable_namespaces(access, cluster, {pod.partition("/")[0] for pod in others})
+    return [_with_readable_lines(finding, readable) for finding in findings]
 
 
-def _without_evidence(finding: Finding) -> Finding:
-    hidden = [HIDDEN.format(len(finding.evidence))] if finding.evidence else []
-    return finding.model_copy(update={"evidence": hidden})
+def _with_readable_lines(finding: Finding, readable: Collection[str]) -> Finding:
+    if len(finding.evidence_pods) != len(finding.evidence):
+        return finding.model_copy(update={"evidence": [HIDDEN.format(len(finding.evidence))], "evidence_pods": []})
+    is_shown = [pod == _pod(finding) or pod.partition("/")[0] in readable for pod in finding.evidence_pods]
+    lines = [line if shown else OTHERS for line, shown in zip(finding.evidence, is_shown, strict=True)]
+    pods = [pod if shown else "" for pod, shown in zip(finding.evidence_pods, is_shown, strict=True)]
+    return finding.model_copy(update={"evidence": lines, "evidence_pods": pods})
+
+
+def _pod(finding: Finding) -> str:
+    return f"{finding.namespace}/{finding.name}"

@@ -4,18 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
 from api.authority.rights import get_node, get_pod, list_pods
-from api.handlers.listing import Json, P, answer_page, as_it_is
+from api.handlers.listing import Json, P, Shown, answer_page, as_they_are
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
-from api.handlers.others import finding_shown, readable_namespaces, without_others
+from api.handlers.others import findings_shown, readable_namespaces, without_others
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
@@ -53,7 +52,7 @@ class PlacementHandlers:
         await access_of(request).require(cluster, list_pods(query.namespace))
         values = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
         filters = partial(findings.finding_filters, values)
-        shown = await finding_shown(access_of(request), cluster)
+        shown = partial(findings_shown, access_of(request), cluster)
         _, response = await answer_page(self.index, request, cluster, findings.FINDINGS_LIST, query, filters, shown)
         return response
 
@@ -78,7 +77,7 @@ class PlacementHandlers:
             query,
             filters,
             no_attempt_of_pod,
-            await finding_shown(access_of(request), cluster),
+            partial(findings_shown, access_of(request), cluster),
         )
 
     async def occupancy_of_pod(
@@ -200,7 +199,7 @@ class PlacementHandlers:
         query: RangeQuery,
         filters: Callable[[P], list[Json]],
         not_found: Callable[[str, str], NotFoundError],
-        shown: Callable[[Any], BaseModel] = as_it_is,
+        shown: Shown = as_they_are,
     ) -> Response:
         """A page of a list about ``pod`` (namespace and name).
 

@@ -26,6 +26,8 @@ def finding_item(cluster: Cluster, hit: Json) -> Finding:
     source = hit["_source"]
     namespace, name = source["namespace"], source["pod"]
     fields = {field: source[field] for field in _SAME_IN_ANSWER}
+    # Documents of an earlier version do not say it.
+    fields["evidence_pods"] = source.get("evidence_pods", [])
     return Finding(
         **fields,
         namespace=namespace,

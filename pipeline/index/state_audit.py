@@ -174,6 +174,7 @@ def _finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
         node="",
         numbers={"missing_states": len(names)},
         evidence=[f"the verdicts refer to {name}, which is not in the index" for name in names[:_EVIDENCE]],
+        evidence_pods=[str(event.pod)] * len(names[:_EVIDENCE]),
     )
 
 

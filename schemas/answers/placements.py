@@ -23,6 +23,9 @@ class Finding(Answer):
     device: str = Field(description="Empty where it is about the whole node.")
     numbers: dict[str, int] = Field(description="What proves it, by name with the unit.")
     evidence: list[str] = Field(description="The lines or events that say so.")
+    evidence_pods: list[str] = Field(
+        description="The pod that each line of `evidence` is about, NAMESPACE/NAME. Empty where that is not recorded."
+    )
     attempt: str = Field(description="The path of the attempt.")
     schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
 

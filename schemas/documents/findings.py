@@ -18,4 +18,5 @@ def finding_document(event: FindingReported) -> dict[str, Any]:
         "device": event.device,
         "numbers": event.numbers,
         "evidence": event.evidence,
+        "evidence_pods": event.evidence_pods,
     }

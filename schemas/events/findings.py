@@ -37,6 +37,9 @@ class FindingReported(AttemptEvent):
     evidence: list[str] = Field(default_factory=list)
     """The lines that say so, word for word, in the order they were written; cut where they are very long. Where events
     say so, their ids and what they say."""
+    evidence_pods: list[str] = Field(default_factory=list)
+    """The pod that each line of ``evidence`` is about, as NAMESPACE/NAME; empty where lines may be about any pod, as
+    those of a log."""
 
     @property
     def id(self) -> str:

@@ -310,6 +310,12 @@ def test_a_finding_says_what_proves_it() -> None:
     assert golden(FindingReported, "002").device == ""
 
 
+def test_a_finding_names_the_pod_of_each_line() -> None:
+    shared = golden(FindingReported, "003")
+    assert shared.evidence_pods == [line.partition(" ")[0] for line in shared.evidence]
+    assert golden(FindingReported, "001").evidence_pods == []
+
+
 def test_bind_concluded_says_where_it_was_bound_and_how_long_that_took() -> None:
     event = golden(BindConcluded, "001")
     assert (event.node, event.bound, event.error) == ("node3", True, "")

@@ -115,8 +115,11 @@ def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) ->
     }  # fmt: skip
     seen = NodeObserved(cluster=cluster, node=node, observed_at=START, capacity={}, allocatable={}, conditions=[])
     filling.index_observations(NodeRegistered.model_validate(registered), seen)
-    shared = a_finding(train, node=node).model_copy(update={**own, "evidence": [f"{secret} holds 30000 MiB"]})
-    filling.index_findings(shared, a_finding(secret, node=node).model_copy(update=own))
+    lines = {"evidence": [f"{train} holds 20000 MiB", f"{secret} holds 30000 MiB"], "evidence_pods": [train, secret]}
+    shared = a_finding(train, node=node).model_copy(update={**own, **lines})
+    # As a log has them: which pods its lines are about is not recorded.
+    logged = a_finding(train, node=f"{node}-b").model_copy(update={**own, "evidence": lines["evidence"]})
+    filling.index_findings(shared, logged, a_finding(secret, node=node).model_copy(update=own))
 
 
 def a_placement(cluster: str, pod: str, node: str) -> PodPlacement:
@@ -206,6 +209,17 @@ def test_a_node_shows_amounts_of_pods_that_the_caller_may_not_read(world: World)
     assert ([pod["name"] for pod in own["pods"]], own["other_pods"]) == (["train-0"], 1)
     assert sorted(each["name"] for each in own["devices"][0]["held_by"]) == ["", "train-0"]
     assert OTHERS_POD not in str(own)
+
+
+def test_evidence_shows_the_lines_about_pods_that_the_caller_may_read(world: World) -> None:
+    """Row 48: lead may list the pods of its namespace, alice may read them, and both see the numbers."""
+    for caller, path in (("lead", "/findings?namespace={team_a}"), ("alice", POD + "/findings")):
+        found = {item["node"]: item for item in world.get(caller, path).json()["items"]}
+        shared, logged = found[world.node], found[f"{world.node}-b"]
+        assert shared["evidence"] == [f"{world.team_a}/train-0 holds 20000 MiB", "a pod of another namespace"]
+        assert shared["evidence_pods"] == [f"{world.team_a}/train-0", ""]
+        assert shared["numbers"]
+        assert logged["evidence"] == ["2 lines, for callers who may list the pods of all namespaces"]
 
 
 def test_who_may_read_all_pods_sees_their_names(world: World) -> None:

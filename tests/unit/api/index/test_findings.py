@@ -67,6 +67,7 @@ async def test_an_item_has_type_place_pod_and_evidence_of_its_finding() -> None:
                 "device": "GPU-1",
                 "numbers": numbers,
                 "evidence": ["node1 gave GPU-1 to llm/deepseek-a (worker)"],
+                "evidence_pods": [],
                 "attempt": "/api/v1/attempts/" + "0f" * 16,
                 "schedulerlog": "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog",
             }
