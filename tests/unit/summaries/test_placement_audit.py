@@ -63,6 +63,7 @@ def test_a_node_outside_of_the_pools_of_its_namespace_is_found_with_both() -> No
         "ml may use a100, h100; node2 is in t4",
         f"attempt-trainer-0/bind/{microseconds(at(1))}: bound to node2 at 2026-11-21T03:06:24.217054Z",
     ]
+    assert finding.evidence_pods == ["ml/trainer"] * 2
 
 
 def test_a_node_of_no_pool_is_outside_of_every_pool() -> None:
