@@ -77,7 +77,7 @@ def _obstacle(
     of, such = judged_nodes(attempt), NOTHING
     if group.has_devices and group.has_accepted_devices:
         others = sum(other.count for other in groups if not other.has_accepted_devices)
-        models = models_of(rows_of(group, facts))
+        models = _accepted_models(groups, facts)
         of = max(of - others, group.count)
         if others:
             such = phrase("with_models", models=models) if models else phrase("accepted")
@@ -86,6 +86,14 @@ def _obstacle(
         "scheduler": attempt.scheduler, "resource": listed(group.rest), "words": quoted(listed(group.rest)),
     }  # fmt: skip
     return _made(group.code, group, numbers_of(group, facts), words, facts, attempt)
+
+
+def _accepted_models(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> str:
+    """The models of all nodes that have a device which the pod accepts; empty where they are not all known."""
+    accepted = [group for group in groups if group.has_accepted_devices]
+    if facts.unknown_of("devices") or not all(group.has_devices for group in accepted):
+        return ""
+    return models_of([row for group in accepted for row in rows_of(group, facts)])
 
 
 def _made(

@@ -66,7 +66,8 @@ def _unlocked(facts: DiagnosisFacts, attempt: AttemptSummarized, bind: BindOutco
     if holder and holder.locked_at:
         held = bind.ended_at - holder.locked_at
         words["held"], numbers["held_seconds"] = span(held), max(int(held.total_seconds()), 0)
-        clauses.append("held")
+        if numbers["held_seconds"]:
+            clauses.append("held")
     now = next((state for state in facts.nodes or () if state.name == bind.node and state.lock), None)
     if now and now.lock and facts.is_latest:
         words["since"] = now.lock.since.strftime("%H:%M:%S UTC")

@@ -5,12 +5,14 @@ when other pods end, then what an administrator can repair, then what the pod it
 another model matter less than the tenth, which is full. Within a kind, the one that keeps more nodes out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from diagnosis.outcome import FoundObstacle
 from diagnosis.refused_nodes import KINDS
 from diagnosis.texts import kind_of
+from hami.node_checks import PROBLEMS
+from hami.reason_codes import ReasonCode
 
 WORDS_ALONE: Final = "SchedulerFoundNone"
 
@@ -21,7 +23,15 @@ def by_importance(found: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     for obstacle in found:
         # An obstacle of nodes that are named is another one than that of the nodes that an attempt counted.
         first.setdefault((obstacle.code, str(obstacle.words.get("resource", ""))), obstacle)
+    explained = {name for obstacle in first.values() if obstacle.code in PROBLEMS for name in obstacle.nodes}
+    first = {key: obstacle for key, obstacle in first.items() if not _is_explained(obstacle, explained)}
     if len(first) > 1:
         # What is known of the nodes explains the scheduler's words.
         first = {key: obstacle for key, obstacle in first.items() if obstacle.code != WORDS_ALONE}
     return sorted(first.values(), key=lambda obstacle: (KINDS[kind_of(obstacle.code)], -obstacle.node_count))
+
+
+def _is_explained(obstacle: FoundObstacle, explained: Collection[str]) -> bool:
+    """That the scheduler knows no devices of these nodes follows from what is wrong with their registrations."""
+    is_unregistered = obstacle.code == ReasonCode.NODE_UNREGISTERED and obstacle.node_count == len(obstacle.nodes)
+    return is_unregistered and set(obstacle.nodes) <= set(explained)

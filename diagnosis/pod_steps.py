@@ -5,7 +5,7 @@ from typing import Final
 
 from diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod, OwnerProblem
 from diagnosis.outcome import FoundObstacle, TreeStep, Word
-from diagnosis.wording import of_attempt, of_bind, of_condition, quoted
+from diagnosis.wording import named, of_bind, of_condition, quoted
 from hami.quantities import whole
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
@@ -28,7 +28,7 @@ def pod_steps(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 def _exists(facts: DiagnosisFacts) -> TreeStep:
     pod, unknown = facts.pod, facts.unknown_of("pod", "owner")
     if pod is None and facts.attempt:
-        return TreeStep("PodExists", "yes", [of_attempt(facts.attempt)], unknown)
+        return TreeStep("PodExists", "yes", [named(facts.attempt)], unknown)
     if pod is None:
         return TreeStep("PodExists", "not known", (), unknown)
     if not pod.is_gone:
@@ -76,7 +76,7 @@ def _still_waits(facts: DiagnosisFacts) -> TreeStep:
         return TreeStep("StillWaits", "yes", [pod.source])
     if attempt and attempt.bind and attempt.bind.bound:
         return TreeStep("StillWaits", "no", of_bind(attempt), unknown, is_end=True)
-    return TreeStep("StillWaits", "yes" if attempt else "not known", [of_attempt(attempt)] if attempt else [], unknown)
+    return TreeStep("StillWaits", "yes" if attempt else "not known", [named(attempt)] if attempt else [], unknown)
 
 
 def _starts(facts: DiagnosisFacts, pod: ObservedPod) -> TreeStep:
@@ -113,5 +113,5 @@ def _free_of_gates(facts: DiagnosisFacts) -> TreeStep:
         return TreeStep("FreeOfGates", "yes", [pod.source])
     # A scheduler looks at no pod that has a gate.
     if facts.attempt:
-        return TreeStep("FreeOfGates", "yes", [of_attempt(facts.attempt)])
+        return TreeStep("FreeOfGates", "yes", [named(facts.attempt)])
     return TreeStep("FreeOfGates", "not known", (), facts.unknown_of("pod"))

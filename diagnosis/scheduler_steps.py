@@ -29,7 +29,11 @@ def scheduler_steps(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     yield _asks_for_devices(facts, requests)
     if not facts.attempt and not condition:
         yield _is_known(facts, name)
-    if requests and devices_asked(requests) and name == DEFAULT_SCHEDULER:
+    # HAMi may extend Kubernetes' own scheduler under its own name: then its devices were judged.
+    is_others = facts.attempt is not None and (
+        facts.attempt.judged_devices > 0 or facts.attempt.scheduler != DEFAULT_SCHEDULER
+    )
+    if requests and devices_asked(requests) and name == DEFAULT_SCHEDULER and not is_others:
         yield _webhook_called(facts, requests, name, has_decided=bool(facts.attempt or condition))
     if not facts.attempt and not condition:
         yield _runs(facts, name)

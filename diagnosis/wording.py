@@ -49,6 +49,12 @@ def of_attempt(attempt: AttemptSummarized) -> Evidence:
     return Evidence("attempt", attempt.attempt_id, attempt.started_at, reporter, numbers, words)
 
 
+def named(attempt: AttemptSummarized) -> Evidence:
+    """The attempt as evidence that there was one, without what came of it."""
+    whole = of_attempt(attempt)
+    return Evidence(whole.kind, whole.record, whole.at, whole.reported_by)
+
+
 def of_bind(attempt: AttemptSummarized) -> tuple[Evidence, ...]:
     if attempt.bind is None:
         return ()

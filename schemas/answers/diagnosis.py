@@ -76,6 +76,11 @@ class Diagnosis(Answer):
     sentence: InBothLanguages = Field(description="The answer in one sentence.")
     obstacle: Obstacle | None = Field(description="The main one; null where nothing is in the way, or none is known.")
     other_obstacles: list[Obstacle] = Field(description="What else is in the way, the most important first.")
+    excluded_by: list[str] | None = Field(
+        None,
+        description="The smallest set of constraints that together keep the pod from every node (memory, cores, count, "
+        "type, …): without any one of them it would fit somewhere. Null where that was not computed.",
+    )
     steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
     not_known: list[NotKnown] = Field(description="What could not be known, of all steps.")
 

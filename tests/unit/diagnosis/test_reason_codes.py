@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from diagnosis.facts import DiagnosisFacts, Unknown
+from diagnosis.facts import DiagnosisFacts, Evidence, NodeFacts, Unknown
 from diagnosis.tree import diagnose
 from fit.events.attempt import AttemptRef
 from fit.events.event_builder import Circumstances, events_of, failure_of
@@ -25,7 +25,7 @@ from fit.judge.decide import decide
 from fit.judge.decision import Decision, Failed
 from schemas.answers.attempts import DeviceLog
 from schemas.answers.diagnosis import Diagnosis, Obstacle
-from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
+from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, NodeProblem, PodRef, Refusal
 from schemas.events.node_states import state_id
 from summaries.fold import summarize
 from summaries.text import NODE_UNREGISTERED, refusal_text
@@ -106,8 +106,9 @@ def test_nodes_without_the_model_do_not_count_where_one_that_has_it_is_full() ->
     """21 nodes: one without registration, one of other models, eight too small, one that has too few devices free."""
     found = answer(82)
     assert found.sentence.en == (
-        "On 10 of 19 nodes with NVIDIA H100 80GB HBM3, NVIDIA-Tesla V100-SXM2-32GB, the pod wants a device to itself, "
-        "and every suitable one is in use; the emptiest has 1 container, on gpu-node-05."
+        # Eight of the nineteen were refused as a whole: nothing is said of the models of their devices.
+        "On 10 of 19 nodes with a device that the pod accepts, the pod wants a device to itself, and every "
+        "suitable one is in use; the emptiest has 1 container, on gpu-node-05."
     )
     assert [obstacle.code for obstacle in found.other_obstacles] == [
         "NodeInsufficientDevice", "AllocatedCardsInsufficientRequest", "CardTypeMismatch", "node unregistered",
@@ -123,6 +124,18 @@ def nodes_of(obstacle: Obstacle | None) -> int:
 def test_what_the_pods_own_containers_take_is_not_passed_off_as_free() -> None:
     """Two devices of case 562 are empty before the attempt: its first container takes them."""
     assert answer(562).sentence.en.endswith("in use; what the pod's other containers take counts too.")
+
+
+def test_a_node_without_devices_is_explained_by_what_is_wrong_with_its_registration() -> None:
+    """The nodes of case 133, with the problem of a golden record of a check."""
+    check = json.loads(Path("tests/contract/golden/io.schedulerlog.node.checked.v1/001.json").read_text())
+    problem = NodeProblem.model_validate(check["problems"][0] | {"code": "RegistrationMissing"})
+    nodes = [NodeFacts(name, Evidence("node", name), problems=[problem]) for name in ("cpu-node", "gpu-node-01")]
+    found = diagnose(replace(facts_of(133), nodes=nodes))
+    assert found.sentence.en == "2 nodes that should have devices do not register them: cpu-node, gpu-node-01."
+    assert found.other_obstacles == []
+    one = diagnose(replace(facts_of(133), nodes=nodes[:1]))
+    assert [obstacle.code for obstacle in one.other_obstacles] == ["node unregistered"]
 
 
 def test_a_node_that_passed_and_is_not_bound_is_waited_for() -> None:
