@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ Json = dict[str, Any]
 EVENTS: Final = "/apis/events.k8s.io/v1/events"
 KINDS: Final = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node"}
 POLL_SECONDS: Final = 0.2
+BOOKMARK_SECONDS: Final = 60.0
+"""As often as the real one, whose readers take a longer silence for a broken watch."""
 
 
 class SimulatedApiServer:
@@ -56,14 +59,19 @@ class SimulatedApiServer:
         return {"items": found, "metadata": {"resourceVersion": "1"}}
 
     def watched(self, path: str, version: int) -> Iterator[Json | None]:
-        """The events after that version as they come, and None where there was none for a moment."""
+        """The events after that version as they come, a bookmark after a minute of silence, and None meanwhile."""
+        bookmark_at = time.monotonic() + BOOKMARK_SECONDS
         while not self.is_stopped:
             with self._changed:
                 if not (news := self._events[version:] if path == EVENTS else []):
                     self._changed.wait(POLL_SECONDS)
             version += len(news)
             yield from ({"type": "ADDED", "object": each} for each in news)
-            yield None
+            if news or time.monotonic() < bookmark_at:
+                yield None
+                continue
+            bookmark_at = time.monotonic() + BOOKMARK_SECONDS
+            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
 
 
 @contextmanager
