@@ -21,7 +21,8 @@ from process.addresses import LOOPBACK, HostPort
 from process.kafka_connection import kafka_at
 from process.tracing import TracingSettings, tracing
 from scheduler import malloc
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.extender_protocol import FilterRequest

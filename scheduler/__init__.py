@@ -5,6 +5,7 @@ It decides with `fit/`. What a decision passes through:
     http/                  sockets, certificates, routes
     extender_protocol      bodies of kube-scheduler's extender protocol (pure)
     service                answers filter and bind calls; filter_replies says how
+    pod_guard              which calls about a pod wait or are refused
     records                where the scheduler records what it does
     bind/                  binds a pod, recovers binds that were cut off
     publish/               its events into the spool on disk, and from there to Kafka
@@ -26,6 +27,7 @@ Put together:
     own_settings           what is in force, as an event
     hami_arguments         the arguments of HAMi's scheduler as ours
     serve                  runs everything
+    serve_parts            opens what it runs on: spool, certificate, log
     serve_command          its command line
     simulate_command       the command line of `fit.simulate`: one attempt without any of this
 """

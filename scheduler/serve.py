@@ -14,16 +14,16 @@ from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from hami.vendors import Vendors
 from kube.resources import Key
-from process.errors import SettingError
 from process.health import serving
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.profiled import serving_profiles
-from process.server_tls import BrokenPairError, CertificatePair, Certificates
+from process.server_tls import Certificates
 from process.tracing import NO_TRACING, Tracing
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
@@ -38,10 +38,10 @@ from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.own_settings import own_settings
 from scheduler.publish.kafka_publisher import Publisher
-from scheduler.publish.node_states import NodeStates
-from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc
+from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
+from scheduler.serve_parts import certificates, klog_writer, open_spool, watch_spool
 from scheduler.service import Scheduler
 from scheduler.settings import Settings
 from scheduler.webhook.admit import AdmissionRules
@@ -68,7 +68,7 @@ class _Parts:
     certificates: Certificates | None
     cluster: "_Cluster"
     checks: NodeChecks
-    states: NodeStates
+    scheduler: Scheduler
     settler: BindRecovery
     publisher: Publisher | None
     klog: KlogWriter | None
@@ -83,7 +83,7 @@ async def serve(
     malloc.keep_freed()
     with (
         contextlib.closing(server.bind(settings.listen)) as listener,
-        contextlib.closing(_open_spool(settings)) as spool,
+        contextlib.closing(open_spool(settings)) as spool,
         contextlib.closing(BindJournal(settings.spool, syncs=settings.spool_sync == "always")) as binds,
         serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
@@ -100,6 +100,7 @@ async def serve(
                 await server.answer(parts.app, listener, context, [following, *others])
             finally:
                 # The lease is given back first: another scheduler may lead while our last records are sent.
+                await parts.scheduler.close()
                 await _end(following)
                 await parts.cluster.close()
             if parts.publisher:
@@ -133,21 +134,22 @@ async def _assemble(
     identity = Identity(settings.cluster_name, settings.name)
     checks = NodeChecks(identity, CheckPolicy(settings.handshake_timeout), columns, event_writer, now_utc, metrics)
     observer = Observer(identity, columns, claims, event_writer, now_utc, checks, settings.pod_labels)
-    certificates = _certificates(settings, metrics)
+    pair = certificates(settings, metrics)
     cluster = await _open_cluster(settings, observer, claims, metrics)
-    _watch_spool(metrics, spool, columns)
+    watch_spool(metrics, spool, columns)
     metrics.watch("node_locks_held", cluster.locked_nodes)
     metrics.watch("binds_open", lambda: len(binds))
     locks = LockPolicy(settings.node_lock_timeout, settings.node_lock_retry_timeout)
     binder = Binder(cluster.api, locks, vendors=vendors)
-    klog = _klog(settings, metrics)
+    klog = klog_writer(settings, metrics)
     observed = own_settings(settings, kafka, now_utc())
     event_writer.write([observed])
     records = Records(
         event_writer, metrics, klog or NoKlog(), binds, observed.settings_digest, settings.pod_labels, tracing
     )
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
-    scheduler = Scheduler(identity, policy, columns, cluster.api, claims, binder, records, now_utc)
+    parts = (columns, cluster.api, claims, binder, records, now_utc)
+    scheduler = Scheduler(identity, policy, *parts, settings.bind_timeout)
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
@@ -160,9 +162,7 @@ async def _assemble(
     )
     publisher = Publisher(spool, kafka.required(), now_utc, metrics, tracing=tracing) if settings.publish else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
-    return _Parts(
-        app, certificates, cluster, checks, scheduler.states, settler, publisher, klog, metrics, HamiMetrics(columns)
-    )
+    return _Parts(app, pair, cluster, checks, scheduler, settler, publisher, klog, metrics, HamiMetrics(columns))
 
 
 async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
@@ -193,7 +193,7 @@ def _api_server(settings: Settings) -> ApiServerOptions:
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
     yield asyncio.create_task(parts.checks.run(), name="node checks")
-    yield asyncio.create_task(parts.states.run(), name="node states")
+    yield asyncio.create_task(parts.scheduler.states.run(), name="node states")
     yield asyncio.create_task(parts.settler.run(), name="settle binds")
     if parts.certificates:
         yield asyncio.create_task(parts.certificates.run(), name="certificate")
@@ -201,49 +201,3 @@ def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asynci
         yield asyncio.create_task(parts.publisher.run(), name="publish")
     if settings.spool_sync == "interval":
         yield asyncio.create_task(spool.sync_every(), name="sync")
-
-
-def _open_spool(settings: Settings) -> Spool:
-    try:
-        return Spool(settings.spool, SpoolLimits(max_bytes=settings.spool_max_size, sync=settings.spool_sync))
-    except SpoolInUseError as error:
-        raise SettingError(f"--spool: {error}") from None
-    except OSError as error:
-        raise SettingError(f"--spool: {settings.spool} can't be used: {error.strerror or error}") from None
-
-
-def _certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
-    if not settings.cert_file or not settings.key_file:
-        return None
-    try:
-        found = Certificates(CertificatePair(settings.cert_file, settings.key_file))
-    except BrokenPairError as error:
-        raise SettingError(str(error)) from None
-    metrics.watch(
-        "certificate_is_broken",
-        lambda: float(bool(found.problem)),
-    )
-    metrics.watch("certificate_reloads", lambda: found.reloads)
-    return found
-
-
-def _klog(settings: Settings, metrics: Metrics) -> KlogWriter | None:
-    if settings.verbosity is None:
-        return None
-    writer = KlogWriter(settings.verbosity)
-    metrics.watch("klog_dropped_calls", lambda: writer.dropped)
-    return writer
-
-
-def _watch_spool(metrics: Metrics, spool: Spool, columns: ClusterColumns) -> None:
-    watched: dict[str, Callable[[], float]] = {
-        "spool_bytes": lambda: spool.unsent_bytes,
-        "spool_oldest_age_seconds": spool.oldest_age_seconds,
-        "spool_is_failing": lambda: float(bool(spool.problem)),
-        "spool_dropped_detail_records": lambda: spool.dropped_detail,
-        "spool_dropped_decision_records": lambda: spool.dropped_verdicts,
-        "spool_damaged_places": lambda: spool.counts.damaged,
-        "registered_nodes": lambda: len(columns.node_names),
-    }
-    for name, read in watched.items():
-        metrics.watch(name, read)

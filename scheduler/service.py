@@ -7,7 +7,7 @@ never give the same device away. Nothing here waits for Kafka; an answer leaves 
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from fit.devices.cluster_state import ClusterColumns
@@ -24,13 +24,14 @@ from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
 from process.tracing import Span
 from scheduler import extender_protocol
-from scheduler.bind.bind_journal import BindEnd, OpenBind
+from scheduler.bind.bind_calls import ANSWER_AFTER, BindCalls
 from scheduler.bind.bind_request import BindRequest
-from scheduler.bind.binder import Binder, BindResult
-from scheduler.cluster.claims import Claims, Mark, mark_of
-from scheduler.cluster.cluster_api import ClusterApi
+from scheduler.bind.binder import Binder
+from scheduler.cluster.claims import Claims, mark_of
+from scheduler.cluster.cluster_api import ClusterApi, version_of
 from scheduler.extender_protocol import FilterRequest, Json, filter_reply
 from scheduler.filter_replies import reply_to, simulated
+from scheduler.pod_guard import PodGuard
 from scheduler.publish.node_states import NodeStates
 from scheduler.records import Records
 from schemas.events import PodRef
@@ -38,6 +39,7 @@ from schemas.ids import microseconds
 
 log = logging.getLogger(__name__)
 
+WRITING: Final = "an earlier decision about this pod is still being written into it"
 MAX_REMEMBERED_ATTEMPTS: Final = 100_000
 """Pods whose latest attempt is remembered for their bind; a bind of any other pod is an attempt of its own."""
 
@@ -59,11 +61,14 @@ class Scheduler:
         binder: Binder,
         records: Records,
         clock: Callable[[], datetime],
+        bind_timeout: timedelta = ANSWER_AFTER,
     ) -> None:
         self._identity, self._policy, self._columns, self._api = identity, policy, columns, api
-        self._claims, self._binder, self._clock = claims, binder, clock
+        self._claims, self._clock = claims, clock
+        self._guard = PodGuard(columns, api, claims)
+        self._binds = BindCalls(api, self._guard, binder, records, clock, bind_timeout)
         self._records, self._events, self._metrics = records, records.events, records.metrics
-        self._klog, self._binds = records.klog, records.binds
+        self._klog = records.klog
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
         life = Life(identity, microseconds(clock()))
@@ -73,11 +78,9 @@ class Scheduler:
         """The reply to POST /filter. traceparent: of the caller, if it has one."""
         started_at = self._clock()
         # HAMi waits until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
-        if problem := self._problem(request.pod["metadata"]["uid"]):
+        if problem := await self._obstacle(request):
             self._metrics.decisions.labels("failed").inc()
             return filter_reply(error=problem)
-        # A cluster file need not hold the pod; without this, the patch and the bind would not find it.
-        self._api.offered(request.pod)
         answer = self._decide(request)
         if isinstance(answer, NotOurs):
             self._metrics.decisions.labels("not_ours").inc()
@@ -90,6 +93,13 @@ class Scheduler:
             return await self._conclude(attempt, request, answer)
         finally:
             span.end(answer.error if isinstance(answer, Failed) else "")
+
+    async def _obstacle(self, request: FilterRequest) -> str:
+        if problem := self._guard.problem(request.pod["metadata"]["uid"]):
+            return problem
+        # A cluster file need not hold the pod; without this, the patch and the bind would not find it.
+        self._api.offered(request.pod)
+        return await self._guard.contradiction(request.pod)
 
     def _decide(self, request: FilterRequest) -> Decision | NotOurs | Failed:
         """The decision, with the states that it refers to in the spool."""
@@ -112,12 +122,6 @@ class Scheduler:
         """The reply on the nodes that were sent whole, with all devices free; nothing is kept or recorded."""
         return simulated(request.pod, request.nodes or {}, self._policy, self._columns.vendors)
 
-    def _problem(self, uid: str) -> str:
-        """Why nothing can be decided about the pod now; kube-scheduler tries again later. Empty if it can."""
-        if self._claims.is_writing(uid):
-            return "an earlier decision about this pod is still being written into it"
-        return self._api.problem()
-
     async def _fail(self, attempt: AttemptRef, request: FilterRequest, failed: Failed) -> bytes:
         self._metrics.decisions.labels("failed").inc()
         ended_at = self._clock()
@@ -132,7 +136,7 @@ class Scheduler:
 
     async def _conclude(self, attempt: AttemptRef, request: FilterRequest, decision: Decision) -> bytes:
         if decision.chosen is None:
-            self._let_go(attempt.pod)
+            self._guard.let_go(attempt.pod)
             error = ""
         else:
             # There was no await since `decide`, and there is none before `reserve`: no other call takes these devices.
@@ -160,25 +164,24 @@ class Scheduler:
         mark = mark_of({"metadata": {"annotations": written}})
         # Remains where the call is cancelled: then neither line below sets it.
         error = "it was not done"
+        term, known = self._api.term(), self._api.known_pod(pod.namespace, pod.name)
         try:
-            await self._api.patch_pod(pod.namespace, pod.name, pod.uid, written, decision.labels)
+            # On the version that was decided about: another leader, or an earlier call whose request is late, may have
+            # written into the pod or bound it since.
+            seen = version_of(known or {"metadata": pod.model_dump()})
+            with self._guard.occupied(pod.uid, WRITING):
+                await self._api.patch_pod(seen, written, decision.labels)
             # If this scheduler lost its lead while it wrote, the new leader may have decided otherwise by now.
-            error = self._api.problem()
+            error = self._api.problem() or ("" if self._api.term() == term else "another scheduler led meanwhile")
         except KubeApiError as failure:
             error = str(failure)
         finally:
             # In `finally`, because a client that gives up cancels this call between any two awaits.
             if error:
-                self._let_go(pod, mark)
+                self._guard.let_go(pod, mark)
             else:
                 self._claims.stand(pod.uid, mark)
         return error
-
-    def _let_go(self, pod: PodRef, *marks: Mark) -> None:
-        """Free what the pod holds, whatever the annotations of an earlier decision still name."""
-        known = self._api.known_pod(pod.namespace, pod.name)
-        self._claims.let_go(pod.uid, *marks, *([mark_of(known)] if known else []))
-        release(self._columns, pod.uid)
 
     def _begin(self, pod: Json, started_at: datetime, traceparent: bytes) -> tuple[AttemptRef, Span]:
         metadata = pod["metadata"]
@@ -199,50 +202,26 @@ class Scheduler:
         """The reply to POST /bind. traceparent: of the caller, if it has one."""
         started_at = self._clock()
         pod = PodRef(namespace=request.namespace, name=request.name, uid=request.uid)
-        if problem := self._api.problem():
+        if problem := self._guard.problem(request.uid):
             self._metrics.binds.labels("failed").inc()
             return extender_protocol.bind_reply(problem)
-        # Not remembered where another leader, or this scheduler before a restart, answered the filter.
-        attempt = self._attempts.get(request.uid) or AttemptRef.of(self._identity, pod, started_at)
         # Pods without devices have no attempt on record, so their binds have none either.
         if not self._is_ours(request):
-            return extender_protocol.bind_reply((await self._bind(request, pod, started_at)).error)
+            return extender_protocol.bind_reply(await self._binds.bind(request, None, started_at))
+        # Not remembered where another leader, or this scheduler before a restart, answered the filter.
+        attempt = self._attempts.get(request.uid) or AttemptRef.of(self._identity, pod, started_at)
         # A caller without a trace: the bind belongs to that of the filter.
         attempt, span = self._traced("bind", attempt, started_at, traceparent or attempt.traceparent)
-        bind = OpenBind(attempt, request.node, started_at)
-        result: BindResult | None = None
+        error = "the bind was cut off"
         try:
-            await self._binds.open(bind)
-            result = await self._bind(request, pod, started_at)
-            await self._conclude_bind(bind, result)
+            error = await self._binds.bind(request, attempt, started_at)
         finally:
-            span.end(result.error if result else "the bind was cut off")
-        return extender_protocol.bind_reply(result.error)
+            span.end(error)
+        return extender_protocol.bind_reply(error)
 
-    async def _bind(self, request: BindRequest, pod: PodRef, started_at: datetime) -> BindResult:
-        result = await self._binder.bind(request, started_at)
-        self._metrics.binds.labels("failed" if result.error else "bound").inc()
-        # Where it is unsure, the pod may be bound and use its devices.
-        if result.error and not result.is_unsure:
-            self._let_go(pod)
-        return result
-
-    async def _conclude_bind(self, bind: OpenBind, result: BindResult) -> None:
-        end = BindEnd(result.error, self._clock(), result.lock)
-        self._klog.bound(bind.attempt, bind.node, end.error, end.ended_at)
-        log.debug(
-            "bind of %s to %s: %s", bind.attempt.pod, bind.node, end.error or "bound", extra=bind.attempt.log_fields
-        )
-        if result.is_unsure:
-            self._binds.leave_unresolved(bind)
-            return
-        # The journal gets the end before the spool: after a kill between the two, recovery writes the same record.
-        self._binds.record_end(bind, end)
-        times = bind.started_at, end.ended_at
-        event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
-        self._events.write([event], bind.attempt.traceparent)
-        await self._events.flush()
-        self._binds.done(bind)
+    async def close(self) -> None:
+        """End the binds that are under way."""
+        await self._binds.close()
 
     def _is_ours(self, request: BindRequest) -> bool:
         pod = self._api.known_pod(request.namespace, request.name)

@@ -26,6 +26,7 @@ from process.settings import (
     ListenAddressIfGiven,
     Size,
 )
+from scheduler.bind.bind_calls import ANSWER_AFTER
 
 LEASE_NAME = "schedulerlog-scheduler"
 
@@ -133,6 +134,8 @@ class Settings(EnvironmentSettings):
     # HAMi's default for --node-lock-retry-timeout.
     node_lock_retry_timeout: Duration = durations.parse("28s")
     """So long a member of a pod group waits for another pod's node lock; 0s: it does not."""
+    bind_timeout: Annotated[Duration, Field(gt=timedelta(0))] = ANSWER_AFTER
+    """A bind call is answered by then, below kube-scheduler's httpTimeout; no binding is written after it."""
     # A pod that is bound after a mere simulation arrives without devices (docs/decisions/0009).
     whole_nodes: Annotated[Literal["place", "simulate"], Flag(metavar="place|simulate")] = "place"
     """Filter calls with whole nodes (nodeCacheCapable: false). place: as any other. simulate: on empty devices, and

@@ -3,41 +3,32 @@
 The steps, and every error text, are HAMi v2.10's (`Scheduler.Bind`, `nodelock.LockNode`); three API calls where HAMi
 makes eight, because the lock is first tried on the node as the watch shows it. A bind that fails gives its lock back;
 the filter's annotations stay in the pod until it is tried again, as HAMi's recorded binds show.
+
+The mark and the binding name the version of the pod that they are made from. So a pod is bound only with annotations
+that were read here, however late a request arrives: a write of others meanwhile makes the binding a conflict, and a
+binding that came first makes that write one.
 """
 
 import asyncio
-import logging
-import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from fit.judge.request import container_requests
-from hami import node_lock
-from hami.annotations import BIND_PHASE, BIND_TIME, NODE_LOCK, PHASE_ALLOCATING, POD_GROUP
-from hami.node_lock import NodeLockError, PodKey, Step
+from hami.annotations import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, PHASE_ALLOCATING, POD_GROUP
+from hami.node_lock import NodeLockError
 from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.errors import KubeApiError, missing
-from process.logs import about
 from scheduler.bind.bind_request import BindRequest
-from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
+from scheduler.bind.node_locks import LockedError, LockPolicy, NodeLocks, Obstacle, ObstacleError
+from scheduler.cluster.cluster_api import ClusterApi, Object, annotation, bound_node, version_of
 
-log = logging.getLogger(__name__)
-
-# HAMi's steps for a lock (nodelock.go): 5 tries, pauses from 100 ms that double, with jitter; 100 ms between two tries
-# of a pod group's member.
 _TRIES: Final = 5
-_FIRST_PAUSE: Final = 0.1
-_POLL: Final = 0.1
 
-
-@dataclass(frozen=True, slots=True)
-class LockPolicy:
-    """timeout: an older lock is taken over. retry: how long a member of a pod group waits for another's lock."""
-
-    timeout: timedelta = timedelta(minutes=5)
-    retry: timedelta = timedelta(seconds=28)
+UNMARKED: Final[Mapping[str, str | None]] = {BIND_PHASE: None, BIND_TIME: None}
+"""Written into a marked pod, it makes every binding that is still on its way a conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +42,8 @@ class BindResult:
     lock: str = ""
 
 
-class _ContendedError(Exception):
-    """Another pod holds the lock, which is the argument."""
-
-
-class _LockedError(NodeLockError):
-    """The lock of another pod lasted too long."""
-
-    def __init__(self, text: str, lock: str) -> None:
-        super().__init__(text)
-        self.lock = lock
-
-
 class Binder:
-    """clock: the time in UTC. sleep: waits for so many seconds."""
+    """clock: the time in UTC. sleep: waits for so many seconds. monotonic: a time that is never set back."""
 
     def __init__(
         self,
@@ -73,12 +52,16 @@ class Binder:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         vendors: Vendors = ONLY_NVIDIA,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._vendors = vendors
-        self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
+        self._api, self._vendors = api, vendors
+        self._locks = NodeLocks(api, policy, clock, sleep, monotonic)
 
-    async def bind(self, request: BindRequest, started_at: datetime) -> BindResult:
-        """Bind the pod to the node. started_at: written into the pod as its bind time."""
+    async def bind(self, request: BindRequest, started_at: datetime, obstacle: Obstacle = lambda: "") -> BindResult:
+        """Bind the pod to the node. started_at: written into the pod as its bind time.
+
+        obstacle: asked again before each write into the pod, without an await between the two.
+        """
         pod = self._api.known_pod(request.namespace, request.name)
         if pod is None:
             return BindResult(str(missing("pod", request.name)))
@@ -87,136 +70,89 @@ class Binder:
         locks = needs_lock(pod, self._vendors)
         try:
             if locks:
-                await self._lock(request, waits=_is_member(pod))
-            return await self._write(request, started_at)
-        except (KubeApiError, NodeLockError) as error:
+                await self._locks.take(request, obstacle, waits=_is_member(pod))
+            return await self._write(request, pod, started_at, obstacle)
+        except (KubeApiError, NodeLockError, ObstacleError) as error:
             if locks:
                 # A lock that is left behind would refuse every other pod of the node until it expires.
-                await self._release(request)
-            return BindResult(str(error), lock=error.lock if isinstance(error, _LockedError) else "")
+                await self._locks.release(request)
+            return BindResult(str(error), lock=error.lock if isinstance(error, LockedError) else "")
 
-    async def _write(self, request: BindRequest, started_at: datetime) -> BindResult:
+    async def _write(self, request: BindRequest, pod: Object, started_at: datetime, obstacle: Obstacle) -> BindResult:
         # Written before the binding: `bind_recovery` recognizes our bind by this time.
         marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(started_at)}
-        await self._api.patch_pod(request.namespace, request.name, request.uid, marks)
+        # As last seen: the lock may have been waited for.
+        pod = self._api.known_pod(request.namespace, request.name) or pod
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                _check(pod, request, obstacle())
+                marked = await self._api.patch_pod(version_of(pod)._replace(uid=request.uid), marks)
+                _check(marked, request, obstacle())
+                return await self._post(request, marked)
+            except KubeApiError as error:
+                if not error.is_conflict or not tries_left:
+                    raise
+                # Somebody wrote into the pod, which is common (a condition, a label), or bound it.
+                pod = await self._read_again(request, error)
+                if _is_bound(pod, request):
+                    return BindResult()
+        raise AssertionError("the last try returns or raises")
+
+    async def _post(self, request: BindRequest, pod: Object) -> BindResult:
         try:
-            await self._api.bind(request.namespace, request.name, request.uid, request.node)
+            await self._api.bind(version_of(pod)._replace(uid=request.uid), request.node)
         except KubeApiError as error:
             if not error.is_unsure:
                 raise
             return await self._look_up_outcome(request, error)
         return BindResult()
 
-    async def _look_up_outcome(self, request: BindRequest, cause: KubeApiError) -> BindResult:
-        """The result of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
+    async def _read_again(self, request: BindRequest, cause: KubeApiError) -> Object:
+        """The pod as it is now. Raises `cause` where that can't be known or another pod has its name."""
         try:
             pod = await self._api.get_pod(request.namespace, request.name)
-        except KubeApiError as error:
-            if error.is_missing:
-                raise cause from None
-            # Returned, not raised, so the lock is kept: if the pod is bound, its device plugin releases it.
+        except KubeApiError:
+            raise cause from None
+        if version_of(pod).uid != request.uid:
+            raise cause
+        return pod
+
+    async def _look_up_outcome(self, request: BindRequest, cause: KubeApiError) -> BindResult:
+        """The result of a binding whose answer was lost. Raises `cause` where it did not and will not take place."""
+        for _ in range(_TRIES):
+            try:
+                pod = await self._api.get_pod(request.namespace, request.name)
+                if version_of(pod).uid != request.uid or bound_node(pod):
+                    break
+                # The request may still be on its way: after this write, it would be a conflict.
+                await self._api.patch_pod(version_of(pod), UNMARKED)
+            except KubeApiError as error:
+                if error.is_missing:
+                    raise cause from None
+                if not error.is_conflict:
+                    # Returned, not raised, so the lock is kept: if the pod is bound, its device plugin releases it.
+                    return BindResult(str(cause), is_unsure=True)
+            else:
+                raise cause
+        else:
             return BindResult(str(cause), is_unsure=True)
-        if pod["metadata"].get("uid") == request.uid and (pod.get("spec") or {}).get("nodeName") == request.node:
+        if _is_bound(pod, request):
             return BindResult()
         raise cause
 
-    async def _lock(self, request: BindRequest, *, waits: bool) -> None:
-        """Raises `NodeLockError` where the lock can't be had, `KubeApiError` where the API server fails."""
-        pod, give_up = (request.namespace, request.name), self._clock() + self._policy.retry
-        while True:
-            try:
-                await self._take(request.node, pod)
-            except _ContendedError as contended:
-                text, lock = node_lock.contention_error(request.node, self._policy.timeout), str(contended)
-                # HAMi waits for another pod's lock only on behalf of a pod group's member (`--node-lock-retry-
-                # timeout`).
-                if not waits or not self._policy.retry:
-                    raise _LockedError(text, lock) from None
-                if self._clock() > give_up:
-                    raise _LockedError(node_lock.wait_error(request.node, self._policy.retry), lock) from None
-                await self._sleep(_POLL)
-            else:
-                return
 
-    async def _take(self, node: str, pod: PodKey) -> None:
-        """Write our lock into the node, unless another pod's is there; try again whenever the node has changed."""
-        pause, cause = _FIRST_PAUSE, ""
-        for attempt in range(_TRIES):
-            if attempt:
-                # With jitter, so that two schedulers that collide once do not collide again.
-                await self._sleep(pause * (1 + random.random() / 2))  # noqa: S311 - no secret
-                pause *= 2
-            # Only the first try trusts the watch: after a conflict it may still show the version that was refused.
-            found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
-            if await self._is_ours_already(found, pod):
-                return
-            lock = {NODE_LOCK: node_lock.format_lock(self._clock(), pod)}
-            try:
-                # With the version, so that of two schedulers that see the node unlocked the API server refuses one.
-                await self._api.patch_node(node, lock, _version(found))
-            except KubeApiError as error:
-                if not error.is_conflict:
-                    raise
-                cause = str(error)
-            else:
-                return
-        raise NodeLockError(node_lock.conflict_error(node, cause))
+def _is_bound(pod: Object, request: BindRequest) -> bool:
+    return version_of(pod).uid == request.uid and bound_node(pod) == request.node
 
-    def _free_as_known(self, node: str) -> Object | None:
-        """The node as last seen, if it was unlocked. Where that is outdated, our write meets a conflict."""
-        found = self._api.known_node(node)
-        is_free = found and _version(found) and annotation(found, NODE_LOCK) is None
-        return found if is_free else None
 
-    async def _is_ours_already(self, node: Object, pod: PodKey) -> bool:
-        """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
-        value = annotation(node, NODE_LOCK)
-        step = node_lock.next_step(value, pod, self._clock(), self._policy.timeout)
-        # HAMi also takes over the lock of a pod that does not exist any more, however young the lock is.
-        if step is Step.CONTENDED or (
-            step is Step.CHECK_OWNER and value is not None and await self._has_live_owner(value)
-        ):
-            raise _ContendedError(value or "")
-        return step is Step.KEEP
-
-    async def _has_live_owner(self, value: str) -> bool:
-        owner = node_lock.owner_of(value)
-        # The legacy form of a lock is a time alone.
-        if owner is None:
-            return False
-        try:
-            await self._api.get_pod(*owner)
-        except KubeApiError as error:
-            if error.is_missing:
-                return False
-            raise
-        return True
-
-    async def _release(self, request: BindRequest) -> None:
-        """Remove our lock from the node, but never another pod's. A lock that can't be removed expires."""
-        pod, pause, cause = (request.namespace, request.name), _FIRST_PAUSE, ""
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                found = await self._api.get_node(request.node)
-                if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
-                    await self._api.patch_node(request.node, {NODE_LOCK: None}, _version(found))
-            except KubeApiError as error:
-                cause = str(error)
-                if error.is_missing:
-                    return
-                if error.is_unsure and tries_left:
-                    # What broke the bind (a connection that was cut) often breaks this too, and is over soon. A lock
-                    # that stays would keep the node's other pods waiting for minutes.
-                    await self._sleep(pause)
-                    pause *= 2
-                elif not error.is_conflict:
-                    break
-            else:
-                return
-        log.warning(
-            "the lock of node %s could not be released (%s); it expires", request.node, cause,
-            extra=about(pod=f"{request.namespace}/{request.name}"),
-        )  # fmt: skip
+def _check(pod: Object, request: BindRequest, obstacle: str) -> None:
+    """Raises `ObstacleError` where the pod must not be bound to the node, as things are now."""
+    # A pod without the annotation was never decided about (`--whole-nodes=simulate`): HAMi binds it too.
+    says = annotation(pod, ASSIGNED_NODE)
+    if not obstacle and says not in (None, request.node):
+        obstacle = f"pod {request.name} was assigned to node {says} meanwhile, not to {request.node}"
+    if obstacle:
+        raise ObstacleError(obstacle)
 
 
 def bind_time(started_at: datetime) -> str:
@@ -232,7 +168,3 @@ def needs_lock(pod: Object, vendors: Vendors) -> bool:
 def _is_member(pod: Object) -> bool:
     labels = pod["metadata"].get("labels")
     return isinstance(labels, Mapping) and bool(labels.get(POD_GROUP))
-
-
-def _version(node: Object) -> str:
-    return str(node["metadata"].get("resourceVersion", ""))

@@ -5,9 +5,29 @@ Objects are Kubernetes objects as decoded JSON.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from hami.json_values import mapping
 
 Object = Mapping[str, Any]
+
+
+class NamespacedName(NamedTuple):
+    """A pod's namespace and name."""
+
+    namespace: str
+    name: str
+
+
+class PodVersion(NamedTuple):
+    """One pod as it was seen. A write that names it meets a conflict (409) where the pod has changed since.
+
+    resource_version: empty for any.
+    """
+
+    key: NamespacedName
+    uid: str
+    resource_version: str
 
 
 class ClusterApi(Protocol):
@@ -15,6 +35,9 @@ class ClusterApi(Protocol):
 
     def problem(self) -> str:
         """Why nothing can be decided now (outdated watches, or another scheduler leads); empty if it can."""
+
+    def term(self) -> int:
+        """Differs from an earlier answer where another scheduler may have led in between."""
 
     def known_node(self, name: str) -> Object | None:
         """The node as last seen, without asking the API server."""
@@ -33,16 +56,11 @@ class ClusterApi(Protocol):
         """Merge into the node's annotations; None removes one. A conflict unless the version is still the newest."""
 
     async def patch_pod(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        annotations: Mapping[str, str | None],
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
-        """Merge into the annotations and labels of the pod with this UID; None removes an annotation."""
+        self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+    ) -> Object:
+        """Merge into the annotations and labels; None removes an annotation. Returns the pod as it is then."""
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    async def bind(self, pod: PodVersion, node: str) -> None:
         """Write the node into the pod."""
 
 
@@ -60,6 +78,18 @@ class Watcher(Protocol):
     def quota_changed(self, quota: Object) -> None: ...
 
     def quota_gone(self, namespace: str, name: str) -> None: ...
+
+
+def version_of(pod: Object) -> PodVersion:
+    """The pod as it was seen."""
+    about = pod["metadata"]
+    key = NamespacedName(about.get("namespace", ""), about["name"])
+    return PodVersion(key, str(about.get("uid") or ""), str(about.get("resourceVersion") or ""))
+
+
+def bound_node(pod: Object) -> str:
+    """The node that the pod is bound to; empty while it is not."""
+    return str(mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def annotation(found: Object, key: str) -> str | None:

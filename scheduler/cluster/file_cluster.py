@@ -14,7 +14,7 @@ from fit.manifests import Manifest, PodKey
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
 from hami.node_lock import owner_of
 from kube.errors import KubeApiError, missing
-from scheduler.cluster.cluster_api import Object, Watcher, annotation
+from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, Watcher, annotation
 
 log = logging.getLogger(__name__)
 
@@ -124,6 +124,9 @@ class FileCluster:
     def problem(self) -> str:
         return ""
 
+    def term(self) -> int:
+        return 0
+
     def known_node(self, name: str) -> Object | None:
         held = self._nodes.get(name)
         return held.current() if held else None
@@ -170,45 +173,45 @@ class FileCluster:
         self._watcher.node_changed(held.current())
 
     async def patch_pod(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        annotations: Mapping[str, str | None],
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
-        held = self._pod(namespace, name)
-        if uid != _uid(held.manifest):
-            raise KubeApiError(409, _other_uid(f'Operation cannot be fulfilled on pods "{name}"', uid, held))
+        self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+    ) -> Object:
+        held, about = self._pod(*pod.key), f'Operation cannot be fulfilled on pods "{pod.key.name}"'
+        if pod.uid != _uid(held.manifest):
+            raise KubeApiError(409, _other_uid(about, pod.uid, held))
+        if pod.resource_version not in ("", str(held.version)):
+            raise KubeApiError(409, f"{about}: the object has been modified")
         held.annotations.update(annotations)
         held.labels.update(labels or {})
         held.version = self._next_version()
         self._watcher.pod_changed(held.current())
         # It holds devices now, so it must not be forgotten as the oldest of the offered.
         if annotation(held.current(), ASSIGNED_NODE):
-            self._offered.pop((namespace, name), None)
+            self._offered.pop(pod.key, None)
+        return held.current()
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-        held = self._pod(namespace, name)
+    async def bind(self, pod: PodVersion, node: str) -> None:
+        held, name = self._pod(*pod.key), pod.key.name
         bound_to = (held.manifest.get("spec") or {}).get("nodeName")
         about = f'Operation cannot be fulfilled on pods/binding "{name}"'
-        if uid and uid != _uid(held.manifest):
-            raise KubeApiError(409, _other_uid(about, uid, held))
+        if pod.uid and pod.uid != _uid(held.manifest):
+            raise KubeApiError(409, _other_uid(about, pod.uid, held))
         if held.node or bound_to:
             raise KubeApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or bound_to}"')
+        if pod.resource_version not in ("", str(held.version)):
+            raise KubeApiError(409, f"{about}: the object has been modified")
         # There is no kubelet here, so a bound pod runs at once.
         held.node, held.phase = node, "Running"
-        await self._allocate(held, namespace, name, node)
+        await self._allocate(held, pod.key, node)
 
-    async def _allocate(self, held: _StoredObject, namespace: str, name: str, node: str) -> None:
+    async def _allocate(self, held: _StoredObject, key: NamespacedName, node: str) -> None:
         """Act as the device plugin: mark the devices as allocated, and release the node's lock."""
         waiting = annotation(held.current(), DEVICES_TO_ALLOCATE) or ""
         # HAMi's device plugin takes out the devices and leaves the separators.
         done = {DEVICES_TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: PHASE_SUCCESS}
-        await self.patch_pod(namespace, name, _uid(held.manifest), done)
+        await self.patch_pod(PodVersion(key, _uid(held.manifest), ""), done)
         lock = annotation(self._node(node).current(), NODE_LOCK)
         # Its own lock only: another pod may have taken over an expired one.
-        if lock is not None and owner_of(lock) == (namespace, name):
+        if lock is not None and owner_of(lock) == key:
             await self.patch_node(node, {NODE_LOCK: None}, str(self._node(node).version))
 
 

@@ -13,7 +13,9 @@ from hami.annotations import NODE_LOCK
 from kube.errors import KubeApiError, missing
 from process import durations
 from scheduler.bind.bind_request import BindRequest
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
+from scheduler.cluster.cluster_api import Object, PodVersion
 from tests.conformance.difference import Case, Difference
 
 
@@ -32,6 +34,9 @@ class ScriptedApi:
 
     def clock(self) -> datetime:
         return self.now
+
+    def monotonic(self) -> float:
+        return self.now.timestamp()
 
     async def sleep(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -84,15 +89,17 @@ class ScriptedApi:
         self.version += 1
         _merge(self.node, annotations)
 
-    async def patch_pod(
-        self, namespace: str, name: str, uid: str, annotations: Mapping[str, str | None], labels: Any = None
-    ) -> None:
+    async def patch_pod(self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Any = None) -> Object:
         self.calls += 1
         if "patch_pod" in self.faults:
             raise KubeApiError(500, self.faults["patch_pod"])
         _merge(self.pod, annotations)
+        return self._pod()
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    def term(self) -> int:
+        return 0
+
+    async def bind(self, pod: PodVersion, node: str) -> None:
         self.calls += 1
         if thief := self.faults.get("lock_stolen_before_release"):
             self.node[NODE_LOCK] = f"{self.case['clock']},{thief}"
@@ -119,7 +126,8 @@ def bind_differences(case: Case) -> Iterator[Difference]:
     policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
     asked = case["request"]
     args = BindRequest(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
-    error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args, api.now)).error
+    binder = Binder(api, policy, api.clock, api.sleep, monotonic=api.monotonic)
+    error = asyncio.run(binder.bind(args, api.now)).error
     if error != case["out_wire_reply"]["Error"]:
         yield Difference("", "answer", error, case["out_wire_reply"]["Error"])
     theirs = case["out_node_annotations_after"]

@@ -11,8 +11,10 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from kube.errors import KubeApiError, missing
 from scheduler import extender_protocol
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
+from scheduler.cluster.cluster_api import Object, PodVersion
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
@@ -29,6 +31,7 @@ class OnePod:
 
     def __init__(self, case: Case) -> None:
         self._exists = case["pod_exists_in_api"]
+        self._offered: Object | None = None
         self.annotations: dict[str, str | None] = {}
         self.labels: dict[str, str] = {}
 
@@ -38,24 +41,24 @@ class OnePod:
     def known_node(self, name: str) -> None:
         return None
 
-    def known_pod(self, namespace: str, name: str) -> None:
-        return None
+    def known_pod(self, namespace: str, name: str) -> Object | None:
+        return self._offered
 
-    def offered(self, pod: object) -> None:
-        """It is there already."""
+    def offered(self, pod: Object) -> None:
+        # As kube-scheduler sends it, also where a case says that it is gone by the time of the patch.
+        self._offered = pod
+
+    def term(self) -> int:
+        return 0
 
     async def patch_pod(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        annotations: Mapping[str, str | None],
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
+        self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+    ) -> Object:
         if not self._exists:
-            raise missing("pods", name)
+            raise missing("pods", pod.key.name)
         self.annotations |= annotations
         self.labels |= labels or {}
+        return {}
 
     async def get_node(self, name: str) -> Any:
         raise KubeApiError(500, "a filter call reads no node")
@@ -66,7 +69,7 @@ class OnePod:
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         raise KubeApiError(500, "a filter call writes no node")
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    async def bind(self, pod: PodVersion, node: str) -> None:
         raise KubeApiError(500, "a filter call binds nothing")
 
 

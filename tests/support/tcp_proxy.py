@@ -20,6 +20,8 @@ class TcpProxy:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._accepts = True
+        self._flows = threading.Event()
+        self._flows.set()
         self.cuts = 0
 
     def __enter__(self) -> Self:
@@ -31,6 +33,7 @@ class TcpProxy:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self.release()
         self.cut()
 
     def cut(self) -> None:
@@ -48,6 +51,13 @@ class TcpProxy:
 
     def mend(self) -> None:
         self._accepts = True
+
+    def hold(self) -> None:
+        """Keep what clients send until ``release``; connections stay open."""
+        self._flows.clear()
+
+    def release(self) -> None:
+        self._flows.set()
 
     def _accept(self) -> None:
         while True:
@@ -70,7 +80,7 @@ class TcpProxy:
             with server, self._counted(client, server):
                 back = threading.Thread(target=_pump, args=(server, client), daemon=True)
                 back.start()
-                _pump(client, server)
+                _pump(client, server, self._flows)
                 back.join()
 
     @contextlib.contextmanager
@@ -84,10 +94,12 @@ class TcpProxy:
                 self._open.difference_update(pair)
 
 
-def _pump(source: socket.socket, sink: socket.socket) -> None:
+def _pump(source: socket.socket, sink: socket.socket, flows: threading.Event | None = None) -> None:
     """Until either side ends; then both do."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
+            if flows:
+                flows.wait()
             sink.sendall(data)
     for each in (source, sink):
         with contextlib.suppress(OSError):

@@ -21,7 +21,7 @@ from kube.resources import NODES, PODS, QUOTAS, Json, Key
 from kube.store import ObjectRef
 from process.backoff import backoff_seconds
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, Watcher, annotation
+from scheduler.cluster.cluster_api import Object, PodVersion, Watcher, annotation, bound_node
 from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts
 
 log = logging.getLogger(__name__)
@@ -160,6 +160,9 @@ class KubernetesCluster:
             lacking = "the new leader is reading it again"
         return f"the cluster is not known as it is now: {lacking}" if lacking else ""
 
+    def term(self) -> int:
+        return self._election.term if self._election else 0
+
     # ClusterApi
 
     def known_node(self, name: str) -> Object | None:
@@ -189,29 +192,25 @@ class KubernetesCluster:
         self._absorb_node(await self._client.patch(NODES.item(Key("", name)), change))
 
     async def patch_pod(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        annotations: Mapping[str, str | None],
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
-        bound = ((self.known_pod(namespace, name) or {}).get("spec") or {}).get("nodeName")
+        self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+    ) -> Object:
+        bound = bound_node(self.known_pod(*pod.key) or {})
         # The containers of a bound pod may use their devices already: no later filter call may assign others.
         if bound and ASSIGNED_NODE in annotations:
-            raise KubeApiError(409, f'pod {name} is already assigned to node "{bound}"')
-        # With its UID the patch is refused (409) where another pod has the name by now.
-        metadata: dict[str, Any] = {"uid": uid, "annotations": annotations} | ({"labels": labels} if labels else {})
-        self._absorb_pod(await self._client.patch(PODS.item(Key(namespace, name)), {"metadata": metadata}))
+            raise KubeApiError(409, f'pod {pod.key.name} is already assigned to node "{bound}"')
+        metadata = _conditions(pod) | {"annotations": annotations} | ({"labels": labels} if labels else {})
+        found = await self._client.patch(PODS.item(Key(*pod.key)), {"metadata": metadata})
+        self._absorb_pod(found)
+        return found
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    async def bind(self, pod: PodVersion, node: str) -> None:
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace} | _conditions(pod),
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._client.create(PODS.item(Key(namespace, name), "binding"), binding)
+        await self._client.create(PODS.item(Key(*pod.key), "binding"), binding)
 
     def _absorb_node(self, found: Json) -> None:
         # A node outside of our selection stays unknown.
@@ -222,3 +221,11 @@ class KubernetesCluster:
         # The watch leaves ended pods out, so it would never remove this one.
         if not has_ended(found):
             self._pod_watch.apply_own_write(found)
+
+
+def _conditions(pod: PodVersion) -> dict[str, Any]:
+    """What a write names so that it is refused (409) where another pod has the name, or the pod has changed since.
+
+    Without the version, a write that is late would overwrite what another leader, or a later call, has decided.
+    """
+    return {"uid": pod.uid} | ({"resourceVersion": pod.resource_version} if pod.resource_version else {})

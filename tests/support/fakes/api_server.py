@@ -159,7 +159,7 @@ class FakeApi:
                 != self.objects[path]["metadata"][field]
             ):
                 return _status(409, "the object has been modified")
-        return _json(self.put(path, body if method == "PUT" else _merged(self.objects[path], body)))
+        return _json(self.put(path, body if method == "PUT" else merged(self.objects[path], body)))
 
 
 def _is_of(collection: str, path: str) -> bool:
@@ -167,12 +167,12 @@ def _is_of(collection: str, path: str) -> bool:
     return path.split("/")[-2] == collection.rsplit("/", 1)[1]
 
 
-def _merged(into: Any, change: Any) -> Any:
+def merged(into: Any, change: Any) -> Any:
     if not isinstance(change, Mapping):
         return change
     kept = {key: value for key, value in into.items() if key not in change} if isinstance(into, Mapping) else {}
     old = into if isinstance(into, Mapping) else {}
-    return kept | {key: _merged(old.get(key), value) for key, value in change.items() if value is not None}
+    return kept | {key: merged(old.get(key), value) for key, value in change.items() if value is not None}
 
 
 def _json(body: Json, status: int = 200) -> web.Response:

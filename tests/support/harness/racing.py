@@ -17,9 +17,10 @@ from fit.manifests import parse
 from hami.annotations import DEVICES_ALLOCATED
 from kube.errors import KubeApiError
 from scheduler.bind.bind_request import BindRequest
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.cluster.cluster_api import Object, PodVersion, annotation
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.extender_protocol import FilterRequest
 from scheduler.metrics import Metrics
@@ -101,21 +102,17 @@ class SlowCluster(FileCluster):
         self._draw = draw
 
     async def patch_pod(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        annotations: Mapping[str, str | None],
-        labels: Mapping[str, str] | None = None,
-    ) -> None:
+        self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+    ) -> Object:
         await _turns(self._draw)
         fate = self._draw.random()
         if fate < 0.03:
             raise KubeApiError(503, "the API server is overloaded")
-        await super().patch_pod(namespace, name, uid, annotations, labels)
+        found = await super().patch_pod(pod, annotations, labels)
         await _turns(self._draw)
         if fate > 0.97:
             raise KubeApiError(504, "the answer was lost")
+        return found
 
     def end(self, pod: Object) -> None:
         self._forget_pod((pod["metadata"]["namespace"], pod["metadata"]["name"]))

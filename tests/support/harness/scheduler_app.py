@@ -12,7 +12,8 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from fit.manifests import Manifest, parse
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.http.app import create_app

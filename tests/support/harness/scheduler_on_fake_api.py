@@ -17,7 +17,8 @@ from kube.resources import Key
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
 from scheduler.bind.bind_request import BindRequest
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.extender_protocol import read_filter

@@ -12,7 +12,8 @@ from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from hami.annotations import HANDSHAKE
 from scheduler.bind.bind_request import BindRequest
-from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.extender_protocol import FilterRequest

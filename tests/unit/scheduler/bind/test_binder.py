@@ -12,7 +12,9 @@ import pytest
 from hami.annotations import NODE_LOCK
 from kube.errors import NO_ANSWER, KubeApiError
 from scheduler.bind.bind_request import BindRequest
-from scheduler.bind.binder import Binder, BindResult, LockPolicy
+from scheduler.bind.binder import Binder, BindResult
+from scheduler.bind.node_locks import LockPolicy
+from scheduler.cluster.cluster_api import PodVersion
 from tests.conformance.bind_replay import ScriptedApi, bind_differences
 
 CASES = Path(__file__).parent / "cases"
@@ -69,7 +71,7 @@ class BrokenApi(ScriptedApi):
 
     losses = 2
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    async def bind(self, pod: PodVersion, node: str) -> None:
         raise KubeApiError(403, "the binding is refused")
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:

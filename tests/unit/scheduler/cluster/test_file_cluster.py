@@ -12,7 +12,7 @@ import yaml
 from fit.manifests import Manifest, parse
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
 from kube.errors import KubeApiError
-from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.metrics import Metrics
@@ -98,7 +98,12 @@ async def test_a_patch_of_what_has_changed_meanwhile_conflicts() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", [lambda c: c.get_node("x"), lambda c: c.get_pod("n", "x"), lambda c: c.bind("n", "x", "", "y")]
+    "call",
+    [
+        lambda c: c.get_node("x"),
+        lambda c: c.get_pod("n", "x"),
+        lambda c: c.bind(PodVersion(NamespacedName("n", "x"), "", ""), "y"),
+    ],
 )
 async def test_what_is_not_there_is_not_found(call: Any) -> None:
     cluster, _ = a_cluster_of()
@@ -112,9 +117,9 @@ async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
     cluster.offered(a_pod("pod1"))
     devices = "GPU-a,NVIDIA,3000,30:;;"
     annotations = {ASSIGNED_NODE: "node1", DEVICES_TO_ALLOCATE: devices}
-    await cluster.patch_pod("default", "pod1", "uid-pod1", annotations, {"l": "v"})
+    await cluster.patch_pod(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), annotations, {"l": "v"})
     await cluster.patch_node("node1", {NODE_LOCK: "2026-11-21T03:00:00Z,default,pod1"}, version(cluster, "node1"))
-    await cluster.bind("default", "pod1", "uid-pod1", "node1")
+    await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     pod = await cluster.get_pod("default", "pod1")
     assert pod["spec"]["nodeName"] == "node1"
     assert (annotation(pod, BIND_PHASE), annotation(pod, DEVICES_TO_ALLOCATE)) == ("success", ";;")
@@ -126,23 +131,23 @@ async def test_another_pods_lock_is_not_released() -> None:
     lock = "2026-11-21T03:00:00Z,default,other"
     cluster, _ = a_cluster_of(a_node("node1", annotations={NODE_LOCK: lock}))
     cluster.offered(a_pod("pod1"))
-    await cluster.bind("default", "pod1", "uid-pod1", "node1")
+    await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     assert node_annotation(cluster, "node1", NODE_LOCK) == lock
 
 
 async def test_a_pod_is_bound_once() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
-    await cluster.bind("default", "pod1", "uid-pod1", "node1")
+    await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     with pytest.raises(KubeApiError, match='pod pod1 is already assigned to node "node1"'):
-        await cluster.bind("default", "pod1", "uid-pod1", "node2")
+        await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node2")
 
 
 async def test_a_pod_that_was_made_again_is_not_bound_for_the_old_one() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1", uid="new"))
     with pytest.raises(KubeApiError, match="UID in precondition: old, UID in object meta: new"):
-        await cluster.bind("default", "pod1", "old", "node1")
+        await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "old", ""), "node1")
 
 
 async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
@@ -157,7 +162,7 @@ async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
 async def test_what_we_bound_remains_until_the_file_speaks_of_that_pod() -> None:
     cluster, seen = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
-    await cluster.patch_pod("default", "pod1", "uid-pod1", {ASSIGNED_NODE: "node1"})
+    await cluster.patch_pod(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), {ASSIGNED_NODE: "node1"})
     seen.news()
     cluster.apply(a_file(a_node("node1"), a_pod("other")))
     assert seen.news() == [("pod changed", "uid-other")]
@@ -178,7 +183,7 @@ def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
 async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
     cluster, _ = a_cluster_of()
     cluster.offered(a_pod("placed"))
-    await cluster.patch_pod("default", "placed", "uid-placed", {ASSIGNED_NODE: "node1"})
+    await cluster.patch_pod(PodVersion(NamespacedName("default", "placed"), "uid-placed", ""), {ASSIGNED_NODE: "node1"})
     for number in range(MAX_OFFERED + 5):
         cluster.offered(a_pod(f"pod{number}"))
     assert cluster.known_pod("default", "placed")

@@ -14,6 +14,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.events.state_builder import Life
 from hami.annotations import MIG_ALLOCATIONS
+from scheduler.cluster.cluster_api import PodVersion
 from scheduler.metrics import Metrics
 from scheduler.publish.node_states import LONGEST_AGE_HOURS, QUIET_SECONDS, NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolLimits
@@ -314,11 +315,11 @@ async def test_an_attempt_that_decides_while_another_one_waits_for_its_patch_ref
 ) -> None:
     patch, waits, go_on = serving.cluster.patch_pod, asyncio.Event(), asyncio.Event()
 
-    async def patch_slowly(namespace: str, name: str, uid: str, annotations: Mapping[str, str], labels: Any) -> None:
-        if name == "first":
+    async def patch_slowly(pod: PodVersion, annotations: Mapping[str, str], labels: Any) -> Any:
+        if pod.key.name == "first":
             waits.set()
             await go_on.wait()
-        await patch(namespace, name, uid, dict(annotations), labels)
+        return await patch(pod, dict(annotations), labels)
 
     monkeypatch.setattr(serving.cluster, "patch_pod", patch_slowly)
     first = asyncio.create_task(serving.filter(a_pod("first"), ["node1", "node2"]))

@@ -101,8 +101,8 @@ async def test_a_failed_bind_frees_at_once_and_remains_free_whatever_the_annotat
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
         await scheduler.filter(pod)
-        api.fail("POST /api/v1/namespaces/default/pods/pod1/binding", status=409)
-        assert await scheduler.bind(pod) == "the fault that was asked for: 409"
+        api.fail("POST /api/v1/namespaces/default/pods/pod1/binding", status=403)
+        assert await scheduler.bind(pod) == "the fault that was asked for: 403"
         assert NODE_LOCK not in api.objects[node_path("node1")]["metadata"]["annotations"]
         # kube-scheduler writes a condition into the pod, whose annotations still stand.
         api.put(pod_path("pod1"), {**api.objects[pod_path("pod1")], "status": {"conditions": []}})
@@ -146,7 +146,8 @@ async def test_a_pod_of_the_same_name_but_another_uid_is_not_written_to(tmp_path
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
         pod["metadata"]["uid"] = "of-the-one-before"
-        assert (await scheduler.filter(pod))["Error"] == "the object has been modified"
+        actual = api.objects[pod_path("pod1")]["metadata"]["uid"]
+        assert (await scheduler.filter(pod))["Error"] == f"pod pod1 has another UID in the cluster: {actual}"
         assert scheduler.slots_used() == 0
         assert ASSIGNED_NODE not in api.objects[pod_path("pod1")]["metadata"].get("annotations", {})
 
