@@ -156,7 +156,7 @@ async def test_the_span_of_a_bind_that_is_cut_off_is_ended_with_the_reason(servi
     async def cut_off(*_: object) -> None:
         raise asyncio.CancelledError
 
-    setattr(serving.scheduler, "_bind", cut_off)
+    setattr(serving.scheduler._binds, "bind", cut_off)
     about = pod["metadata"]
     with pytest.raises(asyncio.CancelledError):
         await serving.scheduler.bind(BindRequest(about["namespace"], about["name"], about["uid"], "node1"))
