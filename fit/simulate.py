@@ -15,7 +15,9 @@ from fit.events.event_builder import Circumstances
 from fit.events.identity import Identity
 from fit.judge.decide import decide
 from fit.judge.decision import Decision, Failed, SchedulingPolicy
+from fit.judge.pod_annotations import constraints_of
 from fit.manifests import Manifest
+from hami.json_values import mapping
 from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.pod_description import pod_description
 from schemas.codec.records import decode, encode
@@ -48,7 +50,8 @@ def simulate(
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.of(Identity(DEFAULT_CLUSTER, name), ref, now)
     answer = decide(columns, pod, list(manifest.nodes), policy)
-    circumstances = Circumstances(pod_description(pod))
+    constraints = constraints_of(mapping(metadata.get("annotations")), vendors)
+    circumstances = Circumstances(pod_description(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
         epoch = microseconds(now)

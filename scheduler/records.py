@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 from fit.events.event_builder import Circumstances
+from fit.judge.pod_annotations import constraints_of
+from hami.json_values import mapping
+from hami.vendors import Vendors
 from kube.pod_description import pod_description
 from process.tracing import NO_TRACING, Tracing
 from scheduler.bind.bind_journal import BindJournal
@@ -28,5 +31,6 @@ class Records:
     pod_labels: tuple[str, ...] = ()
     tracing: Tracing = NO_TRACING
 
-    def circumstances(self, pod: Json) -> Circumstances:
-        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest)
+    def circumstances(self, pod: Json, vendors: Vendors) -> Circumstances:
+        constraints = constraints_of(mapping(mapping(pod.get("metadata")).get("annotations")), vendors)
+        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest, constraints)

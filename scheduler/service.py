@@ -125,7 +125,7 @@ class Scheduler:
     async def _fail(self, attempt: AttemptRef, request: FilterRequest, failed: Failed) -> bytes:
         self._metrics.decisions.labels("failed").inc()
         ended_at = self._clock()
-        circumstances = self._records.circumstances(request.pod)
+        circumstances = self._records.circumstances(request.pod, self._columns.vendors)
         offered = len(request.node_names)
         failure = event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)
         self._events.write([failure], attempt.traceparent)
@@ -145,7 +145,7 @@ class Scheduler:
             # Reserved first: calls that are answered during the patch already see these devices as taken.
             error = await self._annotate(attempt.pod, decision)
         ended_at = self._clock()
-        epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod)
+        epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod, self._columns.vendors)
         events = event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
         self._events.write(events, attempt.traceparent)
         self._klog.decided(attempt, decision, ended_at, error)

@@ -195,6 +195,7 @@ def detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
         scheduler_message=summary.scheduler_message,
         may_duplicate=summary.may_duplicate,
         description=summary.description,
+        constraints=summary.constraints,
         settings_digest=summary.settings_digest,
         first_judged_at=rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
         bind=summary.bind,

@@ -148,6 +148,7 @@ class AttemptFold:
                 missing=missing,
                 ended_at=end.ended_at if end else None,
                 requests=self._requests(),
+                constraints=end.constraints if end else None,
                 node_policy=end.node_policy if end else "",
                 device_policy=end.device_policy if end else "",
                 offered_nodes=end.offered_nodes if end else len(table.nodes),

@@ -76,7 +76,7 @@ _FILTER_FIELDS: Final = (
 )  # fmt: skip
 PARTS: Final = (
     AttemptPart(FILTER, _FILTER_FIELDS, _says("ended_at", "nodes", "judged_devices"), _filter_order),
-    AttemptPart("requests", ("requests",), _says_requests, _quality),
+    AttemptPart("requests", ("requests", "constraints"), _says_requests, _quality),
     AttemptPart("offered nodes", ("offered_nodes",), _says_offered, _quality),
     AttemptPart("policies", ("node_policy", "device_policy"), _says("node_policy", "device_policy"), _quality),
     AttemptPart("picked devices", ("picked_devices", "picked"), _says("picked_devices"), _quality),

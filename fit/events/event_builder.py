@@ -39,6 +39,8 @@ class Circumstances(NamedTuple):
     description: PodDescription | None = None
     settings_digest: str = ""
     """Of the scheduler's settings in force."""
+    constraints: dict[str, str] | None = None
+    """The pod's annotations that constrain its devices; None where they are too long to publish."""
 
 
 _NOT_KNOWN: Final = Circumstances()
@@ -72,6 +74,7 @@ def events_of(
         **common_fields,
         ended_at=ended_at,
         requests=requests,
+        constraints=circumstances.constraints,
         description=circumstances.description,
         settings_digest=circumstances.settings_digest,
         node_policy=decision.node_policy,
@@ -100,6 +103,7 @@ def failure_of(
         **attempt.common_fields,
         ended_at=ended_at,
         requests=[request_of(container) for container in failed.containers],
+        constraints=circumstances.constraints,
         description=circumstances.description,
         settings_digest=circumstances.settings_digest,
         offered_nodes=offered_nodes,

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from hami.annotations import DEVICE_POLICY, NODE_POLICY, SCORING_WEIGHTS
 from hami.go_values import go_boolean, go_integer
-from hami.vendors import Vendor
+from hami.vendors import Vendor, Vendors
+
+MAX_CONSTRAINTS: Final = 4096
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,17 @@ def read_pod_annotations(
         device_policy=texts.get(DEVICE_POLICY, device_policy),
         weights=parse_weights(texts[SCORING_WEIGHTS]) if SCORING_WEIGHTS in texts else ScoringWeights(),
     )
+
+
+def constraints_of(annotations: Mapping[str, Any], vendors: Vendors) -> dict[str, str] | None:
+    """Those annotations that `read_pod_annotations` reads for any of the vendors; None where they are too long."""
+    names = {NODE_POLICY, DEVICE_POLICY, SCORING_WEIGHTS}
+    for vendor in vendors:
+        keys = vendor.pod
+        names |= {keys.use_type, keys.no_use_type, keys.use_uuid, keys.no_use_uuid, keys.numa_bind, keys.mode}
+    found = {name: text for name in sorted(names) if isinstance(text := annotations.get(name), str)}
+    # A pod may have 256 KiB of annotations, and a part of a list would constrain something else.
+    return found if sum(map(len, found.values())) <= MAX_CONSTRAINTS else None
 
 
 def _words(texts: Mapping[str, str], key: str) -> list[str]:

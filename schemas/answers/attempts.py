@@ -72,6 +72,9 @@ class Detail(Answer):
     missing: str
     reports: list[Report] = Field(description="Who reported the attempt, the best source first.")
     requests: list[Request]
+    constraints: dict[str, str] | None = Field(
+        description="The pod's annotations that say which devices and nodes it takes; null where they are not known."
+    )
     node_policy: str
     device_policy: str
     offered_nodes: int

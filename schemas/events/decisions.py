@@ -60,6 +60,9 @@ class AttemptConcluded(AttemptEvent):
     ended_at: Moment
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
+    constraints: dict[str, str] | None = None
+    """Those annotations of the pod that say which devices and nodes it takes; null where they are not known, or longer
+    than 4,096 characters."""
     description: PodDescription | None = None
     """Where the pod comes from; null where the source does not say it."""
     settings_digest: str = ""

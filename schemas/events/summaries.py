@@ -98,6 +98,8 @@ class AttemptSummarized(AttemptEvent):
     """When the filter ended; null when its end is not known."""
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
+    constraints: dict[str, str] | None = None
+    """Those annotations of the pod that say which devices and nodes it takes; null where they are not known."""
     node_policy: str = ""
     device_policy: str = ""
     offered_nodes: Count
