@@ -81,8 +81,10 @@ class CallerCredentials:
             return None
         # Callers behind one address share it: those who are remembered are answered whatever others send.
         source = (scope.get("client") or ("",))[0]
-        costs_review = not self._reviewer.remembers(token)
-        if costs_review and self._refused.get(source, [0])[0] >= MAX_REFUSED_TOKENS:
+        refused = self._refused.get(source)
+        # Not asked of an address whose tokens were all valid, which is every address but for mistakes.
+        costs_review = refused is None or not self._reviewer.remembers(token)
+        if refused and costs_review and refused[0] >= MAX_REFUSED_TOKENS:
             raise SourceError
         caller = await self._reviewer.caller_of(token, max_age)
         if caller is None and costs_review:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from api.aggregated.discovery import GROUP, LISTS
 from cli.command import app
 from process.unknown_variables import known_variables
 
@@ -55,6 +56,15 @@ def test_a_process_is_started_by_a_command_that_there_is(words: list[str]) -> No
     parser = command.make_parser(command.context_class(command, parent=context))
     # Raises where an option is not known; what is left over would be arguments that no container has.
     assert parser.parse_args(list(rest))[1] == []
+
+
+def test_who_may_view_a_namespace_may_read_every_list_of_the_aggregated_api() -> None:
+    """The API server asks for the right to the resource of the path, before it sends the request on."""
+    rights = yaml.safe_load_all((KUSTOMIZE / "base/rights.yaml").read_text())
+    (role,) = [found for found in rights if found["metadata"]["name"] == "schedulerlog-view"]
+    allowed = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert allowed == {"pods/schedulerlog", *LISTS}
+    assert {group for rule in role["rules"] for group in rule["apiGroups"]} == {GROUP}
 
 
 def test_every_variable_is_a_setting() -> None:
