@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import logging
+import socket
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +33,7 @@ from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, leas
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
-from scheduler.http.app import create_app
+from scheduler.http.app import create_app, create_webhook
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
@@ -65,6 +67,7 @@ class _Parts:
     """Everything that runs: the web app and the tasks beside it."""
 
     app: Starlette
+    webhook: Starlette | None
     certificates: Certificates | None
     cluster: "_Cluster"
     checks: NodeChecks
@@ -88,6 +91,7 @@ async def serve(
         serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
     ):
+        hooks = stack.enter_context(_webhook_listener(settings))
         parts = await _assemble(settings, kafka, vendors, spool, binds, tracing)
         stack.enter_context(
             serving(settings.metrics_bind_address, parts.metrics.registry, more=[parts.hami_metrics.text])
@@ -97,7 +101,8 @@ async def serve(
         try:
             try:
                 context = parts.certificates.context if parts.certificates else None
-                await server.answer(parts.app, listener, context, [following, *others])
+                webhook = (parts.webhook, hooks) if parts.webhook and hooks else None
+                await server.answer(parts.app, listener, context, [following, *others], webhook)
             finally:
                 # The lease is given back first: another scheduler may lead while our last records are sent.
                 await parts.scheduler.close()
@@ -111,6 +116,11 @@ async def serve(
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
+
+
+def _webhook_listener(settings: Settings) -> "AbstractContextManager[socket.socket | None]":
+    address = settings.webhook_listen
+    return contextlib.closing(server.bind(address, "--webhook-listen")) if address else contextlib.nullcontext()
 
 
 async def _end(*tasks: "asyncio.Task[None]") -> None:
@@ -151,6 +161,12 @@ async def _assemble(
     parts = (columns, cluster.api, claims, binder, records, now_utc)
     scheduler = Scheduler(identity, policy, *parts, settings.bind_timeout)
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
+
+    def review(body: bytes) -> bytes:
+        return answer(body, rules, columns.quotas)
+
+    at_its_own = bool(settings.webhook_listen)
+    webhook = create_webhook(review, metrics, settings.max_body_size) if at_its_own else None
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
@@ -158,11 +174,14 @@ async def _assemble(
         lambda: {"spool": spool.problem, "cluster": cluster.api.problem()},
         settings.max_body_size,
         simulates_whole_nodes=settings.whole_nodes == "simulate",
-        review=lambda body: answer(body, rules, columns.quotas),
+        review=None if at_its_own else review,
+        knows_clients=settings.client_ca_file is not None,
     )
     publisher = Publisher(spool, kafka.required(), now_utc, metrics, tracing=tracing) if settings.publish else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
-    return _Parts(app, pair, cluster, checks, scheduler, settler, publisher, klog, metrics, HamiMetrics(columns))
+    return _Parts(
+        app, webhook, pair, cluster, checks, scheduler, settler, publisher, klog, metrics, HamiMetrics(columns)
+    )
 
 
 async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:

@@ -26,7 +26,7 @@ def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
     if not settings.cert_file or not settings.key_file:
         return None
     try:
-        found = Certificates(CertificatePair(settings.cert_file, settings.key_file))
+        found = Certificates(CertificatePair(settings.cert_file, settings.key_file, client_ca=settings.client_ca_file))
     except BrokenPairError as error:
         raise SettingError(str(error)) from None
     metrics.watch(

@@ -97,6 +97,10 @@ class Settings(EnvironmentSettings):
     """The certificate for HTTPS, in PEM form; followed when it changes."""
     key_file: Annotated[Path | None, Flag(("--key-file", "--key_file"), metavar="FILE")] = None
     """The certificate's private key."""
+    client_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """The authority of kube-scheduler's client certificate; with it, filter and bind are refused to everybody else."""
+    webhook_listen: Annotated[ListenAddressIfGiven, Flag(metavar="HOST:PORT")] = None
+    """Serve the webhook there and not at --listen: the API server need not reach what decides."""
     insecure_http: Annotated[bool, Flag(("--insecure-http",))] = False
     """Plain HTTP in place of HTTPS."""
     # HAMi cuts a body at 1 MiB, which some hundred whole nodes exceed (docs/hami-differences.md).
@@ -182,6 +186,8 @@ class Settings(EnvironmentSettings):
         certificate, key = self.cert_file, self.key_file
         if self.insecure_http and (certificate or key):
             raise ValueError("--insecure-http: a certificate is given too, leave one of them out")
+        if self.insecure_http and self.client_ca_file:
+            raise ValueError("--client-ca-file: client certificates need HTTPS, leave --insecure-http out")
         if not self.insecure_http and not certificate and not key:
             raise ValueError("no certificate: give --cert-file and --key-file, or say --insecure-http")
         # HAMi serves plain HTTP where one of the two is missing; here nothing becomes unencrypted by a typing mistake.

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 BODY_SECONDS: Final = 30.0
 """A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
 
+KNOWN_CLIENT: Final = "schedulerlog.known_client"
+"""An entry of a scope's `extensions`: the client has shown a certificate of the authority that we trust."""
+
 Handler = Callable[[Request], Awaitable[Response]]
 Answer = Callable[[bytes, bytes], Awaitable[bytes]]
 """From a body and a traceparent to the body of the reply."""
@@ -44,11 +47,13 @@ def create_app(
     *,
     simulates_whole_nodes: bool = False,
     review: Callable[[bytes], bytes] | None = None,
+    knows_clients: bool = False,
 ) -> Starlette:
     """`problems` is asked by /readyz: ready is where every part says the empty string.
 
     `simulates_whole_nodes`: a filter call that carries whole nodes is answered without a trace, as HAMi does it.
-    `review`: answers an admission review; without it there is no webhook.
+    `review`: answers an admission review; without it there is no webhook. `knows_clients`: filter and bind are refused
+    to a client without a certificate.
     """
 
     async def answer_filter(body: bytes, traceparent: bytes) -> bytes:
@@ -68,13 +73,6 @@ def create_app(
             return extender_protocol.bind_reply(str(error))
         return await scheduler.bind(asked, traceparent)
 
-    async def answer_review(body: bytes, _: bytes) -> bytes:
-        return review(body) if review else b""
-
-    async def healthz(_: Request) -> Response:
-        # HAMi's: 200 and no body, whatever the state of the cluster is.
-        return Response()
-
     async def readyz(_: Request) -> Response:
         problems_by_part = problems()
         # HAMi's is always 200, also where its filter would block (docs/hami-differences.md).
@@ -88,13 +86,14 @@ def create_app(
         content_type, body = encoded(exported, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
-    webhook = _extender(answer_review, metrics.webhook_seconds, max_body_bytes, takes_nothing=True)
+    filtering = _extender(answer_filter, metrics.filter_seconds, max_body_bytes, knows_clients=knows_clients)
+    binding = _extender(answer_bind, metrics.bind_seconds, max_body_bytes, knows_clients=knows_clients)
     return Starlette(
         routes=[
-            *([Route("/webhook", webhook, methods=["POST"])] if review else ()),
-            Route("/filter", _extender(answer_filter, metrics.filter_seconds, max_body_bytes), methods=["POST"]),
-            Route("/bind", _extender(answer_bind, metrics.bind_seconds, max_body_bytes), methods=["POST"]),
-            Route("/healthz", healthz),
+            *([_webhook(review, metrics, max_body_bytes)] if review else ()),
+            Route("/filter", filtering, methods=["POST"]),
+            Route("/bind", binding, methods=["POST"]),
+            Route("/healthz", _healthz),
             Route("/readyz", readyz),
             Route("/metrics", show_metrics),
         ],
@@ -102,8 +101,32 @@ def create_app(
     )
 
 
-def _extender(answer: Answer, seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False) -> Handler:
+def create_webhook(review: Callable[[bytes], bytes], metrics: Metrics, max_body_bytes: int) -> Starlette:
+    """The webhook alone, for an address that the API server reaches and that decides nothing."""
+    routes = [_webhook(review, metrics, max_body_bytes), Route("/healthz", _healthz)]
+    return Starlette(routes=routes, exception_handlers={404: _unknown})
+
+
+def _webhook(review: Callable[[bytes], bytes], metrics: Metrics, max_body_bytes: int) -> Route:
+    async def answer_review(body: bytes, _: bytes) -> bytes:
+        return review(body)
+
+    handler = _extender(answer_review, metrics.webhook_seconds, max_body_bytes, takes_nothing=True)
+    return Route("/webhook", handler, methods=["POST"])
+
+
+async def _healthz(_: Request) -> Response:
+    # HAMi's: 200 and no body, whatever the state of the cluster is.
+    return Response()
+
+
+def _extender(
+    answer: Answer, seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False, knows_clients: bool = False
+) -> Handler:
     async def handle(request: Request) -> Response:
+        # Before the body is read: its bytes are memory.
+        if knows_clients and KNOWN_CLIENT not in request.scope.get("extensions", {}):
+            return PlainTextResponse("show a client certificate of the authority in --client-ca-file\n", 403)
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await _body(request, max_body_bytes)

@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -16,11 +16,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from process.addresses import HostPort
 from process.errors import SettingError
+from scheduler.http.app import KNOWN_CLIENT
 
 log = logging.getLogger(__name__)
 
 HEADER_SECONDS: Final = 10.0
 """Seconds that a client gets to send the headers of a request."""
+HANDSHAKE_SECONDS: Final = 10.0
+"""Seconds that a client gets for the TLS handshake; asyncio's own limit is 60."""
 LINGER_SECONDS: Final = 3.0
 """Seconds that a client gets to stop sending a body that was refused."""
 
@@ -33,17 +36,26 @@ class HttpServer(uvicorn.Server):
 
 
 class _Protocol(HttpToolsProtocol):
-    """Adds two timeouts that uvicorn lacks: for the headers of a request, and for the rest of a refused body."""
+    """Adds two timeouts that uvicorn lacks: for the headers of a request, and for the rest of a refused body.
+
+    A request's scope says whether its client has shown a certificate that the handshake has checked.
+    """
 
     _patience: asyncio.TimerHandle | None = None
     _is_whole = True
+    _is_known_client = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        tls = transport.get_extra_info("ssl_object")
+        # Empty where the client has shown none, and where none was asked for.
+        self._is_known_client = bool(tls and tls.getpeercert())
         self._wait(HEADER_SECONDS)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        if self._is_known_client:
+            cast("dict[str, Any]", self.scope)["extensions"] = {KNOWN_CLIENT: {}}
         self._is_whole = False
         self._wait(HEADER_SECONDS)
 
@@ -76,7 +88,7 @@ class _Protocol(HttpToolsProtocol):
             self._patience = None
 
 
-def bind(address: HostPort) -> socket.socket:
+def bind(address: HostPort, flag: str = "--listen") -> socket.socket:
     """A socket at the address, not listening yet. Raises `SettingError` where it can't be bound."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With the protocol named asyncio switches Nagle's delay off; without, every small answer waits 40 ms.
@@ -88,8 +100,8 @@ def bind(address: HostPort) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise SettingError(f"--listen: {address} is in use by another process, give another address") from None
-        raise SettingError(f"--listen: can't listen on {address}: {error.strerror or error}") from None
+            raise SettingError(f"{flag}: {address} is in use by another process, give another address") from None
+        raise SettingError(f"{flag}: can't listen on {address}: {error.strerror or error}") from None
     return listener
 
 
@@ -98,15 +110,20 @@ async def answer(
     listener: socket.socket,
     context: ssl.SSLContext | None,
     tasks: "Sequence[asyncio.Task[None]]",
+    webhook: tuple[Starlette, socket.socket] | None = None,
 ) -> None:
     """Serve until a signal; a task that ends by itself has failed, and ends the process with its error.
 
-    `context`: HTTPS with it, without it plain HTTP.
+    `context`: HTTPS with it, without it plain HTTP. `webhook`: served beside it, at an address of its own.
     """
-    server = HttpServer(config(app, context))
+    # uvicorn has no setting for it, and asyncio reads it at each handshake.
+    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = HANDSHAKE_SECONDS  # type: ignore[attr-defined]
+    sites = [(app, listener), *([webhook] if webhook else ())]
+    servers = [HttpServer(config(served, context)) for served, _ in sites]
 
     def stop() -> None:
-        server.should_exit = True
+        for server in servers:
+            server.should_exit = True
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -115,7 +132,9 @@ async def answer(
         task.add_done_callback(lambda _: stop())
     address = HostPort(*listener.getsockname()[:2])
     log.info("answering kube-scheduler on %s://%s", "https" if context else "http", address)
-    await server.serve(sockets=[listener])
+    if webhook:
+        log.info("answering the webhook on port %d", webhook[1].getsockname()[1])
+    await asyncio.gather(*(server.serve([site]) for server, (_, site) in zip(servers, sites, strict=True)))
     for task in tasks:
         if task.done() and not task.cancelled():
             task.result()

@@ -1,15 +1,20 @@
 """What arrives over real sockets: HTTPS while the certificate changes, old HTTP, and clients too big or too slow."""
 
 import asyncio
+import re
+import socket
 import ssl
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
 import orjson
 import pytest
+from cryptography.x509 import ObjectIdentifier
 
 from process.addresses import LOOPBACK, HostPort
+from process.certificate_authority import CLIENT, SERVER, Authority
 from scheduler.http import app, server
 from scheduler.http.app import create_app
 from tests.support.builders.kube_objects import a_node, a_pod
@@ -63,6 +68,56 @@ def test_plain_http_on_the_https_port_is_hung_up_on_and_leaves_no_trace_in_the_l
         httpx.get(process.url.replace("https", "http"))
     assert process.log.read_text() == before
     assert process.metric("schedulerlog_scheduler_filter_seconds_count") == 0
+
+
+def a_certificate(folder: Path, authority: Authority, name: str, usages: tuple[ObjectIdentifier, ...]) -> list[str]:
+    """The files of a new certificate and its key."""
+    files = [folder / f"{name}.crt", folder / f"{name}.key"]
+    for file, content in zip(files, authority.issue(name, usages=usages), strict=True):
+        file.write_bytes(content)
+    return list(map(str, files))
+
+
+def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Path) -> None:
+    """H1, and M3: who connects without a TLS handshake is hung up on after 10 s."""
+    ours, other = Authority.new("kube-scheduler's"), Authority.new("of somebody else")
+    file = tmp_path / "ca.crt"
+    file.write_bytes(ours.certificate_pem)
+    served = a_certificate(tmp_path, ours, "scheduler", SERVER)
+    flags = ["--cert-file", served[0], "--key-file", served[1], "--client-ca-file", str(file)]
+    flags += ["--webhook-listen", "0", "--no-publish"]
+    pod = {"Pod": a_pod(), "NodeNames": ["node1"]}
+
+    def answered(address: str, path: str, shown: list[str] | None = None) -> int:
+        context = ssl.create_default_context(cafile=str(file))
+        if shown:
+            context.load_cert_chain(*shown)
+        with httpx.Client(verify=context) as client:
+            return client.post(f"{address}{path}", json=pod).status_code
+
+    with SchedulerProcess(tmp_path / "scheduler", *flags) as process:
+        url = httpx.URL(process.url)
+        with socket.create_connection((url.host, url.port or 0)) as silent:
+            began = time.monotonic()
+            # Without HTTPS's certificate probes and metrics are read, and nothing is decided.
+            assert httpx.get(f"{process.url}/healthz", verify=ssl.create_default_context(cafile=str(file))).is_success
+            for path in ("/filter", "/bind"):
+                assert answered(process.url, path) == 403
+                assert answered(process.url, path, a_certificate(tmp_path, ours, "kube", CLIENT)) == 200
+            with pytest.raises(httpx.TransportError):
+                answered(process.url, "/filter", a_certificate(tmp_path, other, "other", CLIENT))
+            with pytest.raises(httpx.TransportError):
+                # A server's certificate is no client's.
+                answered(process.url, "/filter", served)
+            port = re.search(r"answering the webhook on port (\d+)", process.log.read_text())
+            assert port
+            webhook = f"https://127.0.0.1:{port[1]}"
+            assert answered(webhook, "/webhook") == 200
+            assert answered(process.url, "/webhook") == answered(webhook, "/filter") == 404
+            assert answered(webhook, "/bind", a_certificate(tmp_path, ours, "kube", CLIENT)) == 404
+            silent.settimeout(40)
+            assert silent.recv(1) == b""
+            assert time.monotonic() - began < 40
 
 
 @pytest.fixture
