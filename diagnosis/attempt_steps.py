@@ -48,6 +48,9 @@ def attempt_steps(
     unregistered = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
     of_nodes = _SHOWN_BY_NODES if closed else ()
     obstacles = [_obstacle(group, groups, facts, attempt) for group in groups if group.code not in of_nodes]
+    if has_ended and not groups:
+        words: dict[str, Word] = {"scheduler": attempt.scheduler}
+        obstacles = [FoundObstacle(ReasonCode.FILTERING_FAILED, words, evidence=[shown])]
     evidence, unknown = [shown, *_of_devices(groups, facts, shown)], facts.unknown_of("devices", "records")
     yield TreeStep("NodePassed", yes_or_no(False if has_ended or groups else None), evidence, unknown, obstacles)
     if unregistered and facts.is_latest and (step := devices_registered(facts, frozenset(unregistered))):

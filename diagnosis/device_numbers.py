@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from diagnosis.facts import DiagnosisFacts
 from diagnosis.outcome import Word
-from diagnosis.refused_nodes import RefusedNodes
+from diagnosis.refused_nodes import SAYS_ASKED, RefusedNodes
 from diagnosis.texts import phrase
 from hami.reason_codes import ReasonCode
 from schemas.answers.attempts import DeviceLog
@@ -38,13 +38,15 @@ def numbers_of(group: RefusedNodes, facts: DiagnosisFacts) -> Numbers:
         "count": request.count if request else 1,
         "asked": request.cores_percent if request and is_core else asked_memory(request),
     }
+    asked = ("asked",) if request and group.code in SAYS_ASKED else ()
     known = _BY_CODE[group.code](rows) if rows and group.code in _BY_CODE else None
     if known is None:
-        return Numbers(words)
+        return Numbers(words, asked)
     if group.code in _AMOUNTS and any(_AMOUNTS[group.code](row, request) for row in rows):
-        return Numbers(words, ("own",))
+        return Numbers(words, (*asked, "own"))
     some_fit = "free" in known.clauses and _some_fit(group, facts)
-    return Numbers({**words, **known.words}, ("free_of_refused",) if some_fit else known.clauses)
+    clauses = ("free_of_refused",) if some_fit else known.clauses
+    return Numbers({**words, **known.words}, (*asked, *clauses))
 
 
 def _some_fit(group: RefusedNodes, facts: DiagnosisFacts) -> bool:
@@ -74,12 +76,14 @@ def _is_empty(row: DeviceLog, _: Request | None) -> bool:
 
 
 def rows_of(group: RefusedNodes, facts: DiagnosisFacts) -> list[DeviceLog]:
-    """The devices that were refused for the group's reason, of its nodes and its container."""
-    nodes, container = frozenset(group.names), group.request.container if group.request else None
+    """The devices that were refused for the group's reason, of its nodes and its containers."""
+    nodes = frozenset(group.names)
     return [
         row
         for row in facts.devices or ()
-        if row.verdict == group.code and row.node in nodes and container in (None, row.container)
+        if row.verdict == group.code
+        and row.node in nodes
+        and (not group.containers or row.container in group.containers)
     ]
 
 

@@ -19,10 +19,11 @@ WORDS_ALONE: Final = "SchedulerFoundNone"
 
 def by_importance(found: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     """Each code once, the most important first; of equals the one that was found first."""
-    first: dict[tuple[str, str], FoundObstacle] = {}
+    first: dict[tuple[str, ...], FoundObstacle] = {}
     for obstacle in found:
         # An obstacle of nodes that are named is another one than that of the nodes that an attempt counted.
-        first.setdefault((obstacle.code, str(obstacle.words.get("resource", ""))), obstacle)
+        apart = [str(obstacle.words.get(name, "")) for name in ("resource", "asked", "count")]
+        first.setdefault((obstacle.code, *apart), obstacle)
     explained = {name for obstacle in first.values() if obstacle.code in PROBLEMS for name in obstacle.nodes}
     first = {key: obstacle for key, obstacle in first.items() if not _is_explained(obstacle, explained)}
     if len(first) > 1:

@@ -20,6 +20,13 @@ _OTHER_DEVICES: Final = frozenset(
 )  # fmt: skip
 """Nodes that these refused have no device that the pod accepts."""
 _CHECKED: Final = {code.value: place for place, code in enumerate(DEVICE_REASON_CODES)}
+SAYS_ASKED: Final = frozenset(
+    (
+        ReasonCode.CARD_INSUFFICIENT_MEMORY, ReasonCode.CARD_INSUFFICIENT_CORE, ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE,
+        ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST, ReasonCode.NODE_INSUFFICIENT_DEVICE, ReasonCode.NUMA_NOT_FIT,
+    )
+)  # fmt: skip
+"""Their sentences say what was asked, so that each different request is an obstacle of its own."""
 _APART: Final = frozenset(("InsufficientResource", "RefusedInOtherWords"))
 """Obstacles of which each resource, each text is one of its own."""
 
@@ -31,7 +38,9 @@ class RefusedNodes:
     names: Sequence[str] = ()
     """Those that the source names."""
     request: Request | None = None
-    """What the container asks for that most of them refused."""
+    """What they refused; None where several containers ask and the source does not say which of them it was."""
+    containers: frozenset[str] = frozenset()
+    """Those that ask for the same; empty where it is not known which were refused."""
     rest: tuple[str, ...] = ()
     """What the scheduler's words say beyond the code: taints, the resource."""
 
@@ -46,12 +55,19 @@ class RefusedNodes:
 
 
 def refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
-    """The most important first: by kind, then by number of nodes."""
-    groups: dict[tuple[str, str], list[RefusedNodes]] = {}
+    """The most important first: by kind, then by number of nodes. Each reason once for each different request."""
+    groups: dict[tuple[str, str, str], list[RefusedNodes]] = {}
     for group in (*_named(attempt), *_counted(attempt)):
         apart = group.rest[0] if group.code in _APART and group.rest else ""
-        groups.setdefault((group.code, apart), []).append(group)
+        groups.setdefault((group.code, apart, _asked(group)), []).append(group)
     return sorted(map(_joined, groups.values()), key=lambda group: (KINDS[kind_of(group.code)], -group.count))
+
+
+def _asked(group: RefusedNodes) -> str:
+    """Equal for containers that ask for the same."""
+    if group.request is None or group.code not in SAYS_ASKED:
+        return ""
+    return group.request.model_copy(update={"container": "", "init": False}).model_dump_json()
 
 
 def judged_nodes(attempt: AttemptSummarized) -> int:
@@ -66,12 +82,14 @@ def _named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
     refuses = [code for code, word in enumerate(attempt.verdicts) if word in (REFUSED, UNREGISTERED)]
     is_refused = np.isin(attempt.verdict, refuses)
     for code in range(-1, len(attempt.refusals)):
-        rows = np.flatnonzero(is_refused & (attempt.refusal == code))
-        if len(rows):
-            refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, int(rows[0]))
+        of_refusal = np.flatnonzero(is_refused & (attempt.refusal == code))
+        for place in np.unique(attempt.refused_by[of_refusal]).tolist():
+            rows = of_refusal[attempt.refused_by[of_refusal] == place].tolist()
+            refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, rows[0])
             name, rest = deciding_reason(refusal)
-            names = [attempt.nodes[row] for row in rows.tolist()]
-            yield RefusedNodes(name, len(rows), names, _request(attempt, attempt.refused_by[rows]), rest)
+            request = _request(attempt, refusal, place)
+            containers = frozenset((request.container,)) if request else frozenset[str]()
+            yield RefusedNodes(name, len(rows), [attempt.nodes[row] for row in rows], request, containers, rest)
 
 
 def _without_reason(attempt: AttemptSummarized, row: int) -> Refusal:
@@ -93,27 +111,30 @@ def deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
     return code, (rest,) if rest else ()
 
 
-def _request(attempt: AttemptSummarized, refused_by: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Request | None:
-    known = refused_by[refused_by >= 0]
-    if len(known):
-        return attempt.requests[int(np.bincount(known).argmax())]
+def _request(attempt: AttemptSummarized, refusal: Refusal, refused_by: int) -> Request | None:
+    if refused_by >= 0:
+        return attempt.requests[refused_by]
+    asking = [request for request in attempt.requests if request.count]
     # A refusal of the whole node is that of the first container that asks for devices.
-    return next((request for request in attempt.requests if request.count), None)
+    return asking[0] if asking and (refusal.bare or len(asking) == 1) else None
 
 
 def _counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
-    request = next((request for request in attempt.requests if request.count), None)
+    asking = [request for request in attempt.requests if request.count]
+    request = asking[0] if len(asking) == 1 else None
     for words, count in attempt.refused_nodes.items():
         code, rest = obstacle_of_word(words)
-        yield RefusedNodes(code, count, (), request, (rest,) if rest else ())
+        yield RefusedNodes(code, count, (), request, rest=(rest,) if rest else ())
 
 
 def _joined(groups: Sequence[RefusedNodes]) -> RefusedNodes:
     largest = max(groups, key=lambda group: group.count)
     names = sorted(name for group in groups for name in group.names)
     rest = tuple(dict.fromkeys(_all(group.rest for group in groups)))
-    return RefusedNodes(largest.code, sum(group.count for group in groups), names, largest.request, rest)
+    containers = frozenset(_all(group.containers for group in groups))
+    count = sum(group.count for group in groups)
+    return RefusedNodes(largest.code, count, names, largest.request, containers, rest)
 
 
-def _all(parts: Iterable[Sequence[str]]) -> Iterator[str]:
+def _all(parts: Iterable[Iterable[str]]) -> Iterator[str]:
     return (each for part in parts for each in part)

@@ -108,12 +108,14 @@ def test_nodes_without_the_model_do_not_count_where_one_that_has_it_is_full() ->
     assert found.sentence.en == (
         # Eight of the nineteen were refused as a whole: nothing is said of the models of their devices.
         "On 10 of 19 nodes with a device that the pod accepts, the pod wants a device to itself, and every "
-        "suitable one is in use; the emptiest has 1 container, on gpu-node-05."
+        "suitable one is in use; what the pod's other containers take counts too."
     )
     assert [obstacle.code for obstacle in found.other_obstacles] == [
-        "NodeInsufficientDevice", "AllocatedCardsInsufficientRequest", "CardTypeMismatch", "node unregistered",
+        "NodeInsufficientDevice", "NodeInsufficientDevice", "AllocatedCardsInsufficientRequest", "CardTypeMismatch",
+        "node unregistered",
     ]  # fmt: skip
-    assert [nodes_of(obstacle) for obstacle in (found.obstacle, *found.other_obstacles)] == [10, 8, 1, 1, 1]
+    # Five nodes refused the container that wants eight devices, three the one that wants two.
+    assert [nodes_of(obstacle) for obstacle in (found.obstacle, *found.other_obstacles)] == [10, 5, 3, 1, 1, 1]
 
 
 def nodes_of(obstacle: Obstacle | None) -> int:
