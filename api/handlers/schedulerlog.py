@@ -1,6 +1,6 @@
 """Answers requests about scheduling attempts: the latest one of a pod, its history, and search over all attempts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import HistoryQuery, SchedulerlogQuery, SearchQuery, refuse_repeated
-from api.index.attempt_queries import SEARCH_SOURCE, PodName, SearchPosition, search_filters
+from api.index.attempt_queries import SEARCH_SOURCE, WORKLOADS, PodName, SearchPosition, search_filters, workload_found
 from api.index.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
 from api.index.client import IndexDownError, OpenSearch
 from api.index.episodes import HistoryPosition
@@ -147,12 +147,12 @@ class SchedulerlogHandlers:
         scope = token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, SearchPosition)
         position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
-        page = await read_page(
-            self.index, SEARCH_SOURCE, search_filters(cluster.name, query, position), position, query.limit
-        )
+        source = replace(SEARCH_SOURCE, counts=WORKLOADS) if query.group_by else SEARCH_SOURCE
+        page = await read_page(self.index, source, search_filters(cluster.name, query, position), position, query.limit)
         token = encode_token(scope, page.next_position) if page.next_position else None
         items = await read_items(self.index, cluster, page.hits)
-        body = Search.model_validate({"total": page.total, "items": items, "continue": token})
+        counted = page.counts and [workload_found(each) for each in page.counts["workloads"]["buckets"]]
+        body = Search.model_validate({"total": page.total, "items": items, "workloads": counted, "continue": token})
         return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)})
 
 

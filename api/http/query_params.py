@@ -125,6 +125,7 @@ class SearchQuery(Query):
     q: str | None = Field(
         None, min_length=1, max_length=500, description="Words that all occur in the attempt's messages and reasons."
     )
+    group_by: Literal["workload"] | None = Field(None, description="The first page also counts pods by workload.")
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in attempts.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
 

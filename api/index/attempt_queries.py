@@ -11,7 +11,7 @@ from api.http.cluster import Cluster
 from api.http.query_params import SearchQuery
 from api.index.page_query import ListSource, PagePosition
 from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
-from schemas.answers.attempts import AttemptFound
+from schemas.answers.attempts import AttemptFound, WorkloadFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reason_codes, summary_of
 from schemas.events import AttemptSummarized
@@ -28,6 +28,19 @@ NODE_COLUMNS: Final = [f"summary.{name}" for name in _EMPTY_NODE_COLUMNS]
 """The fields that grow with the number of nodes, up to megabytes; most items of a list need none of them."""
 SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary", "repeated"], "excludes": NODE_COLUMNS}
 WHOLE_SUMMARY: Final = ["summary", "repeated"]
+_MAX_WORKLOADS: Final = 100
+_MAX_REASONS: Final = 200
+WORKLOADS: Final[Json] = {
+    "workloads": {
+        "multi_terms": {"terms": [{"field": "namespace"}, {"field": "workload"}], "size": _MAX_WORKLOADS},
+        "aggs": {
+            "pods": {"cardinality": {"field": "pod_uid", "precision_threshold": 40_000}},
+            "reasons": {"terms": {"field": "reasons", "size": _MAX_REASONS}},
+            "last": {"max": {"field": "@timestamp"}},
+        },
+    }
+}
+"""Counts the attempts of a search by workload: 500 pods of one job are one line."""
 HISTORY_FIELDS: Final = ("attempt_id", "episode", "status")
 HISTORY_PAGE: Final = 2_000
 
@@ -117,6 +130,19 @@ def search_filters(cluster: str, query: SearchQuery, position: SearchPosition) -
         # ``match`` takes the words as they are: a query string would give characters like ``*`` and ``"`` a meaning.
         clauses.append({"match": {"text": {"query": query.q, "operator": "and"}}})
     return clauses
+
+
+def workload_found(bucket: Json) -> WorkloadFound:
+    """One line of what ``WORKLOADS`` counts."""
+    namespace, workload = bucket["key"]
+    return WorkloadFound(
+        namespace=namespace,
+        workload=workload,
+        pods=bucket["pods"]["value"],
+        attempts=bucket["doc_count"],
+        reasons={reason["key"]: reason["doc_count"] for reason in bucket["reasons"]["buckets"]},
+        last_started_at=bucket["last"]["value_as_string"],
+    )
 
 
 def decode_without_nodes(source: Json) -> AttemptSummarized | Rejected:

@@ -48,6 +48,8 @@ class ListSource:
     """Unique, the same on every shard, and never changed when a document is written again."""
     source: object
     """The fields of a document to read, as ``_source`` of a search."""
+    counts: Json | None = None
+    """Aggregations over the whole list, which its first page has besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def page_body(source: ListSource, clauses: Sequence[Json], position: PagePositio
     # Sent again with each page, which begins the keep-alive again.
     if position.pit:
         body["pit"] = {"id": position.pit, "keep_alive": KEEP_ALIVE}
+    if source.counts and not position.sort:
+        body["aggs"] = source.counts
     if position.sort:
         body["search_after"] = list(position.sort)
     return body

@@ -18,6 +18,8 @@ class Page(Generic[P]):
     hits: list[Json]
     next_position: P | None
     """Where the next page begins; None after the last one."""
+    counts: Json | None = None
+    """What ``ListSource.counts`` asks for; None after the first page."""
 
 
 async def read_page(index: OpenSearch, source: ListSource, clauses: Sequence[Json], position: P, limit: int) -> Page[P]:
@@ -39,7 +41,7 @@ async def read_page(index: OpenSearch, source: ListSource, clauses: Sequence[Jso
     # Closed at once and not after `KEEP_ALIVE`: a node of OpenSearch allows only 300 open ones.
     elif position.pit:
         await _close(index, position.pit)
-    return Page(answer["hits"]["total"]["value"], page, next_position)
+    return Page(answer["hits"]["total"]["value"], page, next_position, answer.get("aggregations"))
 
 
 async def _close(index: OpenSearch, pit: str) -> None:

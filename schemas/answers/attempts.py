@@ -191,9 +191,25 @@ class AttemptFound(Answer):
     schedulerlog: str = Field(description="The path of the schedulerlog of the pod's latest attempt.")
 
 
+class WorkloadFound(Answer):
+    """The attempts of a search that come from one workload."""
+
+    namespace: str
+    workload: str = Field(description="As `Job/train`.")
+    pods: int
+    attempts: int
+    reasons: dict[str, int] = Field(description="Reason code to the number of attempts that it refused a node in.")
+    last_started_at: str
+
+
 class Search(Answer):
     total: int
     items: list[AttemptFound] = Field(description="Latest first.")
+    workloads: list[WorkloadFound] | None = Field(
+        None,
+        description="With `group_by=workload`, on the first page: the 100 workloads with the most attempts of the "
+        "whole list. Pods without an owner are in none.",
+    )
     continue_: str | None = Field(None, alias="continue")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import orjson
 
+from api.http.continue_token import _SEAL_BYTES
 from schemas.events import Owner, PodDescription, PodRef, Report
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
@@ -184,6 +185,21 @@ def test_a_search_finds_the_attempts_of_a_workload_a_queue_and_a_scheduler(filli
     assert found(workload="Job/train") == []
 
 
+def test_a_search_counts_the_pods_of_a_job_as_one_line(filling: Filling, api: Served) -> None:
+    train = PodDescription(owners=[Owner(kind="Job", name="train")])
+    pods = [an_attempt(f"api-grouped/train-{number}", reason="NumaNotFit") for number in range(5)]
+    filling.index(*(each.model_copy(update={"description": train}) for each in pods), an_attempt("api-grouped/alone"))
+    asked = {"namespace": "api-grouped", "limit": "2", "group_by": "workload"}
+    first = api.get("/api/v1/schedulerlogs", **asked).json()
+    (line,) = first["workloads"]
+    assert (line["namespace"], line["workload"], line["pods"], line["attempts"]) == ("api-grouped", "Job/train", 5, 5)
+    assert line["reasons"] == {"NumaNotFit": 5}
+    assert line["last_started_at"][:-1] == f"{max(each.started_at for each in pods):%Y-%m-%dT%H:%M:%S.%f}"[:-3]
+    assert first["total"] == 6
+    assert api.get("/api/v1/schedulerlogs", **asked, **{"continue": first["continue"]}).json()["workloads"] is None
+    assert api.get("/api/v1/schedulerlogs", namespace="api-grouped").json()["workloads"] is None
+
+
 def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
     day = timedelta(days=1)
     filling.index(
@@ -252,7 +268,7 @@ def test_an_expired_token_is_answered_by_410(filling: Filling, api: Served) -> N
     for _ in range(2):
         query["continue"] = api.get("/api/v1/schedulerlogs", **query).json()["continue"]
     raw = base64.urlsafe_b64decode(query["continue"] + "=" * (-len(query["continue"]) % 4))
-    pit = orjson.loads(zlib.decompress(raw[6:]))[2]["pit"]
+    pit = orjson.loads(zlib.decompress(raw[_SEAL_BYTES:]))[2]["pit"]
     body = {"pit_id": [pit]}
     httpx.request("DELETE", f"{filling.url}/_search/point_in_time", json=body).raise_for_status()
     answer = api.get("/api/v1/schedulerlogs", **query)
