@@ -21,6 +21,13 @@ _NUMBERS: Final = (
     "memory_total_mib", "memory_used_mib", "cores_total_percent", "cores_used_percent", "slots_total", "slots_used",
 )  # fmt: skip
 """Of a device."""
+_ANNOTATIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    ReasonCode.CARD_TYPE_MISMATCH: ("type", "mode"),
+    ReasonCode.MODE_NOT_FIT: ("mode",),
+    ReasonCode.CARD_UUID_MISMATCH: ("uuid",),
+    ReasonCode.NUMA_NOT_FIT: ("numa",),
+}
+"""Parts of the names of annotations; each vendor has its own: `nvidia.com/use-gputype`, `hygon.com/use-dcutype`."""
 _MAX_REASONS: Final = 3
 _MAX_DEVICES: Final = 2
 """So many reasons, and devices of each, are shown as evidence."""
@@ -117,9 +124,19 @@ def _made(
     if code == "TaintNotTolerated" and group.rest:
         words["taints"] = listed(group.rest)
         clauses.append("taints")
+    if wanted := _wanted(code, attempt):
+        words["wanted"] = quoted(wanted)
+        clauses.append("wanted")
     if code == ReasonCode.NODE_UNREGISTERED and group.rest:
         clauses.append("cause")
     return FoundObstacle(code, words, _plain(words, group), names, group.count, evidence, clauses)
+
+
+def _wanted(code: str, attempt: AttemptSummarized) -> str:
+    """The pod's annotations that the reason is about."""
+    parts = _ANNOTATIONS.get(code, ())
+    found = sorted((attempt.constraints or {}).items())
+    return ", ".join(f"{name}={value}" for name, value in found if any(part in name for part in parts))
 
 
 def _plain(words: Mapping[str, Word], group: RefusedNodes) -> dict[str, int]:

@@ -191,8 +191,7 @@ def _device_rows(
         return states.get(state_id(record.cluster, record.scheduler, node, record.epoch, revision))
 
     container = record.request.container
-    rows = record.each_device(state_of)
-    return [DeviceLog(container=container, **row._asdict()) for row in rows if row.node in nodes]
+    return [DeviceLog(container=container, **row._asdict()) for row in record.each_device(state_of, nodes)]
 
 
 def _device_note(hit_count: int, total: int, missing: Sequence[str], *, unreported: bool) -> str:

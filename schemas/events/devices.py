@@ -1,6 +1,7 @@
 """The verdicts on devices: one container against the devices of a run of nodes."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice, repeat
 from typing import Annotated, ClassVar, Final, NamedTuple, Self
 
@@ -133,8 +134,11 @@ class DevicesJudged(AttemptEvent):
     def id(self) -> str:
         return f"{self.attempt_id}/devices/{self.part}"
 
-    def each_device(self, state_of: StateOf) -> Iterator[DeviceRow]:
-        """The rows as objects, in the order of the record, for readers that prefer objects to columns."""
+    def each_device(self, state_of: StateOf, nodes: Collection[str] | None = None) -> Iterator[DeviceRow]:
+        """The rows as objects, in the order of the record, for readers that prefer objects to columns.
+
+        ``nodes``: only those of these nodes; None for all.
+        """
         verdicts = iter(self.verdict.tolist())
         columns = [getattr(self, name) for name in _PRINTED]
         printed = zip(*(column if len(column) else repeat(NOT_REPORTED) for column in columns), strict=False)
@@ -142,6 +146,10 @@ class DevicesJudged(AttemptEvent):
         positions = iter(self.device.tolist()) if self.device.size else None
         per_node = zip(self.nodes, self.revision.tolist(), self.rows.tolist(), strict=True)
         for node, revision, rows in per_node:
+            if nodes is not None and node not in nodes:
+                for column in (verdicts, printed, checks, positions or iter(())):
+                    deque(islice(column, rows), maxlen=0)
+                continue
             state = state_of(node, revision) if revision != NO_STATE else None
             devices = islice(positions, rows) if positions else range(rows)
             for device, code in zip(devices, verdicts, strict=False):

@@ -23,6 +23,7 @@ from fit.events.event_builder import Circumstances, events_of, failure_of
 from fit.events.identity import Identity
 from fit.judge.decide import decide
 from fit.judge.decision import Decision, Failed
+from fit.judge.pod_annotations import constraints_of
 from schemas.answers.attempts import DeviceLog
 from schemas.answers.diagnosis import Diagnosis, Obstacle
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, NodeProblem, PodRef, Refusal
@@ -30,6 +31,7 @@ from schemas.events.node_states import state_id
 from summaries.fold import summarize
 from summaries.text import NODE_UNREGISTERED, refusal_text
 from tests.conformance.cluster import cluster_of, policy_of
+from tests.conformance.configured import configured
 from tests.conformance.objects import pod_object
 from tests.support.harness.states_in_memory import LIFE, read_back, states_of
 
@@ -49,12 +51,14 @@ def facts_of(number: int) -> DiagnosisFacts:
     ref = PodRef(namespace=case["pod"]["namespace"], name=case["pod"]["name"], uid=case["pod"]["uid"])
     attempt = AttemptRef.of(Identity("default", "hami-scheduler"), ref, started)
     states = {state.id: state for state in states_of(columns)}
+    annotations = case["pod"].get("annotations") or {}
+    circumstances = Circumstances(constraints=constraints_of(annotations, (configured(case["config"]),)))
     answer = decide(columns, pod, case["node_names"], policy_of(case))
     if isinstance(answer, Decision):
-        made = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=Circumstances())
+        made = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
     else:
         assert isinstance(answer, Failed)
-        made = iter([failure_of(attempt, answer, len(case["node_names"]), started, Circumstances())])
+        made = iter([failure_of(attempt, answer, len(case["node_names"]), started, circumstances)])
     events = [event for event in read_back(made) if isinstance(event, AttemptEvent)]
     summary = summarize(events)
     devices = [row for event in events if isinstance(event, DevicesJudged) for row in rows_of(event, states)]

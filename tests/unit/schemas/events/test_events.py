@@ -340,6 +340,17 @@ def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
     assert [row.uuid for row in rows] == ["GPU-node1-3", "GPU-node1-3", "GPU-node2-1", "GPU-node2-0"]
 
 
+def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
+    positions = {"device": [3, 3, 1, 0]}
+    printed = {"printed_index": np.array([6, -1, 4, 5]), "checks": [{"fits": False}], "check": np.array([0, -1, -1, 0])}
+    for columns in ({}, positions):
+        event = devices_judged(["node1", "node2"], each=2, verdict=[0, 1, 2, 3], **columns).model_copy(update=printed)
+        states = lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
+        for node in ("node1", "node2"):
+            expected = [row for row in event.each_device(states) if row.node == node]
+            assert list(event.each_device(states, {node})) == expected
+
+
 @pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
 def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
     event = devices_judged(each=2, verdict=[0, 3])
