@@ -341,10 +341,11 @@ def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
 
 
 def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
-    positions = {"device": [3, 3, 1, 0]}
     printed = {"printed_index": np.array([6, -1, 4, 5]), "checks": [{"fits": False}], "check": np.array([0, -1, -1, 0])}
-    for columns in ({}, positions):
-        event = devices_judged(["node1", "node2"], each=2, verdict=[0, 1, 2, 3], **columns).model_copy(update=printed)
+    verdict = [0, 1, 2, 3]
+    in_order = devices_judged(["node1", "node2"], each=2, verdict=verdict)
+    by_position = devices_judged(["node1", "node2"], each=2, verdict=verdict, device=[3, 3, 1, 0])
+    for event in (each.model_copy(update=printed) for each in (in_order, by_position)):
         states = lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
         for node in ("node1", "node2"):
             expected = [row for row in event.each_device(states) if row.node == node]
