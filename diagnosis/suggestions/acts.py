@@ -1,6 +1,6 @@
 """What an administrator can do, and which pods have to end, so that a pod fits. Each is proved by the fit."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -12,8 +12,8 @@ from fit.devices.pod_usage import PodUse
 from fit.devices.quota import UNLIMITED
 from fit.judge.decision import Allocation
 
-PodsOn = Callable[[Sequence[str]], Mapping[str, Mapping[str, PodUse]]]
-"""Of each of these nodes, what its pods hold, by uid."""
+Holders = Mapping[str, Mapping[str, PodUse]]
+"""Of each node, what its pods hold, by uid."""
 MAX_NODES: Final = 20
 """Of the nodes where the end of pods would help: those on which the least memory is in use are looked at."""
 _FLAGS: Final[tuple[tuple[Literal["cordon", "health"], str, bool, str], ...]] = (
@@ -88,16 +88,19 @@ def _taken(allocation: Allocation, ask: Ask, vendor: str) -> tuple[int, int]:
     return max(apps[0], inits[0]), max(apps[1], inits[1])
 
 
-def pods_to_end(trial: Trial, ask: Ask, pods_on: PodsOn) -> Iterator[Suggestion]:
-    """The fewest pods of one node whose end would let the pod in. pods_on: what the pods of these nodes hold."""
-    decision = trial.decide(ask, ["use"])
-    if decision is None:
-        return
-    columns = trial.columns
-    in_use = dict(zip(columns.node_names, columns.nodes["used_memory"][columns.ids(columns.node_names)], strict=True))
-    nodes = sorted(nodes_that_fit(decision), key=lambda node: (int(in_use[node]), node))[:MAX_NODES]
+def nodes_to_empty(trial: Trial, ask: Ask) -> list[str]:
+    """Nodes that the pod would fit without the pods on them, those with the least memory in use first."""
+    if not (decision := trial.decide(ask, ["use"])):
+        return []
+    nodes, columns = nodes_that_fit(decision), trial.columns
+    in_use = dict(zip(nodes, columns.nodes["used_memory"][columns.ids(nodes)].tolist(), strict=True))
+    return sorted(nodes, key=lambda node: (in_use[node], node))[:MAX_NODES]
+
+
+def pods_to_end(trial: Trial, ask: Ask, holders_on: Holders) -> Iterator[Suggestion]:
+    """The fewest pods of one node whose end would let the pod in."""
     found = []
-    for node, holders in pods_on(nodes).items():
+    for node, holders in holders_on.items():
         # The smallest first: what stays needed at the end are then the larger pods, and as few as can be.
         needed = sorted(holders, key=lambda uid: (_amount(holders[uid]), uid))
         if not _fits_without(trial, ask, node, [holders[uid] for uid in needed]):

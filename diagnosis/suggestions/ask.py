@@ -1,6 +1,6 @@
 """What a pod asks of devices, in the form that changes are tried on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
@@ -55,13 +55,18 @@ class Ask:
         words = dict.fromkeys(request.vendor for request in self.requests if request.asks)
         return [self.vendors[code_of(self.vendors, word) - 1] for word in words]
 
-    def largest(self, name: Amount) -> int:
-        """The greatest of what containers ask; 0 where none names this amount."""
-        return max((getattr(each, name) for each in self.requests if names_amount(each, name)), default=0)
+    def places(self, name: Amount) -> list[int]:
+        """Positions of the requests that name this amount."""
+        return [place for place, request in enumerate(self.requests) if names_amount(request, name)]
 
-    def capped(self, name: Amount, limit: int) -> "Ask":
-        """No container asks for more than ``limit``; an amount that a container does not name stays unnamed."""
-        return replace(self, requests=tuple(_capped(request, name, limit, self.vendors) for request in self.requests))
+    def capped(self, name: Amount, limit: int, places: Collection[int] | None = None) -> "Ask":
+        """No request (at one of ``places``, if given) is for more than ``limit``; what is not named stays unnamed."""
+        requests = enumerate(self.requests)
+        capped = (
+            _capped(each, name, limit, self.vendors) if places is None or place in places else each
+            for place, each in requests
+        )
+        return replace(self, requests=tuple(capped))
 
     def annotation_keys(self, constraint: Constraint) -> list[str]:
         """The annotations of the pod that make the constraint."""

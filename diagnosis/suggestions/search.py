@@ -28,14 +28,15 @@ def own_changes(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
     # None of the annotations, each of them, all of them: with every amount that could be lowered as well.
     some: list[list[Constraint]] = [[], *([each] for each in annotated), *([annotated] if len(annotated) > 1 else [])]
     for constraints in some:
-        eased, edits = ask.without(constraints), list(_annotation_edits(ask, constraints))
+        eased = ask.without(constraints)
         if constraints and (decision := trial.decide(eased)):
-            yield suggestion(edits, decision)
+            yield _needed(trial, ask, constraints, ask, (), decision)
             continue  # nothing more needs to be given up
         for name, constraint, least in _AMOUNTS:
             if lowered := _lowered(trial, eased, name, least):
                 capped, decision = lowered
-                yield suggestion([*edits, *_amount_edits(eased, capped, name, constraint)], decision)
+                amounts = tuple(_amount_edits(ask, capped, name, constraint))
+                yield _needed(trial, ask, constraints, capped, amounts, decision)
     if decision := trial.decide(ask, ["nodes"]):
         yield suggestion([Edit("nodes", NODES, f"{len(trial.offered)} nodes offered", str(decision.chosen))], decision)
 
@@ -52,22 +53,41 @@ def nodes_that_fit(decision: Decision) -> list[str]:
     return [decision.node_names[place] for place in where.tolist()]
 
 
+def _needed(
+    trial: Trial, ask: Ask, constraints: Sequence[Constraint], lowered: Ask, amounts: Sequence[Edit], decision: Decision
+) -> Suggestion:
+    """With those annotations again that need not be given up, beside the amounts that were lowered."""
+    needed = list(constraints)
+    for constraint in constraints:
+        fewer = [other for other in needed if other != constraint]
+        if found := trial.decide(lowered.annotated(ask.without(fewer).annotations)):
+            needed, decision = fewer, found
+    return suggestion([*_annotation_edits(ask, needed), *amounts], decision)
+
+
 def _lowered(trial: Trial, ask: Ask, name: Amount, least: int) -> tuple[Ask, Decision] | None:
-    """The highest amount below today's with which the pod fits, found by halving."""
-    high = ask.largest(name)
-    if high <= least:
+    """The highest amount below today's with which the pod fits, of as few containers as can be."""
+    places = ask.places(name)
+    if trial.decide(ask.capped(name, least)) is None:
         return None
+    for place in list(places):
+        fewer = [other for other in places if other != place]
+        if trial.decide(ask.capped(name, least, fewer)):
+            places = fewer
+    return _highest(trial, ask, name, least, places) if places else None
+
+
+def _highest(trial: Trial, ask: Ask, name: Amount, least: int, places: list[int]) -> tuple[Ask, Decision] | None:
+    """Found by halving between ``least``, with which the pod fits, and what is asked."""
+    high = max(getattr(ask.requests[place], name) for place in places)
     if name == "memory_mib":
         # More than is free on any device never fits.
         high = min(high, _max_free_mib(trial) + 1)
-    best = trial.decide(ask.capped(name, least))
-    if best is None:
-        return None
-    found, low, nodes = ask.capped(name, least), least, nodes_that_fit(best)
+    low, found, nodes = least, ask.capped(name, least, places), list(trial.offered)
     while high - low > 1:
         middle = (low + high) // 2
         # A node that has no place for less has none for more.
-        if decision := trial.decide(capped := ask.capped(name, middle), names=nodes):
+        if decision := trial.decide(capped := ask.capped(name, middle, places), names=nodes):
             found, low, nodes = capped, middle, nodes_that_fit(decision)
         else:
             high = middle

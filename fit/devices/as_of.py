@@ -57,10 +57,18 @@ def rebuilt(states: Iterable[NodeStateChanged], vendors: Vendors = ONLY_NVIDIA) 
     columns = ClusterColumns(vendors)
     for state in states:
         if state.uuid:
-            columns.register(state.node, _devices_of(state, vendors))
-            if entry := columns.entry(state.node):
-                _fill_use(columns, entry, state)
+            put(columns, state)
     return columns
+
+
+def put(columns: ClusterColumns, state: NodeStateChanged) -> None:
+    """Replace what the columns have of the node by this state."""
+    if not state.uuid:
+        columns.delete_node(state.node)
+        return
+    columns.register(state.node, _devices_of(state, columns.vendors))
+    if entry := columns.entry(state.node):
+        _fill_use(columns, entry, state)
 
 
 def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
@@ -116,6 +124,8 @@ def _fill_use(columns: ClusterColumns, entry: NodeEntry, state: NodeStateChanged
     for name, used in zip(USED, (state.slots_used, state.cores_used_percent, state.memory_used_mib), strict=True):
         devices[name][block] = used
         columns.nodes[name][entry.id] = used.sum()
+    devices["unsound"][block] = 0
+    entry.held.clear()
     for use in state.mig:
         row = entry.start + use.device
         devices["unsound"][row] = use.unknown

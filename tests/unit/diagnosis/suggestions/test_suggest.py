@@ -2,20 +2,20 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diagnosis.suggestions.acts import nodes_to_empty
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.suggest import suggest
 from diagnosis.suggestions.suggestion import Edit, Suggestion
 from diagnosis.suggestions.trial import Trial
 from fit.devices.cluster_state import ClusterColumns
-from fit.devices.pod_usage import PodUse
 from fit.judge.decide import decide
 from fit.judge.decision import Decision, SchedulingPolicy
 from hami.vendors import ONLY_NVIDIA
@@ -49,12 +49,12 @@ class Objects:
 
     def suggestions(self) -> list[Suggestion]:
         columns = self.columns()
-
-        def pods_on(names: Sequence[str]) -> Mapping[str, Mapping[str, PodUse]]:
-            uses = {uid: use for uid in self.running if (use := columns.pod_use(uid))}
-            return {name: {uid: use for uid, use in uses.items() if use.node == name} for name in names}
-
-        return suggest(self.trial(columns), Ask.of_pod(self.pod, ONLY_NVIDIA), pods_on)
+        trial, ask = self.trial(columns), Ask.of_pod(self.pod, ONLY_NVIDIA)
+        uses = {uid: use for uid in self.running if (use := columns.pod_use(uid))}
+        nodes = nodes_to_empty(trial, ask)
+        return suggest(
+            trial, ask, {node: {uid: use for uid, use in uses.items() if use.node == node} for node in nodes}
+        )
 
     def trial(self, columns: ClusterColumns | None = None) -> Trial:
         return Trial(columns or self.columns(), self.offered or self.all_nodes, POLICY)
