@@ -35,7 +35,7 @@ def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
         for row in kept_out:
             fewer = [other for other in needed if other != row]
             with trial.with_flags(column, fewer, value=not value):
-                if trial.decide(ask, names=[node]):
+                if trial.fits(ask, names=[node]):
                     needed = fewer
         with trial.with_flags(column, needed, value=not value):
             proved = trial.decide(ask)
@@ -119,7 +119,7 @@ def pods_to_end(trial: Trial, ask: Ask, holders_on: Holders) -> Iterator[Suggest
 
 def _fits_without(trial: Trial, ask: Ask, node: str, uses: Sequence[PodUse]) -> bool:
     with trial.without_pods(uses):
-        return trial.decide(ask, names=[node]) is not None
+        return trial.fits(ask, names=[node])
 
 
 def _amount(use: PodUse) -> tuple[int, int]:

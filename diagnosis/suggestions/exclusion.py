@@ -19,6 +19,10 @@ def excluding_constraints(trial: Trial, ask: Ask) -> list[Constraint]:
     candidates: list[Constraint] = [*_LIFTED, *annotated, *_ALL]
     if _fits(trial, ask, []) or not _fits(trial, ask, candidates):
         return []
+    # One that excludes every node by itself says more than several that do so together.
+    for constraint in candidates:
+        if not _fits(trial, ask, [other for other in candidates if other != constraint]):
+            return [constraint]
     gone: list[Constraint] = []
     for constraint in candidates:
         if not _fits(trial, ask, [*gone, constraint]):
@@ -34,4 +38,4 @@ def _fits(trial: Trial, ask: Ask, gone: list[Constraint]) -> bool:
         eased = eased.capped("cores", 0)
     if "count" in gone:
         eased = eased.capped("count", 1)
-    return trial.decide(eased, [each for each in _LIFTED if each in gone]) is not None
+    return trial.fits(eased, [each for each in _LIFTED if each in gone])

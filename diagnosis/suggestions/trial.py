@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,13 +13,17 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.devices.node_columns import USED
 from fit.devices.pod_usage import PodUse
 from fit.devices.quota import Quotas
-from fit.judge.decide import decide_requests
+from fit.judge.decide import constraints_by_vendor, decide_requests
 from fit.judge.decision import Decision, SchedulingPolicy
+from fit.judge.device_matrix import Ints
+from fit.judge.fitting_nodes import could_fit, fits_anywhere
+from fit.judge.pod_annotations import WeightsError
+from fit.judge.pod_constraints import PodConstraints
 
 Lifted = Sequence[Constraint]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trial:
     """columns: the cluster. offered: the nodes that kube-scheduler asked about. Every call comes from one thread."""
 
@@ -31,13 +36,63 @@ class Trial:
 
         names: instead of all offered nodes, or of all nodes where ``nodes`` is lifted.
         """
-        if names is None:
-            names = self.columns.node_names if "nodes" in lifted else self.offered
+        with self._without(lifted):
+            names = self._names(lifted) if names is None else names
+            return self._decision(ask, [names[place] for place in self._could(ask, names)])
+
+    def fits(self, ask: Ask, lifted: Lifted = (), names: Sequence[str] | None = None) -> bool:
+        """Whether `decide` chooses a node, found with less work."""
+        with self._without(lifted):
+            return self._fits(ask, self._names(lifted) if names is None else names)
+
+    def _fits(self, ask: Ask, names: Sequence[str]) -> bool:
+        constraints = self._constraints(ask)
+        return bool(constraints) and fits_anywhere(constraints, ask.requests, self._ids(names))
+
+    def _constraints(self, ask: Ask) -> dict[str, PodConstraints]:
+        """By vendor; empty where the pod asks for no device, or its annotations can't be read."""
+        try:
+            return dict(constraints_by_vendor(self.columns, ask.metadata, ask.requests, self.policy))
+        except WeightsError:
+            return {}
+
+    def _ids(self, names: Sequence[str]) -> Ints:
+        for known, ids in self._known_ids:
+            if names is known:
+                return ids
+        return self.columns.ids(names)
+
+    @cached_property
+    def _known_ids(self) -> list[tuple[tuple[str, ...], Ints]]:
+        """Of the lists of names that are asked about most."""
+        return [(names, self.columns.ids(names)) for names in (self.offered, self._registered)]
+
+    @cached_property
+    def _registered(self) -> tuple[str, ...]:
+        return self.columns.node_names
+
+    def _names(self, lifted: Lifted) -> Sequence[str]:
+        return self._registered if "nodes" in lifted else self.offered
+
+    def _decision(self, ask: Ask, names: Sequence[str]) -> Decision | None:
+        if not names:
+            return None
+        decision = decide_requests(self.columns, ask.requests, ask.metadata, names, self.policy)
+        return decision if isinstance(decision, Decision) and decision.chosen is not None else None
+
+    def _could(self, ask: Ask, names: Sequence[str]) -> Sequence[int]:
+        """The positions of the nodes on which the pod could fit: the scheduler chooses among those that fit."""
+        constraints = self._constraints(ask)
+        could = could_fit(constraints, ask.requests, self._ids(names)) if constraints else np.zeros(0, np.bool_)
+        places: list[int] = np.flatnonzero(could).tolist()
+        return places
+
+    @contextmanager
+    def _without(self, lifted: Lifted) -> Iterator[None]:
         with ExitStack() as back:
             for constraint in lifted:
                 back.enter_context(self._lifted(constraint))
-            decision = decide_requests(self.columns, ask.requests, ask.metadata, names, self.policy)
-        return decision if isinstance(decision, Decision) and decision.chosen is not None else None
+            yield
 
     @contextmanager
     def without_pods(self, uses: Sequence[PodUse]) -> Iterator[None]:

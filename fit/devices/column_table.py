@@ -12,7 +12,8 @@ class Table:
 
     def __init__(self, columns: Mapping[str, DTypeLike]) -> None:
         self.column: dict[str, NDArray[Any]] = {name: np.zeros(16, dtype) for name, dtype in columns.items()}
-        self._end = 1
+        self.end = 1
+        """One more than the last row that was ever taken."""
         self._free: dict[int, list[int]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -28,11 +29,11 @@ class Table:
         return start
 
     def _append(self, size: int) -> int:
-        start, self._end = self._end, self._end + size
+        start, self.end = self.end, self.end + size
         capacity = len(next(iter(self.column.values())))
-        if self._end > capacity:
+        if self.end > capacity:
             # Doubled, so that n rows cost a number of copies in proportion to n.
-            self._grow(max(self._end, capacity * 2))
+            self._grow(max(self.end, capacity * 2))
         return start
 
     def _grow(self, capacity: int) -> None:

@@ -7,6 +7,7 @@ device_request     one container's request in the form that the checks use
 device_matrix      the devices of many nodes as matrices (slots, nodes)
 batch_evaluation   one pod against one batch of nodes, container after container
 fit                the checks for all nodes at once
+fitting_nodes      whether the pod fits on any of many nodes, and nothing else
 sequential_fit     the same where a verdict depends on devices taken before (NUMA binding, quotas)
 topology           which devices a topology-aware pod gets
 reference_fit      the rules in their plain form, one device after the other; MIG needs it, tests compare with it

@@ -57,13 +57,13 @@ def decide_requests(
     if not any(request.asks for request in requests):
         return NotOurs(requests)
     try:
-        constraints = dict(_constraints(columns, metadata, requests, policy))
+        constraints = dict(constraints_by_vendor(columns, metadata, requests, policy))
     except WeightsError as error:
         return Failed(requests, f"{ReasonCode.CALC_SCORE_FAILED} {error} for pod {metadata.get('name', '')}")
     return _Attempt(constraints, requests, tuple(node_names)).conclude()
 
 
-def _constraints(
+def constraints_by_vendor(
     columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[VendorRequest], policy: SchedulingPolicy
 ) -> Iterator[tuple[str, PodConstraints]]:
     """(vendor word, constraints) for each vendor whose devices the pod requests. Raises WeightsError."""

@@ -87,6 +87,18 @@ def batches(columns: ClusterColumns, ids: Ints, vendor: int = 1) -> Iterator[Dev
         yield _matrix_of(columns, among, ids[among], vendor)
 
 
+def all_devices(columns: ClusterColumns, vendor: int) -> DeviceMatrix:
+    """Every row of the device table as the one slot of a node of its own: the columns themselves, not to be changed.
+
+    nodes, ids, size and judged have no meaning here.
+    """
+    table = {name: column[: columns.devices.end] for name, column in columns.devices.column.items()}
+    rows = np.arange(len(table["vendor"]))[None]
+    none = np.zeros(0, np.int64)
+    taken: dict[str, Any] = {name: table[name][None] for name in _TAKEN_FROM_TABLE}
+    return DeviceMatrix(none, none, none, none, rows, table["vendor"][None] == vendor, **taken)
+
+
 def _matrix_of(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> DeviceMatrix:
     start, size = columns.nodes["start"][ids], columns.nodes["size"][ids]
     slots = np.arange(int(size.max()))[:, None]

@@ -160,6 +160,13 @@ def test_the_constraints_that_keep_a_pod_from_every_node_are_minimal() -> None:
     assert set(excluding_constraints(objects.trial(), Ask.of_pod(pod, ONLY_NVIDIA))) == {"memory", "type"}
 
 
+def test_a_constraint_that_excludes_every_node_by_itself_is_named_alone() -> None:
+    pod = a_pod(asks(gpumem=9000), annotations={"nvidia.com/use-gputype": "H100"})
+    objects = one_node(pod, a_device("n0-0", devmem=4000))
+    # So would the memory alone; one of them is enough to say why nothing fits.
+    assert excluding_constraints(objects.trial(), Ask.of_pod(pod, ONLY_NVIDIA)) == ["type"]
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> Objects:
     names = [f"n{number}" for number in range(draw(st.integers(1, 4)))]
