@@ -1,11 +1,12 @@
 """Applies changes of the cluster to the columns, and writes events about registrations and ended pods."""
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from fit.devices.cluster_state import ClusterColumns
-from fit.devices.pod_usage import has_ended
+from fit.devices.pod_usage import has_ended, overclaim
 from fit.events.identity import Identity
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
 from hami.pod_allocations import pod_allocations
@@ -13,11 +14,14 @@ from hami.registered_event import node_registered
 from hami.registration import Registration
 from kube.object_fields import conditions
 from kube.pod_description import pod_description
+from process.logs import about
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.node_check_task import NodeChecks
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodObserved, PodRef
+
+log = logging.getLogger(__name__)
 
 _GONE: Final = "the node is gone"
 
@@ -53,6 +57,8 @@ class Observer:
         self._events, self._clock = event_writer, clock
         self._reported: dict[str, tuple[Registration | None, str]] = {}
         self._placed: dict[str, _Placed] = {}
+        self._unusable: set[str] = set()
+        """UIDs of the pods whose devices are not believed."""
         self._waiting: set[str] = set()
         """UIDs of the pods that were not bound when they were last seen."""
 
@@ -87,9 +93,20 @@ class Observer:
             self._events.write([event])
 
     def pod_changed(self, pod: Object) -> None:
-        if self._claims.count(pod):
+        if self._claims.count(pod) and self._is_believed(pod):
             self._columns.apply_pod(pod)
         self._follow(pod)
+
+    def _is_believed(self, pod: Object) -> bool:
+        uid, problem = pod["metadata"]["uid"], overclaim(pod, self._columns.vendors)
+        if problem and uid not in self._unusable:
+            self._unusable.add(uid)
+            name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+            text = "pod %s holds no devices, its annotations are no scheduler's: %s"
+            log.warning(text, name, problem, extra=about(pod=name))
+        elif not problem:
+            self._unusable.discard(uid)
+        return not problem
 
     def _follow(self, pod: Object) -> None:
         metadata, uid = pod["metadata"], pod["metadata"]["uid"]
@@ -140,6 +157,7 @@ class Observer:
     def pod_gone(self, uid: str) -> None:
         self._claims.forget(uid)
         self._waiting.discard(uid)
+        self._unusable.discard(uid)
         self._columns.delete_pod(uid)
         self._report_end(uid, is_gone=True)
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hami import allocation
-from hami.allocation import AllocatedDevice, MigAllocation
+from hami.allocation import AllocatedDevice, AllocationError, MigAllocation
 from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
 from hami.json_values import mapping
 from hami.mig import Placement
+from hami.quantities import whole
 from hami.vendors import NVIDIA, Vendors
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -93,6 +94,38 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
         init_containers=_init_count(pod),
         init_done=not is_first_sight and _init_succeeded(pod),
     )
+
+
+def overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
+    """Why the pod's annotations can't be those of a scheduler: who may create pods may write any. Empty if they can.
+
+    HAMi believes them all. A pod must have asked for as many devices as it holds, and no amount is negative.
+    """
+    annotations, spec = mapping(mapping(pod.get("metadata")).get("annotations")), mapping(pod.get("spec"))
+    # Most pods hold nothing.
+    if ASSIGNED_NODE not in annotations:
+        return ""
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    for vendor in vendors:
+        try:
+            listed = allocation.decode_devices(_text(annotations, vendor.pod.allocated))
+        except AllocationError as error:
+            return str(error)
+        devices = [device for container in listed for device in container]
+        if any(device.memory_mib < 0 or device.cores < 0 for device in devices):
+            return "an amount is negative"
+        asked = sum(_count(container, vendor.resources.count) for container in containers) if devices else 0
+        if len(devices) > asked:
+            return f"it names {len(devices)} devices of {vendor.word}, the pod asks for {asked}"
+    return ""
+
+
+def _count(container: Any, resource: str) -> int:
+    resources = mapping(mapping(container).get("resources"))
+    for amounts in (mapping(resources.get("limits")), mapping(resources.get("requests"))):
+        if resource in amounts:
+            return whole(amounts[resource]) or 0
+    return 0
 
 
 def use_of(

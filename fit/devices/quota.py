@@ -63,9 +63,14 @@ class Quotas:
         cores = _latest(quotas, vendor.resources.cores)
         used_memory, used_cores = self.used.get((namespace, vendor.word), (0, 0))
         return QuotaLeft(
-            UNLIMITED if memory is None else memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory,
-            UNLIMITED if cores is None else cores - used_cores,
+            UNLIMITED if memory is None else _bounded(memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory),
+            UNLIMITED if cores is None else _bounded(cores - used_cores),
         )
+
+
+def _bounded(left: int) -> int:
+    # A quota may be any number of 64 bits, and its unit may be larger than 1.
+    return max(min(left, UNLIMITED), -UNLIMITED)
 
 
 def _latest(quotas: Mapping[str, Mapping[str, int]], resource: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Answers bind calls: in time, whatever the bind itself takes, which goes on to its end and is recorded.
+"""Answers bind calls: in time, whatever the bind itself takes, which continues to its end and is recorded.
 
 kube-scheduler gives up on a call after `httpTimeout` and asks for the same pod again. A bind that takes longer is
 answered as failed before that. From then on it writes no binding, and until it has ended, other calls about its pod are

@@ -30,7 +30,7 @@ _FIRST_PAUSE: Final = 0.1
 _POLL: Final = 0.1
 
 Obstacle = Callable[[], str]
-"""Why the bind must not go on, as of now; empty while it may."""
+"""Why the bind must not continue, as of now; empty while it may."""
 
 
 @dataclass(frozen=True, slots=True)

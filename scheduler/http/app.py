@@ -16,6 +16,7 @@ from starlette.routing import Route
 from process.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
+from scheduler.http.server import KNOWN_CLIENT
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
 from schemas.codec.trace_context import valid
@@ -24,9 +25,6 @@ log = logging.getLogger(__name__)
 
 BODY_SECONDS: Final = 30.0
 """A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
-
-KNOWN_CLIENT: Final = "schedulerlog.known_client"
-"""An entry of a scope's `extensions`: the client has shown a certificate of the authority that we trust."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 Answer = Callable[[bytes, bytes], Awaitable[bytes]]

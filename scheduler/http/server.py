@@ -16,9 +16,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from process.addresses import HostPort
 from process.errors import SettingError
-from scheduler.http.app import KNOWN_CLIENT
 
 log = logging.getLogger(__name__)
+
+KNOWN_CLIENT: Final = "schedulerlog.known_client"
+"""An entry of a scope's `extensions`: the client has shown a certificate of the authority that we trust."""
 
 HEADER_SECONDS: Final = 10.0
 """Seconds that a client gets to send the headers of a request."""

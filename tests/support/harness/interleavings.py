@@ -267,7 +267,7 @@ class Walk:
         for _ in range(12):
             await self._calm()
             self._hold(not leader.cluster.problem(), f"the leader can't decide: {leader.cluster.problem()}")
-            self._check_books(leader)
+            self._check_columns(leader)
             for asker in self.askers:
                 if not asker.call and not self._node_of(asker):
                     asker.ask(leader, self._get(asker.path))
@@ -276,12 +276,12 @@ class Walk:
         self.counts["bound"] += sum(bool(self._node_of(asker)) for asker in self.askers)
         self._hold(all(map(self._node_of, self.askers)), "a pod is never placed")
 
-    def _check_books(self, leader: OneScheduler) -> None:
+    def _check_columns(self, leader: OneScheduler) -> None:
         for asker in self.askers:
             if node := self._node_of(asker):
                 use = leader.columns.pod_use(self._get(asker.path)["metadata"]["uid"])
                 held = (use.node, [*use.by_uuid]) if use else None
-                self._hold(held == (node, [f"GPU-{node}"]), f"{asker.path} is on {node}, the books have {held}")
+                self._hold(held == (node, [f"GPU-{node}"]), f"{asker.path} is on {node}, the columns have {held}")
 
 
 def _path(node: str) -> str:

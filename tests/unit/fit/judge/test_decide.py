@@ -313,3 +313,13 @@ def test_topology_aware_takes_the_best_connected_devices() -> None:
     decision = decided(columns, a_pod(asks(2)), policy=SchedulingPolicy(device="topology-aware"))
     assert sorted(given_uuids(decision)[0]) == ["GPU-0", "GPU-2"]
     assert verdicts(decision) == ["picked", "fits", "picked"]
+
+
+@pytest.mark.parametrize("limit", ["9223372036854775807", "-9223372036854775808"])
+@pytest.mark.parametrize("held", ["-2147483648,-1000", "2147483647,1000"])
+def test_l8_a_quota_of_64_bits_is_judged_without_an_overflow(limit: str, held: str) -> None:
+    """L8: with what pods hold added or taken away, the number no longer fits into 64 bits."""
+    columns = a_cluster(a_node(devices=[a_device("GPU-free")]), pods=[a_running_pod(f"GPU-0,NVIDIA,{held}:;")])
+    columns.apply_quota(a_quota(gpumem=limit, gpucores=limit))
+    decision = decided(columns, a_pod(asks(gpumem=3000)))
+    assert (decision.chosen == "node-a") is not limit.startswith("-")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hami.annotations import ASSIGNED_NODE
+from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.fakes.api_server import FakeApi
 from tests.support.harness.scheduler_on_fake_api import a_cluster, node_path, pod_path, running
@@ -117,3 +117,26 @@ async def test_h1_a_pod_that_the_cluster_does_not_have_is_not_decided_about(tmp_
     async with running(api, tmp_path) as (scheduler,):
         assert (await scheduler.filter(a_pod("invented")))["Error"] == '"invented" not found'
         assert scheduler.slots_used() == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "devices"),
+    [
+        (0, "GPU-node1-0,NVIDIA,2147483647,100:;"),
+        (0, "GPU-node1-0,NVIDIA,-2147483648,-1000:;"),
+        (1, "GPU-node1-0,NVIDIA,-2147483648,-1000:;"),
+        (1, "GPU-node1-0,NVIDIA,1,1:GPU-node1-1,NVIDIA,45912,100:;"),
+    ],
+)
+async def test_m8_annotations_that_no_scheduler_wrote_hold_nothing_and_free_nothing(
+    tmp_path: Path, asked: int, devices: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = a_cluster("pod1")
+    annotations = {ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: devices}
+    pod = a_pod("false", [a_container(gpus=asked)], annotations)
+    api.put(pod_path("false"), {**pod, "spec": {**pod["spec"], "nodeName": "node1"}})
+    async with running(api, tmp_path) as (scheduler,):
+        assert scheduler.columns.devices["used_memory"].sum() == 0
+        assert scheduler.slots_used() == 0
+        assert (await scheduler.filter(api.objects[pod_path("pod1")]))["NodeNames"] == ["node1"]
+        assert "pod default/false holds no devices" in caplog.text
