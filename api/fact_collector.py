@@ -69,8 +69,11 @@ class FactCollector:
         unknown += live.unknown
         state = live.pod or observed
         if attempt and state and state.uid and attempt.pod.uid not in ("", state.uid):
-            # It is an earlier pod's of this name.
-            attempt = None
+            # Two pods had this name, one after the other: the later one is asked about.
+            if live.pod is None and state.source.at and state.source.at < attempt.started_at:
+                state = None
+            else:
+                attempt = None
         if schedulers is not None and not schedulers:
             unknown.append(Unknown("schedulers", "not-recorded"))
         if attempt and not attempt.complete:

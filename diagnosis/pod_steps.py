@@ -72,10 +72,12 @@ def _still_waits(facts: DiagnosisFacts) -> TreeStep:
         return TreeStep("StillWaits", "no", [pod.source], is_end=True)
     if pod and pod.node:
         return TreeStep("StillWaits", "no", [pod.source])
+    bind = attempt.bind if attempt and attempt.bind and attempt.bind.bound else None
+    # An observation of before the bind does not know of it.
+    if attempt and bind and not (pod and pod.source.at and pod.source.at > bind.ended_at):
+        return TreeStep("StillWaits", "no", of_bind(attempt), unknown, is_end=True)
     if pod:
         return TreeStep("StillWaits", "yes", [pod.source])
-    if attempt and attempt.bind and attempt.bind.bound:
-        return TreeStep("StillWaits", "no", of_bind(attempt), unknown, is_end=True)
     return TreeStep("StillWaits", "yes" if attempt else "not known", [named(attempt)] if attempt else [], unknown)
 
 

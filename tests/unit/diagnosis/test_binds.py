@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from diagnosis.facts import DiagnosisFacts, Evidence, HeldLock, NodeFacts
+from diagnosis.facts import DiagnosisFacts, Evidence, HeldLock, NodeFacts, ObservedPod
 from diagnosis.tree import diagnose
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptSummarized
@@ -69,6 +69,13 @@ def test_another_failure_of_the_bind_is_stated_in_its_words(error: str) -> None:
 def test_a_bound_pod_is_placed() -> None:
     found = answer({"bound": True, "error": "", "lock_holder": None})
     assert (found.state, found.obstacle, found.sentence.en) == ("placed", None, "The pod is on node node5.")
+
+
+def test_an_observation_of_before_the_bind_does_not_hide_it() -> None:
+    attempt = AttemptSummarized.model_validate(GOLDEN)
+    before = ObservedPod(Evidence("pod", "x", attempt.started_at), phase="Pending")
+    found = answer({"bound": True, "error": "", "lock_holder": None}, pod=before)
+    assert (found.state, [step.answer for step in found.steps]) == ("placed", ["yes", "no"])
 
 
 def test_an_attempt_that_others_followed_is_explained_by_its_records_alone() -> None:

@@ -67,6 +67,21 @@ async def test_an_attempt_of_an_earlier_pod_of_the_name_does_not_explain_the_pre
     assert (found.state, found.attempt) == ("gated", None)
 
 
+async def test_an_observation_of_an_earlier_pod_of_the_name_does_not_hide_the_attempt() -> None:
+    """The golden observation of 2024 under the name of an attempt of 2026, of another pod."""
+    earlier = golden("pod.observed")
+    about = earlier["pod"] | {"namespace": LOCKED.pod.namespace, "name": LOCKED.pod.name}
+    answer = hits({"kind": "pod-observed", "event": earlier | {"pod": about, "deleted": True}})
+
+    def index(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=answer) if b"pod-observed" in request.content else nothing_found(request)
+
+    api = Caller(index)
+    api.remember(LOCKED)
+    found = diagnosis_of(await api.get(OF_LOCKED))
+    assert (found.state, found.obstacle and found.obstacle.code) == ("refused", "node lock contention")
+
+
 async def test_any_attempt_of_the_pod_can_be_asked_for_and_no_other_pods() -> None:
     api = Caller(nothing_found)
     other = a_summary(ended_at=STARTED)
