@@ -80,6 +80,7 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, das
 	@$(RUN) dashboards grafana deploy/kustomize/components/grafana
 	@$(RUN) dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
 	@$(RUN) cli.settings_page
+	@$(RUN) tests.support.harness.api_document
 	@.venv/bin/python .ci/release.py
 
 sbom: install  ## Write what the container image brings, as CycloneDX, to .run/sbom.cdx.json

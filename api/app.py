@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
+import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from opensearchpy import AsyncOpenSearch
@@ -33,6 +34,7 @@ from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http import errors
+from api.http.openapi_document import served
 from api.http.openapi_page import CONTENT_SECURITY_POLICY, documentation_page
 from api.http.request_guard import RequestGuard
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
@@ -100,7 +102,7 @@ def create_app(
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),
     )
-    pages = [Route("/docs", _documentation), Route("/", _documentation)]
+    pages = [Route("/docs", _documentation), Route("/", _documentation), Route("/openapi.json", _openapi)]
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
     if settings.api_aggregated:
         pages += [Route(path, _discovery) for path in DOCUMENTS]
@@ -112,8 +114,9 @@ def create_app(
         middleware=[*aggregated, Middleware(RequestGuard, metrics=metrics), checks.middleware],
         exception_handlers=_exception_handlers(),
         lifespan=_lifespan(topic, client, checks, object_api),
-        # FastAPI's own pages load their scripts from a CDN.
+        # FastAPI's own pages load their scripts from a CDN; the document has examples, and is made beforehand.
         docs_url=None,
+        openapi_url=None,
         redoc_url=None,
         # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
         redirect_slashes=False,
@@ -190,7 +193,8 @@ async def _on_index_refused(request: Request, error: IndexRefusedError) -> Respo
         "May the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, read schedulerlog-*? Are this "
         "version's index templates there (`schedulerlog pipeline provision`)? If both hold, please report it."
     )
-    return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], next_step)
+    cause = f"OpenSearch refused the request ({error})"[:500]
+    return errors.error_response(500, cause, next_step, code=errors.INDEX_REFUSED)
 
 
 def _about(request: Request) -> dict[str, str]:
@@ -207,8 +211,12 @@ async def _on_point_in_time_gone(request: Request, _: PointInTimeGoneError) -> R
     return await errors.on_api_error(request, expired)
 
 
-async def _documentation(request: Request) -> Response:
-    page = documentation_page(request.app.openapi())
+async def _openapi(_: Request) -> Response:
+    return Response(served(), media_type="application/json")
+
+
+async def _documentation(_: Request) -> Response:
+    page = documentation_page(orjson.loads(served()))
     return HTMLResponse(page, headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, Response
@@ -16,6 +16,8 @@ from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
+from api.http.errors import PROBLEM
+from api.http.openapi_document import operation_id
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from schemas.answers.attempts import (
     Error,
@@ -52,7 +54,7 @@ _PAGED: Final = {
         "schema": {"type": "string"},
     },
 }
-_ERROR_CONTENT: Final = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
+_ERROR_CONTENT: Final = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
 _COUNTED: Final = _PAGED | {
     TOTAL_HEADER: {"description": "The number of items on all pages.", "schema": {"type": "integer"}}
 }
@@ -174,7 +176,6 @@ class _About:
         if self.text_type:
             responses[200] = {"content": {self.text_type: {"schema": {"type": "string"}}}}
         names_cluster = prefix == CLUSTER
-        name = self.title.lower().replace("'", "").replace(" ", "-")
         get = APIRoute(
             prefix + self.path,
             self.handler,
@@ -185,7 +186,7 @@ class _About:
             responses=responses,
             response_description="The answer.",
             summary=self.title,
-            operation_id=f"{name}-in-cluster" if names_cluster else name,
+            operation_id=operation_id("GET", self.path, is_list=_is_list(self.model), in_cluster=names_cluster),
             # The handlers find the cluster themselves, with or without it in the path.
             openapi_extra={"parameters": [CLUSTER_PARAMETER]} if names_cluster else None,
         )
@@ -193,3 +194,9 @@ class _About:
         head = Route(get.path, self.handler, methods=["HEAD"])
         head.app = get.app
         return [get, head]
+
+
+def _is_list(model: Any) -> bool:
+    """Has the answer items? Of several answers the first counts."""
+    first = next(iter(get_args(model)), model)
+    return "items" in getattr(first, "model_fields", ())

@@ -66,6 +66,7 @@ class _Answer:
         # The answer to HEAD has no body, and the length of the one that GET would have.
         body = status_of(start["status"], self._body) if self._body else b""
         if body:
-            MutableHeaders(raw=start["headers"])["Content-Length"] = str(len(body))
+            headers = MutableHeaders(raw=start["headers"])
+            headers["Content-Length"], headers["Content-Type"] = str(len(body)), "application/json"
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})

@@ -9,6 +9,7 @@ query_params      one model for the query of each endpoint
 continue_token    opaque tokens that hold where the next page begins
 pagination        the token of a request, and the headers that lead to the next page
 errors            every error as JSON: the cause and the next step
+openapi_document  the OpenAPI document, refined for programs
 openapi_page      the OpenAPI document as an HTML page
 ================  =================================================================================
 """

@@ -1,4 +1,4 @@
-"""Every error is JSON with ``error`` (the cause) and ``next`` (what to check or do).
+"""Every error is JSON with ``error`` (the cause), ``next`` (what to check or do), a code, and RFC 9457's members.
 
 ApiError
   BadRequestError       400  the request itself is wrong
@@ -23,13 +23,36 @@ from schemas.answers.attempts import Error
 
 SEE_DOCS: Final = "GET /docs lists every path with its parameters."
 RETRY_AFTER_SECONDS: Final = "5"
+PROBLEM: Final = "application/problem+json"
+"""The media type of errors (RFC 9457)."""
 _MAX_ERROR_CHARACTERS: Final = 2000  # a query can hold thousands of wrong values
+CODES: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    421: "MisdirectedRequest",
+    429: "TooManyRequests",
+    431: "HeadersTooLarge",
+    503: "ServiceUnavailable",
+}
+"""Where nothing more is known than the status. k8s.io/apimachinery names most of them so (``metav1.StatusReason``)."""
+UNKNOWN_PATH: Final = "UnknownPath"
+UNREADABLE_DOCUMENT: Final = "UnreadableDocument"
+INDEX_REFUSED: Final = "IndexRefused"
 
 
 class ApiError(Exception):
     """An answer with another status than 200. ``error`` is the cause, ``next_step`` what the caller should do."""
 
     status: ClassVar[HTTPStatus]
+    code: ClassVar[str] = ""
+    """Empty: that of the status."""
 
     def __init__(self, error: str, next_step: str) -> None:
         super().__init__(error)
@@ -63,6 +86,7 @@ class UnavailableError(ApiError):
 
 class UnreadableError(ApiError):
     status = HTTPStatus.INTERNAL_SERVER_ERROR
+    code = UNREADABLE_DOCUMENT
 
 
 def unreadable(document_id: str, cause: str) -> UnreadableError:
@@ -73,19 +97,42 @@ def unreadable(document_id: str, cause: str) -> UnreadableError:
     )
 
 
-def json_response(status: int, body: BaseModel, headers: dict[str, str] | None = None) -> Response:
-    return Response(body.model_dump_json(by_alias=True), status, headers, "application/json")
+def json_response(
+    status: int, body: BaseModel, headers: dict[str, str] | None = None, media_type: str = "application/json"
+) -> Response:
+    return Response(body.model_dump_json(by_alias=True), status, headers, media_type)
 
 
-def error_response(status: int, error: str, next_step: str, headers: dict[str, str] | None = None) -> Response:
-    return json_response(status, Error(error=error, next=next_step), headers)
+def problem(status: int, error: str, next_step: str, code: str = "") -> Error:
+    """The body of an error. Without ``code`` it has that of the status."""
+    code = code or code_of(status)
+    return Error(
+        error=error,
+        next=next_step,
+        code=code,
+        type=f"urn:schedulerlog:error:{code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=error,
+    )
+
+
+def code_of(status: int) -> str:
+    """The code where nothing more is known than the status."""
+    return CODES.get(status, "InternalError" if status >= 500 else "Unknown")
+
+
+def error_response(
+    status: int, error: str, next_step: str, headers: dict[str, str] | None = None, code: str = ""
+) -> Response:
+    return json_response(status, problem(status, error, next_step, code), headers, PROBLEM)
 
 
 async def on_api_error(_: Request, error: ApiError) -> Response:
     """Exception handler of every ``ApiError``."""
     # Only for 503, where the same request may succeed later.
     headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
-    return error_response(error.status, error.error, error.next_step, headers)
+    return error_response(error.status, error.error, error.next_step, headers, error.code)
 
 
 async def on_http_error(request: Request, error: HTTPException) -> Response:
@@ -95,7 +142,7 @@ async def on_http_error(request: Request, error: HTTPException) -> Response:
         cause = f"{request.method} is not answered at this path; it answers {headers.get('Allow', 'GET')}"
         return error_response(error.status_code, cause, "This API is read-only: use GET.", headers)
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return error_response(404, f"there is no path {request.url.path[:200]}", SEE_DOCS, headers)
+        return error_response(404, f"there is no path {request.url.path[:200]}", SEE_DOCS, headers, UNKNOWN_PATH)
     return error_response(error.status_code, str(error.detail), SEE_DOCS, headers)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from schemas.answers.attempts import Error
+from api.http.errors import PROBLEM, problem
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
@@ -64,8 +64,8 @@ class JsonProtocol(HttpToolsProtocol):
             scope["extensions"] = self.certificate_extensions
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        body = Error(error=_CAUSE, next=_NEXT).model_dump_json().encode()
-        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        body = problem(400, _CAUSE, _NEXT).model_dump_json().encode()
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\n"
         transport: Any = self.transport
         # The parser has lost the boundary between requests, so the connection can't be used again.
         transport.write(f"{head}connection: close\r\n\r\n".encode() + body)

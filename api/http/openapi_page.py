@@ -89,7 +89,7 @@ def _parameters(operation: Json) -> list[tuple[str, ...]]:
         (
             f"<code>{escape(parameter['name'])}</code>",
             parameter["in"],
-            _parameter_type(parameter["schema"]),
+            _type(parameter["schema"]),
             _inline_html(parameter["description"]),
         )
         for parameter in operation.get("parameters", [])
@@ -107,12 +107,6 @@ def _answer(response: Json) -> str:
     types = [_type(content.get("schema", {})) for content in response.get("content", {}).values()]
     headers = "".join(f"<br>header <code>{escape(name)}</code>" for name in response.get("headers", {}))
     return ", ".join(filter(None, types)) + headers
-
-
-def _parameter_type(schema: Json) -> str:
-    # pydantic writes optional parameters as "or null", but a query can't hold null.
-    choices = [choice for choice in schema.get("anyOf", [schema]) if choice.get("type") != "null"]
-    return " or ".join(map(_type, choices))
 
 
 def _type(schema: Json) -> str:

@@ -214,8 +214,15 @@ class Search(Answer):
 
 
 class Error(Answer):
-    error: str
+    """Every error; also a problem of RFC 9457."""
+
+    error: str = Field(description="The cause.")
     next: str = Field(description="What to check or do next.")
+    code: str = Field(description="What kind of error it is: a word that programs may compare.")
+    type: str = Field(description="The code as a URI.")
+    title: str = Field(description="The phrase of the status.")
+    status: int
+    detail: str = Field(description="The cause again, where RFC 9457 has it.")
 
 
 ANSWERS: Final = (SchedulerLog, FullSchedulerLog, Detail, History, Search, Error)

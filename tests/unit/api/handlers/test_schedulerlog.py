@@ -326,7 +326,7 @@ async def test_every_error_is_documented_as_json_also_where_the_answer_is_a_text
     errors = [each for responses in answers for status, each in responses.items() if status != "200"]
     assert len(errors) > len(answers) > 30
     schema = {"$ref": "#/components/schemas/Error"}
-    assert all(each["content"] == {"application/json": {"schema": schema}} for each in errors)
+    assert all(each["content"]["application/problem+json"]["schema"] == schema for each in errors)
     of_text = {next(iter(each["200"]["content"])) for each in answers} - {"application/json"}
     assert of_text == {"application/yaml", "text/plain"}
 

@@ -1,0 +1,113 @@
+"""The OpenAPI document: what FastAPI derives from the routes, refined for programs that make clients of it. Pure.
+
+The application serves the document from a file, ``api/openapi.json``; a test compares that with the routes.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from api.http.cluster import CLUSTER, ROOT
+from api.http.errors import PROBLEM
+
+Json = dict[str, Any]
+
+FILE: Final = Path(__file__).parent.parent / "openapi.json"
+TAGS: Final = {
+    "pods": "One pod: its latest attempt, why it waits, what would help, and where it ran.",
+    "attempts": "Attempts of all pods, and each of them by its id.",
+    "lists": "Pods that wait or run, findings and refusals.",
+    "nodes": "Nodes, now or in the past.",
+    "cluster": "A cluster as a whole: its schedulers, trends, reports, and what a pod would meet there.",
+    "process": "This process: health, readiness, metrics.",
+}
+_TAG_OF: Final = {
+    "namespaces": "pods",
+    "nodes": "nodes",
+    "attempts": "attempts",
+    "schedulerlogs": "attempts",
+    "findings": "lists",
+    "pending": "lists",
+    "pods": "lists",
+    "refusals": "lists",
+}
+"""First segment of a path below ``/api/v1`` to its tag; others are about the cluster."""
+_OWNERS: Final = {
+    "/namespaces/{namespace}/pods/{name}": "/pod",
+    "/nodes/{node}": "/node",
+    "/attempts/{attempt_id}": "/attempt",
+}
+_BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
+"""pydantic leaves these names in the schema of a type that has a validator of its own."""
+
+
+@cache
+def served() -> bytes:
+    """The document as it is served."""
+    return FILE.read_bytes()
+
+
+def operation_id(method: str, path: str, *, is_list: bool, in_cluster: bool = False) -> str:
+    """``getPodSchedulerlog``, ``listFindings``, ``getNodeOccupancyInCluster``. ``path`` is without a prefix."""
+    for owner, word in _OWNERS.items():
+        path = path.replace(owner, word)
+    words = path.replace("/", "-").split("-")
+    verb = {"GET": "list" if is_list else "get", "POST": ""}[method]
+    name = verb + "".join(word[:1].upper() + word[1:] for word in words)
+    return name[:1].lower() + name[1:] + ("InCluster" if in_cluster else "")
+
+
+def tag_of(path: str) -> str:
+    """The tag of a path that begins with ``prefix``."""
+    for prefix in (CLUSTER, ROOT):
+        if path.startswith(prefix + "/"):
+            return _TAG_OF.get(path.removeprefix(prefix + "/").partition("/")[0], "cluster")
+    return "process"
+
+
+def refined(document: Json, examples: Mapping[str, Any]) -> Json:
+    """The document with tags, without ``null`` in parameters, and with ``examples`` (operation id to an answer).
+
+    ``examples`` has errors by their status as well.
+    """
+    named = {key: {"value": value} for key, value in examples.items()}
+    paths = {path: _path(path, methods, examples) for path, methods in document["paths"].items()}
+    tags = [{"name": name, "description": text} for name, text in TAGS.items()]
+    components = document["components"] | {"examples": named}
+    return document | {"tags": tags, "paths": paths, "components": components}
+
+
+def _path(path: str, methods: Json, examples: Mapping[str, Any]) -> Json:
+    return {method: _operation(path, operation, examples) for method, operation in methods.items()}
+
+
+def _operation(path: str, operation: Json, examples: Mapping[str, Any]) -> Json:
+    name = operation["operationId"].removesuffix("InCluster")
+    responses = {
+        status: _response(status, response, name if status == "200" else status, examples)
+        for status, response in operation["responses"].items()
+    }
+    changed: Json = {"tags": [tag_of(path)], "responses": responses}
+    if parameters := operation.get("parameters"):
+        changed["parameters"] = [each | {"schema": _schema(each["schema"])} for each in parameters]
+    return operation | changed
+
+
+def _response(status: str, response: Json, example: str, examples: Mapping[str, Any]) -> Json:
+    content: Json = response.get("content", {})
+    if status != "200":
+        content = {PROBLEM: next(iter(content.values()))}
+    if example in examples:
+        reference = {"examples": {example: {"$ref": f"#/components/examples/{example}"}}}
+        content = {kind: body | reference for kind, body in content.items()}
+    return response | ({"content": content} if content else {})
+
+
+def _schema(schema: Json) -> Json:
+    """Of a parameter: pydantic writes an optional one as "or null", but a query can't hold null."""
+    kept = {_BOUNDS.get(key, key): value for key, value in schema.items() if key not in ("title", "anyOf")}
+    choices = [_schema(choice) for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
+    if len(choices) == 1:
+        return choices[0] | kept
+    return kept | ({"anyOf": choices} if choices else {})

@@ -1,0 +1,71 @@
+"""The OpenAPI document with an example of each answer; ``python -m tests.support.harness.api_document`` writes it.
+
+The examples are what the application answers from memory and index with the golden records.
+"""
+
+import asyncio
+from typing import Any, Final
+
+import orjson
+
+from api.http.errors import problem
+from api.http.openapi_document import FILE, refined
+from tests.support.harness.api_app import Caller
+from tests.support.harness.golden_index import attempt, golden_index
+
+_POD: Final = "/api/v1/namespaces/llm/pods/deepseek-5996b8569d-kgwgx"
+_ATTEMPT: Final = "/api/v1/attempts/6f97a54de6fbb9e27ee3a1dc8d608d38"
+_THEN: Final = "at=2026-04-22T14:00:00Z"
+REQUESTS: Final = {
+    "getPodSchedulerlog": _POD + "/schedulerlog",
+    "getPodDiagnosis": _POD + "/diagnosis",
+    "getPodSchedulerlogHistory": _POD + "/schedulerlog/history",
+    "getAttempt": _ATTEMPT + "?detail=full&limit=2",
+    "listSchedulerlogs": "/api/v1/schedulerlogs?namespace=llm",
+    "listPending": "/api/v1/pending",
+    "listPods": "/api/v1/pods",
+    "listRefusals": "/api/v1/refusals?device=GPU-1",
+    "listFindings": "/api/v1/findings",
+    "listPodFindings": _POD + "/findings",
+    "listPodOccupancy": _POD + "/occupancy",
+    "listPodObservations": "/api/v1/namespaces/llm/pods/deepseek-0/observations",
+    "getNode": "/api/v1/nodes/node3?" + _THEN,
+    "getNodeOccupancy": "/api/v1/nodes/node3/occupancy?" + _THEN,
+    "listNodes": "/api/v1/nodes",
+    "listSchedulers": "/api/v1/schedulers",
+    "listClusters": "/api/v1/clusters",
+    "getHealthz": "/healthz",
+    "getReadyz": "/readyz",
+}
+"""Operation to the request whose answer is its example."""
+ERRORS: Final = {
+    400: ("parameter limit: Input should be greater than or equal to 1", "GET /docs lists every path."),
+    404: ("nothing is recorded of pod llm/deepseek-0", "Is the name right? kubectl -n llm get pod deepseek-0"),
+    410: ("continue has expired: it is valid for 5 minutes after each page", "Search again, without continue."),
+    503: ("OpenSearch does not answer, and the answer is not in memory", "Try again."),
+}
+
+
+async def examples() -> dict[str, Any]:
+    """Operation, or the status of an error, to its example."""
+    caller = Caller(golden_index)
+    caller.remember(attempt())
+    found: dict[str, Any] = {}
+    for operation, path in REQUESTS.items():
+        answer = await caller.get(path)
+        assert answer.status_code == 200, f"{operation}: {answer.text}"
+        found[operation] = answer.json()
+        # The time of the request, where it asks for none.
+        if "at" in found[operation] and "at=" not in path:
+            found[operation]["at"] = "2026-04-22T02:15:43.000000Z"
+    return found | {str(status): problem(status, *words).model_dump() for status, words in ERRORS.items()}
+
+
+def document() -> bytes:
+    """The content of the file."""
+    made = refined(Caller().app.openapi(), asyncio.run(examples()))
+    return orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+if __name__ == "__main__":
+    FILE.write_bytes(document())

@@ -1,0 +1,166 @@
+"""An index that holds what the golden records say, and answers each of the API's searches with all that fit it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from schemas.codec.records import decode, encode_value
+from schemas.documents.attempts import attempt_document
+from schemas.documents.devices import devices_document
+from schemas.documents.findings import finding_document
+from schemas.documents.node_states import node_state_document
+from schemas.documents.observations import OBSERVATION_KINDS, observation_document
+from schemas.documents.placements import placement_document
+from schemas.documents.pod_states import state_after_attempt
+from schemas.events import (
+    AttemptSummarized,
+    DeviceAllocation,
+    DevicesJudged,
+    Event,
+    FindingReported,
+    NodeStateChanged,
+    PodObserved,
+)
+from schemas.placements import PodPlacement
+
+GOLDEN = Path(__file__).parents[2] / "contract" / "golden"
+Json = dict[str, Any]
+
+
+def golden(kind: type[Event], number: str) -> tuple[Event, bytes]:
+    """The event of a golden record, and the record's own bytes."""
+    path = GOLDEN / kind.TYPE / f"{number}.json"
+    headers = orjson.loads(path.with_suffix(".headers.json").read_bytes())
+    event = decode(path.read_bytes(), [(name, value.encode()) for name, value in headers.items() if name != "key"])
+    assert isinstance(event, kind), str(event)
+    return event, path.read_bytes()
+
+
+def attempt(number: str = "009") -> AttemptSummarized:
+    event, _ = golden(AttemptSummarized, number)
+    assert isinstance(event, AttemptSummarized)
+    return event
+
+
+def document_hit(source: Any, name: str) -> Json:
+    """A document as a search returns it."""
+    source = orjson.loads(encode_value(source))
+    return {"_index": "schedulerlog", "_id": name, "_source": source, "sort": [1, name]}
+
+
+def _observations(body: Json) -> Iterator[Json]:
+    wanted = str(body.get("query"))
+    for name, kind in OBSERVATION_KINDS.items():
+        if name in wanted:
+            event: Any = golden(kind, "003" if kind is PodObserved else "001")[0]
+            if kind is PodObserved and event.pod.name not in re.findall(r"[-a-z0-9]+", wanted):
+                continue
+            yield document_hit(observation_document(event, "0"), event.id)
+
+
+def _placement() -> Json:
+    summary = attempt()
+    assert summary.bind
+    placement = PodPlacement(
+        id=summary.attempt_id,
+        cluster=summary.cluster,
+        pod=summary.pod,
+        node="node3",
+        started_at=summary.bind.ended_at,
+        bound_at=summary.bind.ended_at,
+        scheduler=summary.scheduler,
+        attempt_id=summary.attempt_id,
+        description=summary.description,
+        first_judged_at=summary.started_at,
+        judged_at=summary.ended_at,
+        phase="Running",
+        allocations=[
+            DeviceAllocation(uuid=uuid, container="deepseek", memory_mib=20480, cores_percent=20, slots=1)
+            for uuid in summary.picked_devices
+        ],
+    )
+    return document_hit(placement_document(placement, {}), placement.id)
+
+
+def _hits(alias: str, body: Json) -> list[Json]:
+    summary = attempt()
+    match alias:
+        case "schedulerlog-observations":
+            return list(_observations(body))
+        case "schedulerlog-occupancy":
+            return [_placement()]
+        case "schedulerlog-findings":
+            finding: Any = golden(FindingReported, "002")[0]
+            return [document_hit(finding_document(finding), finding.id)]
+        case "schedulerlog-devices":
+            devices: Any
+            devices, value = golden(DevicesJudged, "005")
+            return [document_hit(devices_document(devices, value), devices.id)]
+        case "schedulerlog-node-states":
+            state: Any
+            state, value = golden(NodeStateChanged, "009")
+            return [document_hit(node_state_document(state, state.observed_at, value), state.id)]
+        case "schedulerlog-pod-states":
+            return [document_hit(state_after_attempt(summary).fields, "pod")]
+    return [document_hit(attempt_document(summary, ""), summary.attempt_id)]
+
+
+def _aggregations(body: Json, hits: list[Json]) -> Json:
+    """Of each search that counts, with one bucket for all hits."""
+    times = {"value": 1776824142349.0, "value_as_string": "2026-04-22T02:15:42.349Z"}
+    everything = {"hits": {"total": {"value": len(hits)}, "hits": hits}}
+    reasons = {"buckets": [{"key": "CardInsufficientMemory", "doc_count": 1}]}
+    kinds: Json = {"buckets": []}
+    for hit in hits:
+        bucket = {"key": "", "latest": {"hits": {"hits": [hit]}}}
+        kinds["buckets"].append({"key": hit["_source"].get("kind", ""), "schedulers": {"buckets": [bucket]}})
+    group = {"key": "llm/Deployment/deepseek", "doc_count": 1, "first": times, "last": times, "reasons": reasons}
+    node = {"key": {"node": "node3"} if "composite" in str(body) else "node3", "kinds": kinds, "latest": everything}
+    known: Json = {
+        "kinds": kinds,
+        "reasons": reasons,
+        "first": times,
+        "total": {"value": 1},
+        "workloads": {"value": 1, "buckets": []},
+        "groups": {"buckets": [group | {"examples": everything}]},
+        "nodes": {"buckets": [node]},
+        "clusters": {"buckets": [{"key": "default", "first": times, "last": times}]},
+    }
+    return {name: known[name] for name in body.get("aggs", {}) if name in known}
+
+
+def _narrowed(hit: Json, fields: list[str] | Json) -> Json:
+    """The hit with the asked fields of its source alone; of ``fields`` as an object, only what it excludes is done."""
+    if isinstance(fields, list):
+        names = {field.partition(".")[0] for field in fields}
+        return hit | {"_source": {name: value for name, value in hit["_source"].items() if name in names}}
+    excluded = set(fields.get("excludes", ()))
+    return hit | {"_source": {name: _without(value, name, excluded) for name, value in hit["_source"].items()}}
+
+
+def _without(value: Any, path: str, excluded: set[str]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: inner for name, inner in value.items() if f"{path}.{name}" not in excluded}
+
+
+def golden_index(request: httpx.Request) -> httpx.Response:
+    """The network of an index that holds the golden records."""
+    # One index of a day (schedulerlog-devices-2026.04.22), or the alias of all.
+    body = orjson.loads(request.content) if request.content.startswith(b"{") else {}
+    wanted = body.get("docs", [])
+    index = wanted[0]["_index"] if wanted else request.url.path.split("/")[1]
+    hits = _hits(re.split(r"-?[0-9*,]", index)[0], body)
+    by_id = {hit["_id"]: hit for hit in hits}
+    found = [by_id.get(each["_id"], each) | {"found": each["_id"] in by_id} for each in wanted]
+    if isinstance(fields := body.get("_source"), list | dict):
+        hits = [_narrowed(hit, fields) for hit in hits]
+    hits = [hit | {"fields": {name: [value] for name, value in hit["_source"].items()}} for hit in hits]
+    answer: Json = {"hits": {"total": {"value": len(hits)}, "hits": hits}}
+    if counted := _aggregations(body, hits):
+        answer["aggregations"] = counted
+    return httpx.Response(200, json=answer | {"docs": found, "pit_id": "pit"})

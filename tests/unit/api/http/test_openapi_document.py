@@ -1,0 +1,122 @@
+"""The OpenAPI document is equal to the routes and valid, its examples are answers, and its parameters are fuzzed."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+from api.http.openapi_document import FILE, TAGS
+from schemas.answers.attempts import Error
+from tests.support.harness.api_app import Caller
+from tests.support.harness.api_document import document
+from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.stress import examples
+
+DOCUMENT: dict[str, Any] = orjson.loads(FILE.read_bytes())
+OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    operation["operationId"]: (method.upper(), path, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+OF_ONE_CLUSTER = [name for name in OPERATIONS if not name.endswith("InCluster")]
+GIVEN = {"namespace": "llm", "name": "deepseek-5996b8569d-kgwgx", "node": "node3", "attempt_id": attempt().attempt_id}
+"""Path parameters under which something is recorded."""
+NASTY = ("", "-1", "9" * 30, "\x00", "é", "x" * 20_000, "a,b", "'\"<>&=", "9999-12-31T23:59:59Z")
+CALLER = Caller(golden_index)
+
+
+def parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from operation.get("parameters", [])
+
+
+def test_the_file_is_what_the_routes_and_the_golden_records_give() -> None:
+    assert FILE.read_bytes() == document(), "run python -m tests.support.harness.api_document"
+
+
+def test_it_is_a_valid_document_of_openapi_3_1() -> None:
+    # Schemas and paths of named clusters, which repeat the others, take most of the time.
+    paths = {path: each for path, each in DOCUMENT["paths"].items() if "{cluster}" not in path}
+    validate(DOCUMENT | {"paths": paths})
+    assert DOCUMENT["openapi"].startswith("3.1")
+
+
+def test_operations_are_named_as_programs_name_methods_and_have_declared_tags() -> None:
+    assert {"getPodSchedulerlog", "listSchedulerlogs", "getPodSchedulerlogInCluster"} <= OPERATIONS.keys()
+    assert [name for name in OPERATIONS if not re.fullmatch(r"[a-z]+[A-Za-z]*", name)] == []
+    assert [each["name"] for each in DOCUMENT["tags"]] == list(TAGS)
+    assert all(len(operation["tags"]) == 1 for _, _, operation in OPERATIONS.values())
+    assert {operation["tags"][0] for _, _, operation in OPERATIONS.values()} <= TAGS.keys()
+
+
+def test_no_parameter_may_be_null_and_ranges_of_time_have_one_pair_of_names() -> None:
+    for name, (_, _, operation) in OPERATIONS.items():
+        for parameter in parameters(operation):
+            assert "null" not in str(parameter["schema"]), (name, parameter)
+            assert parameter["name"] not in ("from", "to", "start", "end", "before", "after"), name
+            assert parameter["description"], (name, parameter)
+
+
+@pytest.mark.parametrize("name", OF_ONE_CLUSTER)
+def test_each_answer_in_json_has_an_example_of_its_schema(name: str) -> None:
+    for status, response in OPERATIONS[name][2]["responses"].items():
+        for kind, content in response.get("content", {}).items():
+            if status == "default" or not kind.endswith("json"):
+                continue
+            assert content.get("examples"), f"{status}: add a request to tests/support/harness/api_document.py"
+            reference = next(iter(content["examples"].values()))["$ref"]
+            example = DOCUMENT["components"]["examples"][reference.rpartition("/")[2]]["value"]
+            Draft202012Validator(DOCUMENT | content["schema"]).validate(example)
+
+
+async def asked(method: str, path: str, query: dict[str, str], body: bytes = b"") -> None:
+    """Send the request: it is answered, or refused with a cause and a next step."""
+    CALLER.remember(attempt())
+    try:
+        answer = await CALLER.client.request(method, path, params=query, content=body)
+    except httpx.InvalidURL:
+        return
+    assert answer.status_code in (200, 400, 404, 410, 413, 415), (path, query, answer.text)
+    if answer.status_code != 200:
+        error = Error.model_validate_json(answer.content)
+        assert error.error == error.detail
+        assert error.next
+        assert error.code
+        assert error.status == answer.status_code
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("name", OF_ONE_CLUSTER)
+async def test_each_parameter_refuses_what_it_cant_take_with_a_cause_and_a_next_step(name: str) -> None:
+    method, path, operation = OPERATIONS[name]
+    await asked(method, path.format(**GIVEN), {})
+    for parameter in parameters(operation):
+        for value in NASTY:
+            if parameter["in"] == "path":
+                await asked(method, path.format(**GIVEN | {parameter["name"]: quote(value[:300])}), {})
+            else:
+                await asked(method, path.format(**GIVEN), {parameter["name"]: value})
+
+
+def values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
+    """Values that the parameter may take, and such that it may not."""
+    known = [*schema.get("enum", []), schema.get("const", "full"), *schema.get("examples", []), "1", "2h", *NASTY]
+    return st.one_of(st.sampled_from(known).map(str), st.text(max_size=30), st.integers().map(str))
+
+
+@settings(max_examples=examples(40))
+@given(st.data())
+def test_parameters_together_are_answered_or_refused_and_never_fail(data: st.DataObject) -> None:
+    method, path, operation = OPERATIONS[data.draw(st.sampled_from(OF_ONE_CLUSTER))]
+    of_query = [each for each in parameters(operation) if each["in"] == "query"]
+    chosen = data.draw(st.lists(st.sampled_from(of_query), unique_by=lambda each: each["name"])) if of_query else []
+    query = {each["name"]: data.draw(values(each["schema"])) for each in chosen}
+    asyncio.run(asked(method, path.format(**GIVEN), query, data.draw(st.binary(max_size=50))))
