@@ -1,6 +1,7 @@
 """Builders, fakes and harnesses have one home, tests/support, and unit tests stand in the folders of what they test."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 TESTS = Path("tests")
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The modules of tests/ that the file imports, with what it takes from them."""
     found: set[str] = set()
