@@ -1,6 +1,6 @@
 """Finds the smallest changes of a pod after which it fits. Each is a decision of the scheduler's own fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -37,8 +37,46 @@ def own_changes(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
                 capped, decision = lowered
                 amounts = tuple(_amount_edits(ask, capped, name, constraint))
                 yield _needed(trial, ask, constraints, capped, amounts, decision)
+    yield from _several_amounts(trial, ask)
     if decision := trial.decide(ask, ["nodes"]):
         yield suggestion([Edit("nodes", NODES, f"{len(trial.offered)} nodes offered", str(decision.chosen))], decision)
+
+
+def _several_amounts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
+    """All amounts as low as can be; then each comes back, or rises as far as the pod still fits.
+
+    Only where lowering any one of them does not help.
+    """
+    annotated = [constraint for constraint in OF_ANNOTATIONS if ask.annotation_keys(constraint)]
+    eased = ask.without(annotated)
+    lowest = {name: least for name, _, least in _AMOUNTS if eased.places(name)}
+    alone = (eased.capped(name, least) for name, least in lowest.items())
+    if any(map(trial.fits, alone)) or not trial.fits(_capped(eased, lowest)):
+        return
+    limits = dict(lowest)
+    for name in lowest:
+        fewer = {other: limit for other, limit in limits.items() if other != name}
+        if trial.fits(_capped(eased, fewer)):
+            limits = fewer
+    capped = eased
+    for name in limits:
+        rest = _capped(eased, {other: limit for other, limit in limits.items() if other != name})
+        found = _lowered(trial, rest, name, lowest[name])
+        if found is None:
+            return
+        capped = found[0]
+        limits[name] = max(getattr(capped.requests[place], name) for place in capped.places(name))
+    if decision := trial.decide(capped):
+        amounts = [
+            edit for name, kind, _ in _AMOUNTS if name in limits for edit in _amount_edits(ask, capped, name, kind)
+        ]
+        yield _needed(trial, ask, annotated, capped, amounts, decision)
+
+
+def _capped(ask: Ask, limits: Mapping[Amount, int]) -> Ask:
+    for name, limit in limits.items():
+        ask = ask.capped(name, limit)
+    return ask
 
 
 def suggestion(edits: Sequence[Edit], decision: Decision) -> Suggestion:
@@ -68,11 +106,11 @@ def _needed(
 def _lowered(trial: Trial, ask: Ask, name: Amount, least: int) -> tuple[Ask, Decision] | None:
     """The highest amount below today's with which the pod fits, of as few containers as can be."""
     places = ask.places(name)
-    if trial.decide(ask.capped(name, least)) is None:
+    if not trial.fits(ask.capped(name, least)):
         return None
     for place in list(places):
         fewer = [other for other in places if other != place]
-        if trial.decide(ask.capped(name, least, fewer)):
+        if trial.fits(ask.capped(name, least, fewer)):
             places = fewer
     return _highest(trial, ask, name, least, places) if places else None
 
@@ -83,15 +121,14 @@ def _highest(trial: Trial, ask: Ask, name: Amount, least: int, places: list[int]
     if name == "memory_mib":
         # More than is free on any device never fits.
         high = min(high, _max_free_mib(trial) + 1)
-    low, found, nodes = least, ask.capped(name, least, places), list(trial.offered)
+    low, found = least, ask.capped(name, least, places)
     while high - low > 1:
         middle = (low + high) // 2
-        # A node that has no place for less has none for more.
-        if decision := trial.decide(capped := ask.capped(name, middle, places), names=nodes):
-            found, low, nodes = capped, middle, nodes_that_fit(decision)
+        if trial.fits(capped := ask.capped(name, middle, places)):
+            found, low = capped, middle
         else:
             high = middle
-    # Of all nodes once more: the scheduler chooses among them, and the proof is about what is shown.
+    # The scheduler chooses among them, and the proof is about what is shown.
     decision = trial.decide(found)
     return (found, decision) if decision and found != ask else None
 
@@ -109,7 +146,8 @@ def _annotation_edits(ask: Ask, constraints: Sequence[Constraint]) -> Iterator[E
 
 
 def _amount_edits(before: Ask, after: Ask, name: Amount, constraint: Constraint) -> Iterator[Edit]:
-    changed = [(old, new) for old, new in zip(before.requests, after.requests, strict=True) if old != new]
+    pairs = zip(before.requests, after.requests, strict=True)
+    changed = [(old, new) for old, new in pairs if getattr(old, name) != getattr(new, name)]
     for old, new in changed:
         vendor = before.vendors[code_of(before.vendors, old.vendor) - 1]
         resource, unit = _resource(vendor.resources, name), 1

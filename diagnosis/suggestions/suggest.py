@@ -18,6 +18,6 @@ def suggest(trial: Trial, ask: Ask, holders_on: Holders = NOT_KNOWN) -> list[Sug
     None of them gives up more than another one of everything. All are proved on `trial`'s cluster. holders_on: of
     `acts.nodes_to_empty`.
     """
-    if not any(request.asks for request in ask.requests) or trial.decide(ask):
+    if not any(request.asks for request in ask.requests) or trial.fits(ask):
         return []
     return pareto([*own_changes(trial, ask), *administrators_acts(trial, ask), *pods_to_end(trial, ask, holders_on)])

@@ -160,6 +160,14 @@ def test_the_constraints_that_keep_a_pod_from_every_node_are_minimal() -> None:
     assert set(excluding_constraints(objects.trial(), Ask.of_pod(pod, ONLY_NVIDIA))) == {"memory", "type"}
 
 
+def test_where_no_single_change_helps_several_amounts_are_lowered_as_little_as_will_do() -> None:
+    full = a_running_pod("n0-0,NVIDIA,3000,70:;", "n0", "uid-0")
+    pod = a_pod({**asks(gpumem=2000, gpucores=50), "name": "main"})
+    objects = Objects([a_node("n0", [a_device("n0-0", devmem=4000)])], pod, {"uid-0": full})
+    needed = [("main: nvidia.com/gpumem", "2000", "1000"), ("main: nvidia.com/gpucores", "50", "30")]
+    assert edits_of(objects)[0] == needed
+
+
 def test_a_constraint_that_excludes_every_node_by_itself_is_named_alone() -> None:
     pod = a_pod(asks(gpumem=9000), annotations={"nvidia.com/use-gputype": "H100"})
     objects = one_node(pod, a_device("n0-0", devmem=4000))
