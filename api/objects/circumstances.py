@@ -46,7 +46,8 @@ async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list
     """The first ``MAX_NODES`` nodes of the cluster, by name. Raises ``KubeApiError``."""
     path = NODES.collection()
     listed = await api.page(path, limit=MAX_NODES)
-    nodes = [objects.node_state(found, _path(path, found), now) for found in entries(listed, "items")]
+    named = [found for found in entries(listed, "items") if text(found, "metadata", "name")]
+    nodes = [objects.node_state(found, _path(path, found), now) for found in named]
     if not text(listed, "metadata", "continue"):
         return nodes, []
     return nodes, [Unknown("nodes", "not-read", f"the first {MAX_NODES} nodes were read")]

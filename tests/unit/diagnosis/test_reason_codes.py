@@ -7,7 +7,7 @@ are compared with HAMi's words first. Numbers in the sentences were read off the
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -43,8 +43,8 @@ def recorded() -> dict[int, dict[str, Any]]:
     return {case["id"]: case for case in map(json.loads, CASES.read_text().splitlines())}
 
 
-def facts_of(number: int) -> DiagnosisFacts:
-    """What schedulerlog knows when HAMi's recorded call was one of its own scheduler."""
+def facts_of(number: int, offered: Sequence[str] = ()) -> DiagnosisFacts:
+    """What schedulerlog knows when HAMi's recorded call was one of its own scheduler; ``offered``: of these nodes."""
     case = recorded()[number]
     columns, pod = cluster_of(case), pod_object(case["pod"])
     started = datetime.fromisoformat(case["clock"])
@@ -53,7 +53,7 @@ def facts_of(number: int) -> DiagnosisFacts:
     states = {state.id: state for state in states_of(columns)}
     annotations = case["pod"].get("annotations") or {}
     circumstances = Circumstances(constraints=constraints_of(annotations, (configured(case["config"]),)))
-    answer = decide(columns, pod, case["node_names"], policy_of(case))
+    answer = decide(columns, pod, offered or case["node_names"], policy_of(case))
     if isinstance(answer, Decision):
         made = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
     else:
@@ -104,6 +104,16 @@ def test_a_reason_code_is_stated_with_its_numbers(case: dict[str, Any]) -> None:
     assert found.state == "refused"
     assert found.obstacle.who_acts
     assert found.obstacle.remedy.zh
+
+
+def test_compute_that_is_all_allocated_of_a_node_that_refused_while_another_one_fitted() -> None:
+    """HAMi gives each node of case 28 its own answer: that of the second alone."""
+    reason = recorded()[28]["out_per_node"]["gpu-node-02"]["reason"]
+    assert reason == "1/1 CardComputeUnitsExhausted"
+    facts = facts_of(28, offered=["gpu-node-02"])
+    assert facts.attempt
+    assert refusals(facts.attempt) == {"gpu-node-02": reason}
+    assert diagnose(facts).sentence.en == "On the only node, all compute of the devices is allocated."
 
 
 def test_nodes_without_the_model_do_not_count_where_one_that_has_it_is_full() -> None:
