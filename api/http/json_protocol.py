@@ -6,6 +6,7 @@ has the certificate that its client has shown. A client that takes too long to s
 
 import asyncio
 import ssl
+from http import HTTPStatus
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -15,9 +16,12 @@ from api.http.errors import PROBLEM, problem
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
 CLIENT_ROOT: Final = "schedulerlog.client_root"
-"""The entry with the certificate of the authority by which the handshake has checked it, in DER form."""
+"""The entry of a scope's ``extensions`` with the authority by which the handshake has checked the client's certificate,
+in DER form."""
 REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request."""
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""Of a request's line and headers, unless they arrive at once; a token has 16 KiB at most."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
@@ -30,6 +34,8 @@ class JsonProtocol(HttpToolsProtocol):
     certificate_extensions: "dict[str, Any] | None" = None
     request_seconds = REQUEST_SECONDS
     _deadline: asyncio.TimerHandle | None = None
+    _head_bytes: int | None = 0
+    """Received of a head that is not complete; None while none is expected."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -43,8 +49,20 @@ class JsonProtocol(HttpToolsProtocol):
         self._stop_expecting()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._head_bytes is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+                self._refuse(431, "the request's line and headers are too long", "Send fewer or shorter headers.")
+
+    def on_headers_complete(self) -> None:
+        self._head_bytes = None
+        super().on_headers_complete()
+
     def on_message_complete(self) -> None:
         self._stop_expecting()
+        self._head_bytes = 0
         super().on_message_complete()
 
     def _expect_request(self) -> None:
@@ -64,8 +82,12 @@ class JsonProtocol(HttpToolsProtocol):
             scope["extensions"] = self.certificate_extensions
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        body = problem(400, _CAUSE, _NEXT).model_dump_json().encode()
-        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\n"
+        self._refuse(400, _CAUSE, _NEXT)
+
+    def _refuse(self, status: int, error: str, next_step: str) -> None:
+        body = problem(status, error, next_step).model_dump_json().encode()
+        line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
+        head = f"{line}\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\n"
         transport: Any = self.transport
         # The parser has lost the boundary between requests, so the connection can't be used again.
         transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
