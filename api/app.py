@@ -28,6 +28,7 @@ from api.authority.reviewer import Reviewer
 from api.fact_collector import FactCollector
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
+from api.handlers.comparisons import ComparisonHandlers
 from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.placements import PlacementHandlers
@@ -95,6 +96,7 @@ def create_app(
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
+        ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name)),
         PlacementHandlers(attempts, index),
         WaitingHandlers(index),

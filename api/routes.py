@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
+from api.handlers.comparisons import ComparisonHandlers
 from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.placements import PlacementHandlers
@@ -27,6 +28,7 @@ from schemas.answers.attempts import (
     Search,
 )
 from schemas.answers.clusters import Clusters
+from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
@@ -68,6 +70,7 @@ _TAGGED: Final = _COUNTED | {
 
 def routes(
     schedulerlog: SchedulerlogHandlers,
+    comparisons: ComparisonHandlers,
     diagnosis: DiagnosisHandlers,
     placements: PlacementHandlers,
     waiting: WaitingHandlers,
@@ -78,6 +81,7 @@ def routes(
     """Every route of the API, in the order of the documentation."""
     of_cluster = [
         *_attempts(schedulerlog),
+        *_comparisons(comparisons),
         _About(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Why a pod waits", {}, (400, 404, 503)),
         *_waiting(waiting),
         *_placements(placements),
@@ -113,6 +117,16 @@ def _attempts(schedulerlog: SchedulerlogHandlers) -> list["_About"]:
         ),
         _About("/attempts/{attempt_id}", schedulerlog.attempt, log, "An attempt", _TAGGED, _PAGE_OF_ONE),
         _About("/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, _PAGE),
+    ]
+
+
+def _comparisons(comparisons: ComparisonHandlers) -> list["_About"]:
+    known = (400, 404, 503)
+    two = "Two attempts side by side"
+    return [
+        _About(POD + "/scores", comparisons.scores, PodScores, "Why a node was chosen", {}, known),
+        _About(POD + "/comparison", comparisons.nodes, NodeComparison, "Two nodes side by side", {}, known),
+        _About("/attempts/{attempt_id}/comparison", comparisons.attempt_comparison, AttemptComparison, two, {}, known),
     ]
 
 

@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import attempts, clusters, diagnosis, nodes, placements, waiting
+from schemas.answers import attempts, clusters, comparisons, diagnosis, nodes, placements, waiting
 from schemas.events import EVENTS
 from schemas.ids import schema_id
 from schemas.reasons import Reason, catalogue
@@ -23,6 +23,7 @@ from schemas.reasons import Reason, catalogue
 ROOT: Final = Path(__file__).parent.parent
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *attempts.ANSWERS,
+    *comparisons.ANSWERS,
     *diagnosis.ANSWERS,
     *waiting.ANSWERS,
     *placements.ANSWERS,

@@ -14,6 +14,7 @@ One attempt
     ``messages``          the event lines of ``kubectl describe``
     ``cut``               texts cut to the limit of Kubernetes events
     ``answer``            the schedulerlog JSON
+    ``comparison``        why a node was chosen; two nodes or two attempts side by side
 Attempts of a pod
     ``episodes``          retries with the same outcome, and what changed between two attempts
     ``retries``           a retry as a reference to the attempt that it repeats

@@ -212,15 +212,15 @@ def _scores(summary: AttemptSummarized, nodes: Collection[str | None]) -> list[N
     return [
         NodeScore(
             node=node,
-            score=_plain(summary.score[row]),
-            terms={name: _plain(column[row]) for name, column in summary.score_terms.items()},
+            score=plain(summary.score[row]),
+            terms={name: plain(column[row]) for name, column in summary.score_terms.items()},
         )
         for row, node in enumerate(summary.nodes)
         if node in wanted and summary.verdicts[verdict[row]] in (PICKED, FITS)
     ]
 
 
-def _plain(number: np.float32) -> float:
+def plain(number: np.float32) -> float:
     """The shortest number that is the same as a 32-bit float: 0.65 and not 0.6499999761581421."""
     return float(str(number))
 

@@ -6,6 +6,7 @@ schedulerlog    the latest attempt of a pod, its history, and search over all at
 placements      findings, pod placements, observations, and nodes at a time
 waiting         pods by state, and what a device refused
 clusters        which clusters there are, their nodes, and their schedulers
+comparisons     why a node was chosen; two nodes or two attempts side by side
 diagnosis       why a pod waits: the decision tree
 cluster_file    a recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics

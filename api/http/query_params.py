@@ -31,7 +31,7 @@ _CONTINUE: Final = (
 )
 
 
-def _split_at_commas(values: Any) -> Any:
+def split_at_commas(values: Any) -> Any:
     """``node=a,b&node=c`` is three names."""
     if not isinstance(values, list):
         return values
@@ -76,7 +76,7 @@ class NoQuery(Query):
 
 
 class SchedulerlogQuery(Query):
-    node: Annotated[list[ObjectName], BeforeValidator(_split_at_commas), AfterValidator(_without_duplicates)] = Field(
+    node: Annotated[list[ObjectName], BeforeValidator(split_at_commas), AfterValidator(_without_duplicates)] = Field(
         default=[],
         description=f"Only these nodes: repeat the parameter, or separate names by commas; at most {MAX_NODES}.",
     )

@@ -2,6 +2,7 @@
 
 ============  =======================================================
 attempts      attempts of pods: the proposal's answer, history, search
+comparisons   why a node was chosen; two nodes or two attempts side by side
 diagnosis     why a pod waits
 waiting       pods that wait, and what a device refused
 placements    pods on nodes, findings, and the state of one node

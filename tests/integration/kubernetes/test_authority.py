@@ -148,7 +148,7 @@ ROWS: list[tuple[int, str, str, int]] = [
     *(
         (19, "alice", about + rest, status)
         for about, status in ((POD, 200), (OTHER, 403))
-        for rest in ("/schedulerlog/history", "/diagnosis", "/findings", "/occupancy", "/observations")
+        for rest in ("/schedulerlog/history", "/scores", "/diagnosis", "/findings", "/occupancy", "/observations")
     ),
     (24, "alice", "/namespaces/Team-A/pods/train-0/schedulerlog", 400),
     (25, "lead", "/namespaces/-/pods/train-0/schedulerlog", 403),

@@ -18,6 +18,9 @@ _ATTEMPT: Final = "/api/v1/attempts/6f97a54de6fbb9e27ee3a1dc8d608d38"
 _THEN: Final = "at=2026-04-22T14:00:00Z"
 REQUESTS: Final = {
     "getPodSchedulerlog": _POD + "/schedulerlog",
+    "getPodScores": _POD + "/scores",
+    "getPodComparison": _POD + "/comparison?nodes=node3,node5",
+    "getAttemptComparison": _ATTEMPT + "/comparison?with=6f97a54de6fbb9e27ee3a1dc8d608d38",
     "getPodDiagnosis": _POD + "/diagnosis",
     "getPodSchedulerlogHistory": _POD + "/schedulerlog/history",
     "getAttempt": _ATTEMPT + "?detail=full&limit=2",

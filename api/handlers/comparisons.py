@@ -1,0 +1,112 @@
+"""Answers requests about why a node was chosen, and about how two nodes or two attempts differ."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from api.attempt_lookup import AttemptLookup
+from api.authority.access import access_of
+from api.authority.rights import get_pod
+from api.handlers.attempt_rights import readable_attempt
+from api.handlers.not_found import no_attempt_of_pod
+from api.http.cluster import Cluster, RequestedCluster
+from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery
+from api.http.errors import NotFoundError, json_response
+from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
+from api.http.query_params import NoQuery, refuse_repeated
+from api.index.attempt_queries import PodName
+from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
+from schemas.codec.records import rfc3339
+from schemas.events import AttemptSummarized
+from summaries.comparison import changed_fields, changed_nodes, difference, fitting_nodes, judged_nodes, runner_up
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonHandlers:
+    attempts: AttemptLookup
+
+    async def scores(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[NoQuery, Query()],  # noqa: ARG002 - FastAPI refuses parameters by it
+    ) -> Response:
+        """Why here: every node that fitted in the pod's latest attempt, with the terms of its score.
+
+        `runner_up` is the best node that the pod did not get, and by how much.
+        """
+        refuse_repeated(request)
+        summary = await self._latest(request, cluster, namespace, name)
+        nodes = fitting_nodes(summary)
+        body = PodScores(
+            attempt_id=summary.attempt_id,
+            attempt=cluster.attempt(summary.attempt_id),
+            node_policy=summary.node_policy,
+            chosen=summary.chosen,
+            runner_up=runner_up(summary, nodes),
+            nodes=nodes,
+        )
+        return json_response(200, body)
+
+    async def nodes(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[NodeComparisonQuery, Query()],
+    ) -> Response:
+        """Two nodes side by side, as the pod's latest attempt judged them: verdict, reason, score and its terms."""
+        refuse_repeated(request, "nodes")
+        summary = await self._latest(request, cluster, namespace, name)
+        judged = judged_nodes(summary)
+        if missing := [node for node in query.nodes if node not in judged]:
+            raise NotFoundError(
+                f"attempt {summary.attempt_id} did not judge node {missing[0]}",
+                f"GET {cluster.schedulerlog(namespace, name)} lists the nodes that it judged.",
+            )
+        one, other = (judged[node] for node in query.nodes)
+        body = NodeComparison(
+            attempt_id=summary.attempt_id,
+            attempt=cluster.attempt(summary.attempt_id),
+            chosen=summary.chosen,
+            nodes=[one, other],
+            difference=difference(one, other),
+        )
+        return json_response(200, body)
+
+    async def attempt_comparison(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        attempt_id: AttemptInPath,
+        query: Annotated[AttemptComparisonQuery, Query()],
+    ) -> Response:
+        """Two attempts side by side, the earlier one first: the nodes that they judged differently, and what else
+        differs.
+        """
+        refuse_repeated(request)
+        found = [await readable_attempt(self.attempts, request, cluster, each) for each in (attempt_id, query.with_)]
+        before, after = sorted((each.summary() for each in found), key=lambda each: each.started_at)
+        nodes, unchanged = changed_nodes(before, after)
+        body = AttemptComparison(
+            before=cluster.attempt(before.attempt_id),
+            after=cluster.attempt(after.attempt_id),
+            before_started_at=rfc3339(before.started_at),
+            after_started_at=rfc3339(after.started_at),
+            fields=changed_fields(before, after),
+            nodes=nodes,
+            unchanged_nodes=unchanged,
+        )
+        return json_response(200, body)
+
+    async def _latest(self, request: Request, cluster: Cluster, namespace: str, name: str) -> AttemptSummarized:
+        await access_of(request).require(cluster, get_pod(namespace, name))
+        attempt = await self.attempts.latest(PodName(cluster.name, namespace, name))
+        if attempt is None:
+            raise no_attempt_of_pod(namespace, name)
+        return attempt.summary()

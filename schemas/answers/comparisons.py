@@ -1,0 +1,78 @@
+"""The JSON that the API gives to people about why a node was chosen, and how two nodes or two attempts differ."""
+
+from typing import Final
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer, ContainerLog
+
+
+class ScoreTerm(Answer):
+    name: str
+    raw: float | None = Field(description="The used share that the term is made of; null where no source says it.")
+    weighted: float = Field(description="What it adds to the score.")
+
+
+class NodeJudged(Answer):
+    """One node as an attempt judged it."""
+
+    node: str
+    verdict: str = Field(description="picked, fits, refused, unregistered or not reached.")
+    score: float = Field(description="0 for a node that does not fit.")
+    terms: list[ScoreTerm] = Field(description="They add up to the score, up to rounding; empty where not known.")
+    containers: list[ContainerLog] = Field(description="In the pod's order, up to the first that failed.")
+
+
+class RunnerUp(Answer):
+    """The best node that the pod did not get."""
+
+    node: str
+    score: float
+    behind: float = Field(description="How far its score is from that of the chosen node; 0 where both are equal.")
+    terms: dict[str, float] = Field(description="By name, what it has more than the chosen node; less where negative.")
+
+
+class PodScores(Answer):
+    attempt_id: str
+    attempt: str = Field(description="The path of this attempt.")
+    node_policy: str = Field(description="binpack: the highest score is the best. spread: the lowest.")
+    chosen: str | None
+    runner_up: RunnerUp | None = Field(description="Null where no node was chosen, or no other one fitted.")
+    nodes: list[NodeJudged] = Field(description="Every node that fitted, the chosen one first, then the best.")
+
+
+class NodeComparison(Answer):
+    """Two nodes side by side, as one attempt judged them."""
+
+    attempt_id: str
+    attempt: str = Field(description="The path of this attempt.")
+    chosen: str | None
+    nodes: list[NodeJudged] = Field(description="In the order of the question.")
+    difference: dict[str, float] = Field(
+        description="Of score and terms, what the first node has more; less where negative. Empty unless both fit."
+    )
+
+
+class NodeChange(Answer):
+    """A node that two attempts judged differently; null where an attempt did not judge it."""
+
+    before: NodeJudged | None
+    after: NodeJudged | None
+
+
+class AttemptComparison(Answer):
+    """Two attempts side by side, the earlier one first."""
+
+    before: str = Field(description="The path of the earlier attempt.")
+    after: str
+    before_started_at: str
+    after_started_at: str
+    fields: dict[str, list[str]] = Field(
+        description="What else differs, before and after: status, chosen node, requests, node_policy, settings_digest."
+    )
+    nodes: list[NodeChange] = Field(description="By name; nodes that both judged alike are left out.")
+    unchanged_nodes: int
+
+
+ANSWERS: Final = (PodScores, NodeComparison, AttemptComparison)
+"""Each has a JSON Schema of its own."""
