@@ -12,6 +12,7 @@ from bench import api, backlog, ingest, report, retries, scheduling, stages, ste
 from bench.away import index_away
 from bench.backends import FOLDER
 from bench.choosing import choosing
+from bench.diagnosing import diagnosis
 from bench.filter import filter_call, pod_update
 from bench.pending import pending
 from bench.planned import planned
@@ -24,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "filter": filter_call,
     "pod-update": pod_update,
     "choosing": choosing,
+    "diagnosis": diagnosis,
     "start": start,
     "server-start": server_start,
     "published": scheduling.published,
