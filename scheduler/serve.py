@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager
@@ -84,6 +85,7 @@ async def serve(
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
     malloc.keep_freed()
+    _allow_descriptors()
     with (
         contextlib.closing(server.bind(settings.listen)) as listener,
         contextlib.closing(open_spool(settings)) as spool,
@@ -116,6 +118,12 @@ async def serve(
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
+
+
+def _allow_descriptors() -> None:
+    """As many as this process may have: without any, no caller and no file of the spool is served."""
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def _webhook_listener(settings: Settings) -> "AbstractContextManager[socket.socket | None]":
@@ -171,7 +179,7 @@ async def _assemble(
     app = create_app(
         scheduler,
         metrics,
-        lambda: {"spool": spool.problem, "cluster": cluster.api.problem()},
+        lambda: {"spool": spool.problem or spool.reading.text, "cluster": cluster.api.problem()},
         settings.max_body_size,
         simulates_whole_nodes=settings.whole_nodes == "simulate",
         review=None if at_its_own else review,

@@ -51,7 +51,7 @@ def watch_spool(metrics: Metrics, spool: Spool, columns: ClusterColumns) -> None
     watched: dict[str, Callable[[], float]] = {
         "spool_bytes": lambda: spool.unsent_bytes,
         "spool_oldest_age_seconds": spool.oldest_age_seconds,
-        "spool_is_failing": lambda: float(bool(spool.problem)),
+        "spool_is_failing": lambda: float(bool(spool.problem or spool.reading.text)),
         "spool_dropped_detail_records": lambda: spool.dropped_detail,
         "spool_dropped_decision_records": lambda: spool.dropped_verdicts,
         "spool_damaged_places": lambda: spool.counts.damaged,

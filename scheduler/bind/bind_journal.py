@@ -6,6 +6,7 @@ file is read, and `bind_recovery` looks those pods up. A bind with an `ended` li
 same id.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -61,7 +62,7 @@ class BindJournal:
         self._path = folder / FILE if folder else None
         self._syncs, self._file, self._is_failing = syncs, -1, False
         # A duplicate: `close` and `_rewrite` may close the file while a thread still syncs it.
-        self._commit = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._fail)
+        self._commit = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._sync_here, self._fail)
         self._open = {bind.key: bind for bind in self._read_open()}
         self.unresolved: dict[str, OpenBind] = dict(self._open)
         """By key: the binds that `bind_recovery` has to look up."""
@@ -106,8 +107,13 @@ class BindJournal:
         self._open.pop(bind.key, None)
         self.unresolved.pop(bind.key, None)
         self._append({"done": bind.key})
-        if self._file >= 0 and os.fstat(self._file).st_size > _MAX_FILE_BYTES:
-            self._rewrite()
+        try:
+            is_large = self._file >= 0 and os.fstat(self._file).st_size > _MAX_FILE_BYTES
+        except OSError as error:
+            self._fail(error)
+        else:
+            if is_large:
+                self._rewrite()
 
     def _append(self, line: dict[str, Any]) -> None:
         if self._path is None:
@@ -116,7 +122,7 @@ class BindJournal:
             if self._file < 0:
                 self._open_file(self._path)
             # The line feed comes first: a line that a full disk cut off does not spoil the next one.
-            os.write(self._file, b"\n" + orjson.dumps(line))
+            _write(self._file, b"\n" + orjson.dumps(line))
         except OSError as error:
             self._fail(error)
         else:
@@ -139,6 +145,9 @@ class BindJournal:
             self._open_file(self._path)
         except OSError as error:
             self._fail(error)
+
+    def _sync_here(self) -> None:
+        os.fdatasync(self._file)
 
     def _open_file(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -209,3 +218,9 @@ def _open_bind(line: dict[str, Any]) -> OpenBind:
     by = Identity(line["cluster"], line["scheduler"])
     attempt = AttemptRef(line["attempt"], pod, by, datetime.fromisoformat(line["started_at"]))
     return OpenBind(attempt, line["node"], datetime.fromisoformat(line["bind_started_at"]))
+
+
+def _write(file: int, text: bytes) -> None:
+    """Raises `OSError`, also where a disk that fills up takes a part of the text."""
+    if os.write(file, text) < len(text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

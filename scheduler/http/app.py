@@ -30,7 +30,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 Answer = Callable[[bytes, bytes], Awaitable[bytes]]
 """From a body and a traceparent to the body of the reply."""
 Problems = Callable[[], Mapping[str, str]]
-"""What is not ready, by part; the values are empty for parts that are."""
+"""What is wrong, by part; the values are empty for parts that are well."""
+NEEDED: Final = frozenset(("cluster",))
+"""The parts without which nothing can be decided."""
 
 
 class TooBigError(Exception):
@@ -47,7 +49,8 @@ def create_app(
     review: Callable[[bytes], bytes] | None = None,
     knows_clients: bool = False,
 ) -> Starlette:
-    """`problems` is asked by /readyz: ready is where every part says the empty string.
+    """`problems` is asked by /readyz: what decisions need, and what they can do without. Ready is where the former is
+    empty: behind a Service, a process that is not ready is asked for nothing more.
 
     `simulates_whole_nodes`: a filter call that carries whole nodes is answered without a trace, as HAMi does it.
     `review`: answers an admission review; without it there is no webhook. `knows_clients`: filter and bind are refused
@@ -74,7 +77,7 @@ def create_app(
     async def readyz(_: Request) -> Response:
         problems_by_part = problems()
         # HAMi's is always 200, also where its filter would block (docs/hami-differences.md).
-        is_ready = not any(problems_by_part.values())
+        is_ready = not any(problems_by_part.get(part) for part in NEEDED)
         body = {"ready": is_ready} | {part: problem or "ok" for part, problem in problems_by_part.items()}
         return Response(orjson.dumps(body), 200 if is_ready else 503, media_type="application/json")
 

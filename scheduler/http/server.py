@@ -152,6 +152,8 @@ def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         server_header=False,
+        # Without descriptors asyncio logs an error for each of them once a second.
+        backlog=128,
         timeout_graceful_shutdown=5,
         # Longer than kube-scheduler lets a connection lie idle between two pods of a quiet minute.
         timeout_keep_alive=75,

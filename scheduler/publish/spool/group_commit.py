@@ -6,11 +6,16 @@ from collections.abc import Callable
 
 
 class GroupCommit:
-    """handle: returns a file descriptor to sync and close, None where there is nothing to sync. failed: is called with
-    the error of a disk that can't be written. Every call comes from one thread."""
+    """Every call comes from one thread.
 
-    def __init__(self, handle: Callable[[], int | None], failed: Callable[[OSError], None]) -> None:
-        self._handle, self._failed = handle, failed
+    handle: returns a file descriptor to sync and close, None where there is nothing to sync. sync_here: syncs without
+    another descriptor or thread. failed: is called with the error of a disk that can't be written.
+    """
+
+    def __init__(
+        self, handle: Callable[[], int | None], sync_here: Callable[[], None], failed: Callable[[OSError], None]
+    ) -> None:
+        self._handle, self._sync_here, self._failed = handle, sync_here, failed
         self._appended = self._durable = 0
         self._syncing: asyncio.Task[None] | None = None
 
@@ -35,14 +40,29 @@ class GroupCommit:
     async def sync(self) -> None:
         """One fsync for all appends so far, in a thread: the event loop answers other calls meanwhile."""
         # Read before the thread starts: what is appended during the sync may not be covered by it.
-        upto, handle = self._appended, self._handle()
+        upto = self._appended
         try:
-            if handle is not None:
-                await asyncio.to_thread(_sync_and_close, handle)
+            await self._sync_in_thread()
         except OSError as error:
             self._failed(error)
         # After a failure too: no answer waits for a broken disk; `failed` has reported it.
         self._durable = max(self._durable, upto)
+
+    async def _sync_in_thread(self) -> None:
+        try:
+            handle = self._handle()
+        except OSError:
+            # No descriptor is left: every other answer waits for this sync, but what is answered is durable.
+            self._sync_here()
+            return
+        if handle is None:
+            return
+        try:
+            await asyncio.to_thread(_sync_and_close, handle)
+        except RuntimeError:
+            # No thread can be started.
+            os.close(handle)
+            self._sync_here()
 
 
 def _sync_and_close(handle: int) -> None:

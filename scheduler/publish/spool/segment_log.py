@@ -1,5 +1,6 @@
 """All files of a spool together: appended to at the end, bounded, thinned and deleted from the front."""
 
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -119,7 +120,10 @@ class SegmentLog:
     def delete_sent(self, sent: Position) -> Position:
         """Delete the files that are sent to their end; returns `sent` as a position in a file that exists."""
         while len(self._segments) > 1 and (self.first.number, self.first.size) <= sent:
-            self._segments.popleft().delete()
+            # The next start deletes what can't be deleted now.
+            with contextlib.suppress(OSError):
+                self.first.delete()
+            self._segments.popleft()
             sent = max(sent, (self.first.number, 0))
         return sent
 
@@ -163,10 +167,11 @@ class SegmentLog:
             if not self.first.size:
                 return False
             self.rotate()
-        oldest = self._segments.popleft()
+        oldest = self.first
         # What the reader was handed already is not lost with the file.
         start = min(cursor[1], oldest.size) if oldest.number == cursor[0] else oldest.size * (oldest.number < cursor[0])
         lost = len(oldest.scan(start).found)
+        self._segments.popleft()
         self._counts.dropped_verdicts += lost
         log.error("spool %s is full: lost %d decisions", self._folder, lost)
         oldest.delete()

@@ -35,8 +35,14 @@ class Segment:
     def open(self) -> None:
         """Make the file ready for appends, durable under its name. Raises `OSError`."""
         # Without O_APPEND: with it Linux ignores the offset of `pwritev`, and torn bytes could not be overwritten.
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        sync_folder(self.path.parent)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            sync_folder(self.path.parent)
+        except OSError:
+            # Each further try would leave another descriptor open.
+            os.close(file)
+            raise
+        self._file = file
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries or none. Raises `OSError`; what was written by then is cut off again."""

@@ -10,13 +10,17 @@ disk can't be written, entries wait in bounded memory, scheduling continues, and
 """
 
 import asyncio
+import errno
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from process.log_once import LoggedProblem
 from scheduler.publish.spool import frames
 from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
 from scheduler.publish.spool.frames import Entry
@@ -31,8 +35,8 @@ __all__ = ["LossCounts", "Spool", "SpoolBatch", "SpoolInUseError", "SpoolLimits"
 log = logging.getLogger(__name__)
 
 DEFAULTS: Final = SpoolLimits()
-_RETRY_DISK: Final = 1_000_000
-"""Microseconds between two tries to write to a disk that could not be written."""
+_RETRY_SECONDS: Final = 1.0
+"""Between two tries to write to a disk that could not be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +54,27 @@ def now_utc() -> datetime:
 class Spool:
     """See the module. Every call comes from one thread."""
 
-    def __init__(self, folder: Path, limits: SpoolLimits = DEFAULTS, clock: Callable[[], datetime] = now_utc) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        limits: SpoolLimits = DEFAULTS,
+        clock: Callable[[], datetime] = now_utc,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Opens what is there. Raises `SpoolInUseError`, or `OSError` where the folder can't be used at all."""
-        self.folder, self._limits, self._clock = folder, limits, clock
+        self.folder, self._limits, self._clock, self._monotonic = folder, limits, clock, monotonic
         self.counts = LossCounts()
         self.problem = ""
         self.arrived, self.acknowledged = asyncio.Event(), asyncio.Event()
+        self.reading = LoggedProblem(partial(log.error, "spool: %s; nothing behind it is sent, it is tried again"))
         self._lock = locked(folder)
         self._sent = read_checkpoint(folder)
         self._files = SegmentLog(folder, limits, self._sent, self.counts)
         self._sent = self._cursor = self._files.delete_sent(self._sent)
         self._memory = MemoryBuffer(limits.memory_bytes)
-        self._failed_at = 0
+        self._failed_at = -_RETRY_SECONDS
         self._sync = GroupCommit(
-            lambda: self._files.active.duplicate_handle(), lambda error: self._fail(error, self._clock())
+            lambda: self._files.active.duplicate_handle(), lambda: self._files.active.sync(), self._fail
         )
 
     # Writing
@@ -86,14 +97,15 @@ class Spool:
             self._memory.clear()
 
     def _is_written(self, entries: Sequence[Entry], now: datetime) -> bool:
-        if self.problem and microseconds(now) - self._failed_at < _RETRY_DISK:
+        # Not by the clock: one that is set back would keep a mended disk from being tried.
+        if self.problem and self._monotonic() - self._failed_at < _RETRY_SECONDS:
             return False
         try:
             if self.problem:
                 self._files.start_afresh()
             self._files.append(entries, self._cursor, now)
         except OSError as error:
-            self._fail(error, now)
+            self._fail(error)
             return False
         self._sync.appended()
         if self.problem:
@@ -101,8 +113,8 @@ class Spool:
         self.problem = ""
         return True
 
-    def _fail(self, error: OSError, now: datetime) -> None:
-        self._failed_at = microseconds(now)
+    def _fail(self, error: OSError) -> None:
+        self._failed_at = self._monotonic()
         problem = f"spool {self.folder} can't be written: {error.strerror or error}"
         if problem != self.problem:
             log.error(
@@ -133,26 +145,31 @@ class Spool:
         """The next entries that were not handed out yet, about `max_bytes` of them; None when there are none."""
         while (segment := self._files.at(self._cursor)) is not None:
             found = self._read(segment, max_bytes)
-            if found:
-                return SpoolBatch(tuple(found), self._cursor)
+            if found or found is None:
+                return SpoolBatch(tuple(found), self._cursor) if found else None
             if segment is self._files.active:
                 break
             self._cursor = (segment.number + 1, 0)
         waiting = self._memory.peek(max_bytes)
         return SpoolBatch(tuple(waiting), None) if waiting else None
 
-    def _read(self, segment: Segment, max_bytes: int) -> list[Entry]:
+    def _read(self, segment: Segment, max_bytes: int) -> list[Entry] | None:
+        """None where it can't be read now: what is behind it waits too, so that records keep their order."""
         offset = self._cursor[1] if segment.number == self._cursor[0] else 0
         wanted = max_bytes
         while offset < segment.size:
             try:
                 data = segment.read(offset, wanted)
-            except OSError:
-                log.exception("spool file %s can't be read; its records are lost", segment.path)
+            except OSError as error:
+                if error.errno != errno.ENOENT:
+                    # Descriptors, memory or the disk may come back, and the records are still there.
+                    self.reading.note(f"{segment.path} can't be read: {error.strerror or error}")
+                    return None
+                log.exception("spool file %s is gone; its records are lost", segment.path)
                 self.counts.damaged += 1
-                # Skip the file: its next reading would fail too, and nothing behind it would ever be sent.
                 self._cursor = (segment.number, segment.size)
                 return []
+            self.reading.note("")
             if len(data) < min(wanted, segment.size - offset):
                 segment.size = offset + len(data)  # another process has truncated the file
             scanned = frames.scan(data, is_end=offset + len(data) >= segment.size)
@@ -223,7 +240,7 @@ class Spool:
     def close(self) -> None:
         """Release the folder. Entries in memory are written to disk now; where that fails, they are lost."""
         # The last chance to write: the pause between two tries does not count.
-        self._failed_at = 0
+        self._failed_at = -_RETRY_SECONDS + self._monotonic()
         self.retry_disk()
         if len(self._memory):
             log.error("spool %s: %d records in memory are lost", self.folder, len(self._memory))

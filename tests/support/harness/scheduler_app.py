@@ -67,11 +67,11 @@ class Serving:
             Records(event_writer, self.metrics, settings_digest=settings_digest, pod_labels=pod_labels),
             self.clock,
         )
-        problems = {"spool": "", "cluster": ""}
+        self.problems = {"spool": "", "cluster": ""}
         app = create_app(
             self.scheduler,
             self.metrics,
-            lambda: problems | {"spool": self.spool.problem},
+            lambda: self.problems | {"spool": self.spool.problem},
             max_body_bytes,
             simulates_whole_nodes=simulates_whole_nodes,
         )

@@ -301,12 +301,20 @@ async def test_an_unknown_path_says_which_there_are(serving: Serving) -> None:
     assert "POST /filter" in response.text
 
 
-async def test_not_ready_says_what_is_not(serving: Serving) -> None:
+async def test_m12_a_disk_that_can_not_be_written_is_named_and_takes_no_readiness_away(serving: Serving) -> None:
     assert (await serving.http.get("/readyz")).json() == {"ready": True, "spool": "ok", "cluster": "ok"}
     serving.spool.problem = "spool /s can't be written: No space left on device"
     response = await serving.http.get("/readyz")
+    assert response.status_code == 200
+    assert response.json() == {"ready": True, "spool": serving.spool.problem, "cluster": "ok"}
+    assert (await serving.filter(a_pod()))["NodeNames"] == ["node1"]
+
+
+async def test_not_ready_says_what_is_not(serving: Serving) -> None:
+    serving.problems["cluster"] = "the watch of pods is broken"
+    response = await serving.http.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["spool"] == "spool /s can't be written: No space left on device"
+    assert response.json() == {"ready": False, "spool": "ok", "cluster": "the watch of pods is broken"}
     assert (await serving.http.get("/healthz")).status_code == 200
 
 

@@ -312,7 +312,7 @@ async def test_when_the_disk_is_back_what_waited_in_memory_moves_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, disk = Clock(), FailingDisk(monkeypatch)
-    spool = Spool(tmp_path, clock=clock)
+    spool = Spool(tmp_path, clock=clock, monotonic=lambda: clock.now.timestamp())
     disk.is_full = True
     spool.append([a_verdict("a")])
     spool.append([a_verdict("b")])
