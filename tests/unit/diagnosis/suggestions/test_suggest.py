@@ -230,6 +230,9 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
     before = objects.columns()
     suggestions = objects.suggestions()
     assert not suggestions or objects.decide() is None
+    # Nodes that can't take the pod are left out beforehand; that changes no answer.
+    ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
+    assert (objects.trial().decide(ask) is None) == (objects.decide() is None) == (not objects.trial().fits(ask))
     for each in suggestions:
         decision = objects.after(each.edits).decide()
         assert decision is not None, each.edits
