@@ -16,7 +16,7 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.6
 GAUGES: Final = {
     "spool_bytes": "Bytes that Kafka does not have yet.",
     "spool_oldest_age_seconds": "How long the oldest record that Kafka does not have has waited.",
-    "spool_is_failing": "1 while the disk can't be written and decisions wait in memory.",
+    "spool_is_failing": "1 while the disk can't be written (decisions wait in memory) or read (nothing is sent).",
     "registered_nodes": "Nodes whose devices are known.",
     "node_locks_held": "Nodes that a pod is being bound to right now.",
     "binds_open": "Binds without a recorded end: under way, or cut off and to be recovered.",
