@@ -72,12 +72,12 @@ def _vendors(text: bytes) -> Iterator[Vendor]:
 def _section(name: str, sections: Mapping) -> Iterator[Vendor]:
     line = sections.line_of(name)
     if name in SINGLE:
-        base, fields = SINGLE[name]
-        yield _vendor(base, as_mapping(sections[name], line), fields)
+        for base, fields in SINGLE[name]:
+            yield _vendor(base, as_mapping(sections[name], line), fields)
     elif name in LISTED:
         word, base_of, fields = LISTED[name]
         for chip in _chips(name, sections):
-            yield _vendor(base_of(_word(chip, word)), chip, fields)
+            yield _for_all_chips(_vendor(base_of(_word(chip, word)), chip, fields), sections[name], fields)
     elif name not in NOT_SERVED:
         names = ", ".join([*SINGLE, *LISTED])
         raise ConfigMistakeError(
@@ -95,6 +95,14 @@ def _chips(name: str, sections: Mapping) -> Iterator[Mapping]:
         raise ConfigMistakeError(line, f"{name} is {kind_of(value)}, write a list")
     for item in value:
         yield as_mapping(item, line)
+
+
+def _for_all_chips(vendor: Vendor, section: Any, fields: Fields) -> Vendor:
+    """HAMi's vnpus: `hamiVnpuCore` stands beside `configs`."""
+    if not isinstance(section, Mapping) or "hamiVnpuCore" not in section:
+        return vendor
+    part, field, read_value = fields["hamiVnpuCore"]
+    return _with(vendor, part, field, read_value(section, "hamiVnpuCore"))
 
 
 def _word(chip: Mapping, key: str) -> str:

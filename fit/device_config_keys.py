@@ -74,6 +74,11 @@ def read_flag(section: Mapping, key: str) -> bool:
 
 def read_sizes(section: Mapping, key: str) -> tuple[int, ...]:
     """The memory of each template, ascending."""
+    return tuple(size for size, _ in read_templates(section, key))
+
+
+def read_templates(section: Mapping, key: str) -> tuple[tuple[int, str], ...]:
+    """Memory and name of each template, ascending."""
     value = section[key]
     if not isinstance(value, list):
         raise ConfigMistakeError(section.line_of(key), f"{key} is {kind_of(value)}, write a list")
@@ -81,19 +86,21 @@ def read_sizes(section: Mapping, key: str) -> tuple[int, ...]:
     for item in items:
         if "memory" not in item:
             raise ConfigMistakeError(item.line, f"{key}: memory is missing")
-    return tuple(sorted(read_amount(item, "memory") for item in items))
+    return tuple(
+        sorted((read_amount(item, "memory"), read_text(item, "name") if "name" in item else "") for item in items)
+    )
 
 
 FOR_DEVICE_PLUGINS: Final = frozenset(
     (
         *("deviceSplitCount", "deviceMemoryScaling", "deviceCoreScaling", "preConfiguredDeviceMemory"),
         *("enableNumaTopology", "libCudaLogLevel", "migProfileAllowlist", "knownMigGeometries", "migstrategy"),
-        *("disablecorelimit", "chipName", "aiCore", "aiCPU", "superPod", "sgpuTopologyAware", "hamiVnpuCore"),
+        *("disablecorelimit", "chipName", "aiCore", "aiCPU"),
     )
 )
 """What HAMi's file holds for device plugins and for rules of single vendors."""
 
-NOT_SERVED: Final = frozenset(("enflame", "mthreads", "kunlun", "kunlunxin", "awsneuron", "amd", "vastai", "biren"))
+NOT_SERVED: Final = frozenset(("amd", "vastai", "biren"))
 """Vendors of HAMi's file that we do not serve; their resources are left to others."""
 
 ANNOTATIONS: Final[Fields] = {
@@ -121,28 +128,65 @@ _COMMON: Final[Fields] = {
     "overwriteEnv": ("admission", "overwrites_env", read_flag),
     "gpuCorePolicy": ("admission", "core_policy", read_text),
     "runtimeClassName": ("admission", "runtime_class", read_text),
+    "typeWord": ("", "model_word", read_text),
     "countStep": ("admission", "count_step", read_step),
     "sharesStandAlone": ("admission", "shares_stand_alone", read_flag),
     "severalAreWhole": ("admission", "several_are_whole", read_flag),
-    "typeWord": ("", "model_word", read_text),
     "templates": ("amounts", "shares_mib", read_sizes),
+    "superPod": ("chip", "super_pod", read_flag),
+    "hamiVnpuCore": ("chip", "soft_split", read_flag),
+    "sgpuTopologyAware": ("chip", "link_aware", read_flag),
     "memoryAllocatable": ("amounts", "whole_mib", read_amount),
     "memoryCapacity": ("amounts", "capacity_mib", read_amount),
 }
-_CHIP: Final[Fields] = {**_COMMON, "commonWord": ("", "", read_text), "resourceName": ("resources", "count", read_text)}
+_CHIP: Final[Fields] = {
+    **_COMMON,
+    "templates": ("chip", "templates", read_templates),
+    "commonWord": ("", "", read_text),
+    "resourceName": ("resources", "count", read_text),
+}
 _METAX: Final[Fields] = {
     **_COMMON,
-    "resourceCountName": ("", "", read_text),  # whole devices, which HAMi leaves to Metax' own plugin
+    "resourceCountName": ("", "", read_text),  # of whole devices, `_METAX_GPU`
     "resourceVCountName": ("resources", "count", read_text),
     "resourceVMemoryName": ("resources", "memory", read_text),
     "resourceVCoreName": ("resources", "cores", read_text),
 }
-SINGLE: Final = {
-    "nvidia": (NVIDIA, _COMMON),
-    "hygon": (vendor_catalog.HYGON, _COMMON),
-    "cambricon": (vendor_catalog.CAMBRICON, _COMMON),
-    "metax": (vendor_catalog.METAX, _METAX),
+
+
+def _ignored(fields: Fields) -> Fields:
+    """Keys that are about another vendor of the same section."""
+    return {key: ("", "", read_value) for key, (_, _, read_value) in fields.items()}
+
+
+_KUNLUN: Final[Fields] = {"resourceCountName": ("resources", "count", read_text)}
+_XPU: Final[Fields] = {
+    "resourceVCountName": ("resources", "count", read_text),
+    "resourceVMemoryName": ("resources", "memory", read_text),
 }
+_GCU: Final[Fields] = {"resourceNameGCU": ("resources", "count", read_text)}
+_DRS: Final[Fields] = {
+    "resourceNameVGCU": ("", "", read_text),
+    "resourceNameVGCUPercentage": ("", "", read_text),
+    "resourceNameDRSGCU": ("resources", "count", read_text),
+    "resourceNameGCUMemory": ("resources", "memory", read_text),
+    "resourceNameGCUCore": ("resources", "cores", read_text),
+}
+SINGLE: Final[dict[str, tuple[tuple[Vendor, Fields], ...]]] = {
+    "nvidia": ((NVIDIA, _COMMON),),
+    "hygon": ((vendor_catalog.HYGON, _COMMON),),
+    "cambricon": ((vendor_catalog.CAMBRICON, _COMMON),),
+    "metax": ((vendor_catalog.METAX, _METAX), (vendor_catalog.METAX_GPU, {**_ignored(_METAX), **_KUNLUN})),
+    "mthreads": ((vendor_catalog.MTHREADS, _COMMON),),
+    "kunlun": (
+        (vendor_catalog.KUNLUN, {**_ignored(_XPU), **_KUNLUN}),
+        (vendor_catalog.XPU, {**_ignored(_KUNLUN), **_XPU}),
+    ),
+    "enflame": ((vendor_catalog.ENFLAME, {**_ignored(_GCU), **_DRS}), (vendor_catalog.GCU, {**_ignored(_DRS), **_GCU})),
+    "awsneuron": ((vendor_catalog.NEURON, _COMMON),),
+}
+"""The vendors of a section, each with the keys that it reads."""
+
 LISTED: Final[dict[str, tuple[str, Callable[[str], Vendor], Fields]]] = {
     "iluvatars": ("commonWord", vendor_catalog.iluvatar, _CHIP),
     "vnpus": ("commonWord", vendor_catalog.ascend, _CHIP),

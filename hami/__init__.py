@@ -4,6 +4,9 @@
     annotations        names of annotations, labels and resources
     registration       the devices in a register annotation: JSON, the form up to v2.7, Metax'
     node_registration  all devices of a Node object, of every vendor
+    capacity_registration  devices that only the capacity of a node shows
+    drs_registration  the devices in Enflame's annotation
+    vendor_annotations  annotations that only one vendor reads
     registered_event   a node's devices as the event `node.registered`
     node_checks        problems in how a node registers its devices
     checked_event      a node's problems as the event `node.checked`

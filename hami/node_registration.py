@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from hami.annotations import CORDONED_DEVICES, PAIR_SCORES, REGISTER
+from hami.capacity_registration import devices_by_capacity
+from hami.drs_registration import decode_drs
 from hami.go_values import (
     INT64,
     Fields,
@@ -23,14 +25,8 @@ from hami.go_values import (
 )
 from hami.handshake import allocatable_devices, handshake_of, is_given_up
 from hami.json_values import mapping
-from hami.quantities import whole
-from hami.registration import Device, Malformed, Registration, decode_metax, decode_registration
-from hami.vendors import NVIDIA, Form, Vendor, Vendors, code_of, find_vendor
-
-_SLOTS_BY_CAPACITY: Final = 100
-_CORES_BY_CAPACITY: Final = 100
-_MAX_BY_CAPACITY: Final = 1024
-"""No node has more devices; a capacity that says so is a mistake."""
+from hami.registration import Malformed, Registration, decode_metax, decode_registration
+from hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, code_of, find_vendor
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,11 @@ def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = 
     ]
     return NodeReading(
         decode_node(annotations, nvidia.node.register) if nvidia else None,
-        tuple(VendorDevices(code, devices) for code, devices in found if isinstance(devices, Registration)),
+        tuple(
+            VendorDevices(code, devices)
+            for code, devices in found
+            if isinstance(devices, Registration) and devices.devices
+        ),
         tuple(devices for _, devices in found if isinstance(devices, Malformed)),
     )
 
@@ -106,45 +106,22 @@ def read_vendor(
 ) -> Registration | Malformed | None:
     """The devices of one vendor other than NVIDIA; None where the node has none."""
     annotations = mapping(mapping(node.get("metadata")).get("annotations"))
-    # There is no annotation to expire, so the handshake rule does not apply.
     if vendor.node.form is Form.CAPACITY:
-        return _by_capacity(node, vendor)
+        devices = devices_by_capacity(node, vendor)
+        return None if devices is None else Registration(devices, "json")
     text = annotations.get(vendor.node.register)
     if text is None:
         return None
-    allocatable = allocatable_devices(node, vendor.resources.count)
-    if is_given_up(handshake_of(annotations, vendor.node.handshake), allocatable, now):
-        return None
+    if vendor.family is Family.CUSTOM:
+        allocatable = allocatable_devices(node, vendor.resources.count)
+        if is_given_up(handshake_of(annotations, vendor.node.handshake), allocatable, now):
+            return None
     if vendor.node.form is Form.METAX:
         return decode_metax(text, vendor.node.register, vendor.word)
-    return decode_registration(text, vendor.node.register)
-
-
-def _by_capacity(node: Mapping[str, Any], vendor: Vendor) -> Registration | None:
-    """Devices that no annotation lists (Cambricon): one per hundred of the cores resource, with equal memory."""
-    capacity = mapping(mapping(node.get("status")).get("capacity"))
-    cores = whole(capacity.get(vendor.resources.cores)) or 0
-    memory = whole(capacity.get(vendor.resources.memory)) or 0
-    name = str(mapping(node.get("metadata")).get("name", ""))
-    count = min(-(-cores // _CORES_BY_CAPACITY), _MAX_BY_CAPACITY)
-    if count <= 0:
-        return None
-    memory_mib = memory * vendor.amounts.memory_unit_mib * _CORES_BY_CAPACITY // cores
-    devices = (
-        Device(
-            # Allocations of running pods refer to devices by this name, so it follows from the node alone.
-            uuid=f"{name}-{vendor.node.register}-{index}",
-            index=index,
-            slots=_SLOTS_BY_CAPACITY,
-            # HAMi's field has 32 bits.
-            memory_mib=max(0, min(memory_mib, 2**31 - 1)),
-            cores=_CORES_BY_CAPACITY,
-            model=vendor.word,
-            is_healthy=True,
-        )
-        for index in range(count)
-    )
-    return Registration(tuple(devices), "json")
+    if vendor.node.form is Form.DRS:
+        name = str(mapping(node.get("metadata")).get("name", ""))
+        return decode_drs(text, vendor.node.register, name, vendor.word)
+    return decode_registration(text, vendor.node.register, vendor.node.form)
 
 
 def combine(nvidia: NodeDevices | None, others: Iterable[VendorDevices], vendors: Vendors) -> NodeDevices | None:
@@ -157,7 +134,7 @@ def combine(nvidia: NodeDevices | None, others: Iterable[VendorDevices], vendors
         return None
     vendor, code = find_vendor(vendors, NVIDIA.word), code_of(vendors, NVIDIA.word)
     devices = nvidia.registration.devices if nvidia else ()
-    codes = tuple(code if vendor and vendor.owns(device.model) else 0 for device in devices)
+    codes = tuple(code if vendor and vendor.owns(device.model, vendor.word) else 0 for device in devices)
     for part in parts:
         devices += part.registration.devices
         codes += (part.code,) * len(part.registration.devices)

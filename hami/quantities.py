@@ -36,6 +36,27 @@ def whole(value: Any) -> int | None:
     return int(integer) if integer == number and -_INT64_MAX - 1 <= integer <= _INT64_MAX else None
 
 
+def has_unit(value: Any) -> bool:
+    """Whether Kubernetes writes the quantity with a unit: `16Gi`, and 6000 as well, which it writes as `6k`."""
+    number = _number(value)
+    if not number:
+        return False
+    form = _FORM.fullmatch(value) if isinstance(value, str) else None
+    is_binary = bool(form and (form[2] or "").endswith("i"))
+    if is_binary and abs(number) >= 1024:
+        return number % 1024 == 0
+    return number % 1000 == 0 or number != number.to_integral_value()
+
+
+def go_quantity(value: int) -> str:
+    """How Kubernetes writes a whole number: thousands as a unit (`6k`)."""
+    units = iter("kMGTPE")
+    text, unit = value, ""
+    while text and text % 1000 == 0 and (more := next(units, "")):
+        text, unit = text // 1000, more
+    return f"{text}{unit}"
+
+
 def rounded_up(value: Any) -> int:
     """Go's `Quantity.Value()`: fractions are rounded away from zero, values beyond 64 bits clamped; 0 if it is none."""
     number = _number(value) or Decimal(0)

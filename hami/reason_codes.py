@@ -24,11 +24,14 @@ class ReasonCode(StrEnum):
     CARD_MIG_TOPOLOGY_INFEASIBLE = "CardMigTopologyInfeasible"
     CARD_NOT_FOUND_CUSTOM_FILTER_RULE = "CardNotFoundCustomFilterRule"
     ALLOCATED_CARDS_INSUFFICIENT_REQUEST = "AllocatedCardsInsufficientRequest"
+    MODE_NOT_FIT = "ModeNotFit"
+    CARD_UNHEALTHY = "CardUnhealthy"
+    CARD_QOS_POLICY_MISMATCH = "CardQosPolicyMismatch"
+    CARD_APP_CLASS_MISMATCH = "CardAppClassMismatch"
 
     # Verdicts about a node
     NODE_INSUFFICIENT_DEVICE = "NodeInsufficientDevice"
     NODE_UNFIT_POD = "NodeUnfitPod"
-    MODE_NOT_FIT = "ModeNotFit"
     NODE_UNREGISTERED = "node unregistered"
     DEVICE_TYPE_NOT_FOUND = "Device type not found"
     NODE_FIT_POD = "NodeFitPod"

@@ -23,10 +23,12 @@ from hami.go_values import (
     json_boolean,
     json_fields,
     json_integer,
+    json_kind,
     json_string,
     parse_json,
 )
 from hami.mig import MigProfile, Placement
+from hami.vendors import Form
 
 DEFAULT_MODE: Final = "hami-core"
 """The mode of a device in the form of seven fields. A device in JSON without a mode has an empty one, as with HAMi."""
@@ -71,13 +73,15 @@ class Malformed:
         return f"annotation {self.annotation}{where}: {self.problem}"
 
 
-def decode_registration(text: object, annotation: str = REGISTER) -> Registration | Malformed:
-    """The devices that a register annotation lists, whichever form it has; `Malformed` also when it lists none."""
+def decode_registration(text: object, annotation: str = REGISTER, form: Form = Form.HAMI) -> Registration | Malformed:
+    """The devices that a register annotation lists, in the form given; `Malformed` also when it lists none."""
     if not isinstance(text, str):
         return Malformed(annotation, "", f"is {type(text).__name__}, write a string")
     # A UUID never begins with one of these, so the old form can't be taken for JSON. Without a colon it is neither, and
     # the JSON reader words the error.
-    is_json = ":" not in text or text.lstrip().startswith(("[", "{", '"'))
+    is_json = form is not Form.COLON and (
+        form is Form.JSON or ":" not in text or text.lstrip().startswith(("[", "{", '"'))
+    )
     devices = decode_json(text) if is_json else decode_colon(text)
     if isinstance(devices, Malformed):
         return replace(devices, annotation=annotation)
@@ -113,6 +117,13 @@ def _placements(value: Any, place: str) -> tuple[Placement, ...]:
     return tuple(Placement(**json_fields(item, _PLACEMENT_FIELDS, f"{place}[{i}]")) for i, item in items)
 
 
+def _extra(value: Any, place: str) -> tuple[tuple[str, Any], ...]:
+    if not isinstance(value, dict):
+        raise InvalidValueError(place, f"is {json_kind(value)}, write a JSON object")
+    # Numbers and texts are all that any vendor's rule reads.
+    return tuple((key, item) for key, item in value.items() if isinstance(item, int | float | str))
+
+
 _PLACEMENT_FIELDS: Final[Fields] = {
     "start": ("start", json_integer(*UINT32)),
     "size": ("size", json_integer(*UINT32)),
@@ -138,6 +149,7 @@ _DEVICE_FIELDS: Final[Fields] = {
     "mode": ("mode", json_string),
     "health": ("is_healthy", json_boolean),
     "migprofiles": ("mig_profiles", _profiles),
+    "custominfo": ("extra", _extra),
 }
 
 
@@ -152,7 +164,15 @@ def decode_metax(text: object, annotation: str, model: str) -> Registration | Ma
         return Malformed(annotation, wrong.place, wrong.problem)
     if not rows:
         return Malformed(annotation, "", "lists no device")
-    return Registration(tuple(Device(index=index, model=model, **row) for index, row in enumerate(rows)), "json")
+    return Registration(tuple(_metax_device(index, model, row) for index, row in enumerate(rows)), "json")
+
+
+def _metax_device(index: int, model: str, row: dict[str, Any]) -> Device:
+    extra = tuple((key, row.pop(key, default)) for key, default in METAX_EXTRA.items())
+    return Device(index=index, model=model, extra=extra, **row)
+
+
+METAX_EXTRA: Final[dict[str, str | int]] = {"QosPolicy": "", "Model": "", "LinkZone": 0}
 
 
 _METAX_FIELDS: Final[Fields] = {
@@ -162,6 +182,9 @@ _METAX_FIELDS: Final[Fields] = {
     "totalvram": ("memory_mib", json_integer(*INT32)),
     "numa": ("numa", json_integer(*INT32)),
     "healthy": ("is_healthy", json_boolean),
+    "qospolicy": ("QosPolicy", json_string),
+    "model": ("Model", json_string),
+    "linkzone": ("LinkZone", json_integer(*INT32)),
 }
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from hami.vendors import NVIDIA, Admission, Amounts, Form, NodeKeys, PodKeys, Resources, Vendor, Vendors
+from hami.vendors import NVIDIA, Admission, Amounts, Family, Form, NodeKeys, PodKeys, Resources, Vendor, Vendors
 
 # Iluvatar and Cambricon count their memory resource in such units.
 _UNIT_OF_256_MIB: Final = 256
@@ -19,12 +19,11 @@ def ascend(word: str) -> Vendor:
     return Vendor(
         word,
         Resources(f"huawei.com/{word}", f"huawei.com/{word}-memory", cores=f"huawei.com/{word}-core"),
-        NodeKeys(f"hami.io/node-register-{word}", handshake=f"hami.io/node-handshake-{word}"),
+        NodeKeys(f"hami.io/node-register-{word}", Form.JSON, f"hami.io/node-handshake-{word}"),
         _chip_keys(word),
+        model_word=word,
+        family=Family.ASCEND,
         admission=Admission(
-            # Its devices come in pairs.
-            count_step=2 if word == "Ascend910C" else 1,
-            shares_stand_alone=True,
             hides_devices_by="ASCEND_VISIBLE_DEVICES",
         ),
     )
@@ -35,10 +34,11 @@ def iluvatar(word: str) -> Vendor:
     return Vendor(
         word,
         Resources(f"iluvatar.ai/{word}-vgpu", f"iluvatar.ai/{word}.vMem", cores=f"iluvatar.ai/{word}.vCore"),
-        NodeKeys(f"hami.io/node-{word}-register", handshake=f"hami.io/node-handshake-{word}"),
+        NodeKeys(f"hami.io/node-{word}-register", Form.COLON, f"hami.io/node-handshake-{word}"),
         _chip_keys(word),
         Amounts(memory_unit_mib=_UNIT_OF_256_MIB),
-        Admission(several_are_whole=True),
+        model_word=word,
+        family=Family.ILUVATAR,
     )
 
 
@@ -54,7 +54,7 @@ def _chip_keys(word: str) -> PodKeys:
 HYGON: Final = Vendor(
     "DCU",
     Resources("hygon.com/dcunum", "hygon.com/dcumem", cores="hygon.com/dcucores"),
-    NodeKeys("hami.io/node-dcu-register", handshake="hami.io/node-handshake-dcu"),
+    NodeKeys("hami.io/node-dcu-register", Form.COLON, "hami.io/node-handshake-dcu"),
     PodKeys(
         "hami.io/dcu-devices-to-allocate",
         "hami.io/dcu-devices-allocated",
@@ -63,6 +63,9 @@ HYGON: Final = Vendor(
         "hygon.com/use-gpuuuid",
         "hygon.com/nouse-gpuuuid",
     ),
+    Amounts(default_cores=100),
+    model_word="DCU",
+    family=Family.HYGON,
 )
 
 CAMBRICON: Final = Vendor(
@@ -72,12 +75,13 @@ CAMBRICON: Final = Vendor(
     PodKeys(
         "hami.io/cambricon-mlu-devices-to-allocate",
         "hami.io/cambricon-mlu-devices-allocated",
-        "cambricon.com/use-mlutype",
-        "cambricon.com/nouse-mlutype",
-        "cambricon.com/use-gpuuuid",
-        "cambricon.com/nouse-gpuuuid",
+        # HAMi reads no lists of types for it.
+        use_uuid="cambricon.com/use-gpuuuid",
+        no_use_uuid="cambricon.com/nouse-gpuuuid",
     ),
     Amounts(default_cores=100, memory_unit_mib=_UNIT_OF_256_MIB),
+    model_word="MLU",
+    family=Family.CAMBRICON,
 )
 
 METAX: Final = Vendor(
@@ -91,6 +95,97 @@ METAX: Final = Vendor(
         no_use_uuid="metax-tech.com/nouse-gpuuuid",
     ),
     Amounts(default_cores=100, memory_unit_mib=1024, reads_bytes=True),
+    model_word="Metax-SGPU",
+    family=Family.METAX_SGPU,
+)
+
+METAX_GPU: Final = Vendor(
+    "Metax-GPU",
+    Resources("metax-tech.com/gpu"),
+    NodeKeys("metax", Form.CAPACITY),
+    PodKeys("hami.io/metax-gpu-devices-to-allocate", "hami.io/metax-gpu-devices-allocated"),
+    model_word="Metax-GPU",
+    family=Family.METAX_GPU,
+)
+
+MTHREADS: Final = Vendor(
+    "Mthreads",
+    Resources("mthreads.com/vgpu", "mthreads.com/sgpu-memory", cores="mthreads.com/sgpu-core"),
+    NodeKeys("mthreads", Form.CAPACITY),
+    PodKeys(
+        "",
+        "hami.io/mthreads-vgpu-devices-allocated",
+        use_uuid="mthreads.ai/use-gpuuuid",
+        no_use_uuid="mthreads.ai/nouse-gpuuuid",
+    ),
+    Amounts(memory_unit_mib=512),
+    model_word="Mthreads",
+    family=Family.MTHREADS,
+)
+
+KUNLUN: Final = Vendor(
+    "kunlun",
+    Resources("kunlunxin.com/xpu"),
+    NodeKeys("kunlun", Form.CAPACITY),
+    PodKeys(
+        "",
+        "hami.io/kunlun-allocated",
+        use_uuid="baidu.com/use-gpuuuid",
+        no_use_uuid="baidu.com/nouse-gpuuuid",
+    ),
+    model_word="kunlun",
+    family=Family.KUNLUN,
+)
+
+XPU: Final = Vendor(
+    "XPU",
+    Resources("kunlunxin.com/vxpu", "kunlunxin.com/vxpu-memory"),
+    NodeKeys("hami.io/node-register-xpu", Form.JSON, "hami.io/node-handshake-xpu"),
+    PodKeys(
+        "hami.io/xpu-devices-to-allocate",
+        "hami.io/xpu-devices-allocated",
+        use_uuid="baidu.com/use-gpuuuid",
+        no_use_uuid="baidu.com/nouse-gpuuuid",
+    ),
+    model_word="XPU",
+    family=Family.XPU,
+)
+
+ENFLAME: Final = Vendor(
+    "Enflame",
+    Resources("enflame.com/drs-gcu", "enflame.com/gcu-memory", cores="enflame.com/gcu-core"),
+    NodeKeys("enflame.com/gcu-drs-capacity", Form.DRS),
+    PodKeys(
+        "",
+        "hami.io/enflame-vgpu-devices-allocated",
+        use_uuid="enflame.com/use-gpuuuid",
+        no_use_uuid="enflame.com/nouse-gpuuuid",
+    ),
+    model_word="Enflame",
+    family=Family.ENFLAME,
+)
+
+GCU: Final = Vendor(
+    "GCU",
+    Resources("enflame.com/gcu"),
+    NodeKeys("GCU", Form.CAPACITY),
+    PodKeys("hami.io/enflame-gcu-devices-to-allocate", "hami.io/enflame-gcu-devices-allocated"),
+    model_word="GCU",
+    family=Family.GCU,
+)
+
+NEURON: Final = Vendor(
+    "AWSNeuron",
+    Resources("aws.amazon.com/neuron", cores="aws.amazon.com/neuroncore"),
+    NodeKeys("AWSNeuron", Form.CAPACITY),
+    PodKeys(
+        "",
+        "hami.io/aws-neuron-devices-allocated",
+        use_uuid="aws.amazon.com/use-neuron-uuid",
+        no_use_uuid="aws.amazon.com/nouse-neuron-uuid",
+    ),
+    model_word="AWSNeuron",
+    family=Family.NEURON,
 )
 
 
@@ -111,7 +206,7 @@ def custom_vendor(word: str) -> Vendor:
     )
 
 
-_LISTED: Final = (NVIDIA, HYGON, CAMBRICON, METAX)
+_LISTED: Final = (NVIDIA, HYGON, CAMBRICON, METAX, METAX_GPU, MTHREADS, KUNLUN, XPU, ENFLAME, GCU, NEURON)
 _REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
 _ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
 

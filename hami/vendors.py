@@ -17,11 +17,48 @@ class Form(Enum):
     """How a node lists its devices."""
 
     HAMI = "hami"
-    """A register annotation: JSON (HAMi >= v2.8) or `uuid,count,…:` (HAMi <= v2.7, and some vendors still)."""
+    """A register annotation: JSON (HAMi >= v2.8) or `uuid,count,…:` (HAMi <= v2.7)."""
+    JSON = "json"
+    """A register annotation of which only the form in JSON is read (Ascend, Kunlun XPU)."""
+    COLON = "colon"
+    """A register annotation of which only the form `uuid,count,…:` is read (Hygon, Iluvatar)."""
     METAX = "metax"
     """Metax' own JSON annotation of shared devices."""
+    DRS = "drs"
+    """Enflame's JSON annotation of devices and the profiles that they can be cut into."""
     CAPACITY = "capacity"
-    """No annotation: one device per hundred of the cores resource in `status.capacity`, with equal shares of memory."""
+    """No annotation: `status.capacity` says how many devices there are (`hami/capacity_registration.py`)."""
+
+
+class Family(Enum):
+    """Vendors with the same rules; each has a module in `fit/vendors`."""
+
+    NVIDIA = "nvidia"
+    HYGON = "hygon"
+    CAMBRICON = "cambricon"
+    ILUVATAR = "iluvatar"
+    ASCEND = "ascend"
+    METAX_GPU = "metax-gpu"
+    METAX_SGPU = "metax-sgpu"
+    MTHREADS = "mthreads"
+    KUNLUN = "kunlun"
+    XPU = "xpu"
+    ENFLAME = "enflame"
+    GCU = "gcu"
+    NEURON = "neuron"
+    CUSTOM = "custom"
+    """A vendor that HAMi does not know: NVIDIA's rules."""
+
+
+ASKS_QUOTA: Final = (Family.NVIDIA, Family.CAMBRICON, Family.CUSTOM)
+"""HAMi asks a namespace's quota in the filter only for these; for the others in the webhook alone."""
+CORDONS: Final = (Family.NVIDIA, Family.CUSTOM)
+"""`hami.io/device-cordon` counts for these."""
+NO_HANDSHAKE: Final = (
+    *(Family.CAMBRICON, Family.METAX_GPU, Family.METAX_SGPU, Family.MTHREADS),
+    *(Family.KUNLUN, Family.ENFLAME, Family.GCU, Family.NEURON),
+)
+"""Their devices are read at every look at the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +145,25 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
+class Chip:
+    """What only single vendors have.
+
+    templates: memory in MiB and name of the parts into which a device can be cut, ascending. soft_split: nodes share
+    devices in software unless they say otherwise (Ascend). super_pod: devices come in pairs (Ascend910C).
+    link_aware: whole devices are given by their links (Metax).
+    """
+
+    templates: tuple[tuple[int, str], ...] = ()
+    soft_split: bool = False
+    super_pod: bool = False
+    link_aware: bool = False
+
+    def template_of(self, memory_mib: int) -> str:
+        """The name of the smallest part with so much memory; "" where only the whole device has it."""
+        return next((name for size, name in self.templates if memory_mib <= size), "")
+
+
+@dataclass(frozen=True, slots=True)
 class Vendor:
     """One vendor, or one chip of a vendor whose chips have resources of their own (Ascend, Iluvatar).
 
@@ -122,8 +178,13 @@ class Vendor:
     amounts: Amounts = Amounts()
     admission: Admission = Admission()
     model_word: str = ""
+    family: Family = Family.CUSTOM
+    chip: Chip = Chip()
 
-    def owns(self, model: str) -> bool:
+    def owns(self, model: str, registered_by: str) -> bool:
+        """Whether a device is judged for this vendor: by its model, whichever vendor's annotation lists it."""
+        if not self.model_word:
+            return registered_by == self.word
         # HAMi compares the same way: a substring in any case, so ``NVIDIA-A100`` and ``nvidia a100`` are NVIDIA's.
         return self.model_word.upper() in model.upper()
 
@@ -153,6 +214,7 @@ NVIDIA: Final = Vendor(
     # Images with NVIDIA_VISIBLE_DEVICES=all would show every device to a container that requested none.
     Admission(fills_whole_cores=True, hides_devices_by="NVIDIA_VISIBLE_DEVICES", hidden_value="none"),
     model_word="NVIDIA",
+    family=Family.NVIDIA,
 )
 
 Vendors = tuple[Vendor, ...]

@@ -18,8 +18,7 @@ from fit.events.state_builder import Life
 from fit.judge.decide import decide
 from fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from fit.judge.request import container_requests
-from fit.judge.reservation import release, reserve
-from hami.annotations import ASSIGNED_TIME
+from fit.judge.reservation import assigned_times, release, reserve
 from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
 from process.tracing import Span
@@ -160,7 +159,7 @@ class Scheduler:
 
         Where it fails, the reservation is given up.
         """
-        written = {**decision.annotations, ASSIGNED_TIME: str(int(self._clock().timestamp()))}
+        written = {**decision.annotations, **assigned_times(decision.containers, self._columns.vendors, self._clock())}
         mark = mark_of({"metadata": {"annotations": written}})
         # Remains where the call is cancelled: then neither line below sets it.
         error = "it was not done"

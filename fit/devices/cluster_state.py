@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fit.devices import node_columns
 from fit.devices.node_columns import DeviceKinds
-from fit.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, fragment_of
+from fit.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, fragment_of, marks_of
 from fit.devices.node_readings import NodeReadings
 from fit.devices.node_revisions import NodeRevisions
 from fit.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
@@ -59,6 +59,8 @@ class ClusterColumns:
         self.register(name, self._readings.read(name, node, now))
         # At every change of the node: HAMi overlooks a cordon while the registration is the same.
         self._apply_cordon(name, mapping(metadata.get("annotations")))
+        if entry := self.entry(name):
+            entry.marks = marks_of(mapping(metadata.get("annotations")))
 
     def register(self, name: str, found: NodeDevices | None) -> None:
         """Replace the devices of a node; None unregisters it."""

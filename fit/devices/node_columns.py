@@ -1,6 +1,5 @@
 """The columns of the device table and the node table, and how a registered node fills its rows of them."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -79,14 +78,17 @@ def fill_device_rows(table: Table, entry: NodeEntry, kinds: DeviceKinds, vendors
     table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]
 
 
-def fill_node_row(table: Table, devices: Table, entry: NodeEntry, vendors: Sequence[object], nvidia: int) -> None:
+def fill_node_row(table: Table, devices: Table, entry: NodeEntry, vendors: Vendors, nvidia: int) -> None:
     """Write the sums over a node's devices into its row of the node table. nvidia: NVIDIA's number, which has MIG."""
     block = entry.rows_slice
     table["start"][entry.id], table["size"][entry.id] = entry.start, entry.size
     codes = entry.devices.vendors
-    for code in range(1, len(vendors) + 1):
+    words = ("", *(vendor.word for vendor in vendors))
+    listed = entry.devices.registration.devices
+    for place, vendor in enumerate(vendors, 1):
         # By vendor, since the Y of HAMi's `X/Y Reason` counts devices of the requested vendor only.
-        table[countable(code)][entry.id] = codes.count(code)
+        counted = [vendor.owns(device.model, words[by]) for device, by in zip(listed, codes, strict=True)]
+        table[countable(place)][entry.id] = sum(counted)
     owned = zip(entry.devices.registration.devices, codes, strict=True)
     # These nodes are judged device by device: one MIG device may give several instances.
     table["has_mig"][entry.id] = any(device.mode == MIG_MODE and code == nvidia for device, code in owned)
@@ -103,5 +105,7 @@ def add_use(devices: Table, nodes: Table, entry: NodeEntry, use: PodUse, sign: i
                 devices[name][row] += sign * amount
                 # Sums by node are kept as well, so that a node's score reads one row and not its devices.
                 nodes[name][entry.id] += sign * amount
-            devices["unsound"][row] += sign * entry.unsound(row, share)
             entry.place(row, share, sign)
+            entry.note_class(row, use.app_class, sign)
+    for row in entry.unsound_rows(use):
+        devices["unsound"][row] += sign

@@ -1,5 +1,6 @@
 """One registered node: its block of device rows, and everything about it that does not fit into columns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -9,12 +10,14 @@ import orjson
 from numpy.typing import NDArray
 
 from fit.devices.pair_scores import pair_matrix
-from fit.devices.pod_usage import DeviceUse
+from fit.devices.pod_usage import DeviceUse, PodUse
 from hami.mig import MigProfile, Placement
 from hami.node_registration import NodeDevices
-from hami.registration import Device, Registration
+from hami.registration import DEFAULT_MODE, Device, Registration
+from hami.vendor_annotations import ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES
 
 MIG_MODE: Final = "mig"
+NODE_MARKS: Final = (ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,13 @@ class NodeEntry:
     fragment: NodeFragment
     rows: dict[str, list[int]]
     held: dict[int, list[Placement]] = field(default_factory=dict)
+    classes: dict[int, list[str]] = field(default_factory=dict)
+    """Metax' classes of the pods on each row, where pods have one."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """The node's annotations that single vendors' rules read."""
     _pairs: NDArray[np.int64] | None = None
     _cuts: bytes = b""
+    _peculiar: bytes = b""
 
     @property
     def size(self) -> int:
@@ -94,21 +102,57 @@ class NodeEntry:
             self._cuts = blake2b(repr(profiles).encode(), digest_size=16).digest()
         return self._cuts
 
+    @property
+    def peculiar(self) -> bytes:
+        """A digest of what only single vendors' rules read of its devices."""
+        if not self._peculiar:
+            devices = self.devices.registration.devices
+            found = [(device.index, device.model, device.extra) for device in devices]
+            self._peculiar = blake2b(repr(found).encode(), digest_size=16).digest()
+        return self._peculiar
+
+    def note_class(self, row: int, app_class: str, sign: int) -> None:
+        """Add a pod's class to a device (sign 1) or remove it (sign -1)."""
+        if not app_class:
+            return
+        found = self.classes.setdefault(row, [])
+        if sign > 0:
+            found.append(app_class)
+        elif app_class in found:
+            found.remove(app_class)
+
     def is_mig(self, row: int) -> bool:
         return self.devices.registration.devices[row - self.start].mode == MIG_MODE
 
     def profiles(self, row: int) -> tuple[MigProfile, ...]:
         return self.devices.registration.devices[row - self.start].mig_profiles
 
-    def unsound(self, row: int, share: DeviceUse) -> bool:
-        """Whether a share makes it unknown what a device has left.
+    def unsound_rows(self, use: PodUse) -> list[int]:
+        """The rows of which a pod makes it unknown what they have left; a row may occur more than once."""
+        rows = [
+            row
+            for uuid, share in use.by_uuid.items()
+            for row in self.rows.get(uuid, ())
+            if self._is_unsound(row, share)
+        ]
+        # An instance on a device that the node does not have may be on any of its MIG devices.
+        if any(share.instances and uuid not in self.rows for uuid, share in use.by_uuid.items()):
+            rows += [row for row in self.block if self.is_mig(row)]
+        return rows
 
-        So does an instance that the device can't have, and on a MIG device a share without an instance.
+    def _is_unsound(self, row: int, share: DeviceUse) -> bool:
+        """HAMi's rule: a share of a MIG device has its instance, and a device of another mode has none.
+
+        Of another mode than `hami-core`, the share takes up the first instance.
         """
-        if not self.is_mig(row):
-            return bool(share.instances)
-        possible = {(profile.name, place) for profile in self.profiles(row) for place in profile.placements}
-        return not share.instances or not possible.issuperset(share.instances)
+        mode = self.registration_of(row).mode
+        if mode == MIG_MODE:
+            return not share.instances
+        return len(share.instances) > (share.slots > 0 and mode != DEFAULT_MODE)
+
+    def registration_of(self, row: int) -> Device:
+        """The device behind one of its rows, as the node registered it."""
+        return self.devices.registration.devices[row - self.start]
 
     def place(self, row: int, share: DeviceUse, sign: int) -> None:
         """Add a share's MIG instances to a device (sign 1) or remove them (sign -1)."""
@@ -125,3 +169,8 @@ def fragment_of(name: str, registration: Registration) -> NodeFragment:
     uuids = tuple(device.uuid for device in registration.devices)
     # A copy: orjson's own bytes keep a buffer of a KiB.
     return NodeFragment(name, uuids, bytes(memoryview(orjson.dumps(uuids))))
+
+
+def marks_of(annotations: Mapping[str, object]) -> dict[str, str]:
+    """Of a node's annotations, those that single vendors' rules read."""
+    return {key: value for key in NODE_MARKS if isinstance(value := annotations.get(key), str)}

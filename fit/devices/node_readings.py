@@ -4,12 +4,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from fit.devices.registration_step import LastLook, RegistrationStep, next_step, unregistered_cause
+from fit.devices.registration_step import (
+    LastLook,
+    RegistrationStep,
+    next_step,
+    unregistered_cause,
+    vendor_step,
+)
 from hami.handshake import allocatable_devices
 from hami.json_values import mapping
-from hami.node_registration import NodeDevices, combine, read_node
-from hami.registration import Malformed
-from hami.vendors import NVIDIA, Vendors, find_vendor
+from hami.node_registration import NodeDevices, VendorDevices, combine, read_node, read_vendor
+from hami.registration import Malformed, Registration
+from hami.vendors import NVIDIA, Family, Vendor, Vendors, find_vendor
 
 
 class NodeReadings:
@@ -21,7 +27,8 @@ class NodeReadings:
     def __init__(self, vendors: Vendors, *, accepts_colon_form: bool = True) -> None:
         self._vendors, self._accepts_colon_form = vendors, accepts_colon_form
         self._nvidia = find_vendor(vendors, NVIDIA.word) or NVIDIA
-        self._nvidia_devices: dict[str, NodeDevices] = {}  # outlast a broken annotation, those of other vendors do not
+        self._nvidia_devices: dict[str, NodeDevices] = {}  # outlasts a broken annotation
+        self._others: dict[str, dict[int, Registration]] = {}
         self._last: dict[str, LastLook] = {}
         self._causes: dict[str, str] = {}
 
@@ -39,10 +46,37 @@ class NodeReadings:
         if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
             self._last[name] = LastLook(allocatable, annotations[keys.register])
             self._nvidia_devices[name] = nvidia
-        counting = combine(self._nvidia_devices.get(name), reading.others, self._vendors)
+        others = self._others_of(name, node, annotations, now)
+        counting = combine(self._nvidia_devices.get(name), others, self._vendors)
         found = nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia
         self._explain(name, found, step, is_registered=counting is not None)
         return counting
+
+    def _others_of(
+        self, name: str, node: Mapping[str, Any], annotations: Mapping[str, Any], now: datetime | None
+    ) -> list[VendorDevices]:
+        """The devices of other vendors, in the order of the table."""
+        kept = self._others.setdefault(name, {})
+        for code, vendor in enumerate(self._vendors, 1):
+            if vendor.family is not Family.NVIDIA:
+                self._look_at(kept, code, vendor, node, annotations, now)
+        return [VendorDevices(code, kept[code]) for code in sorted(kept)]
+
+    def _look_at(
+        self,
+        kept: dict[int, Registration],
+        code: int,
+        vendor: Vendor,
+        node: Mapping[str, Any],
+        annotations: Mapping[str, Any],
+        now: datetime | None,
+    ) -> None:
+        found = read_vendor(node, vendor, now)
+        step = vendor_step(vendor, node, annotations, found, now)
+        if step is RegistrationStep.DROP:
+            kept.pop(code, None)
+        elif step is RegistrationStep.READ and isinstance(found, Registration):
+            kept[code] = found
 
     def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
         """NVIDIA's registration, unless it has a form that is switched off."""
@@ -67,5 +101,6 @@ class NodeReadings:
 
     def forget(self, name: str) -> None:
         self._nvidia_devices.pop(name, None)
+        self._others.pop(name, None)
         self._last.pop(name, None)
         self._causes.pop(name, None)

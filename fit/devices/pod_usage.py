@@ -15,6 +15,7 @@ from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
 from hami.json_values import mapping
 from hami.mig import Placement
 from hami.quantities import whole
+from hami.vendor_annotations import METAX_CLASS
 from hami.vendors import NVIDIA, Vendors
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -49,6 +50,8 @@ class PodUse:
     by_uuid: Mapping[str, DeviceUse]
     # For metrics alone: nothing is counted by them, so a difference in them changes no state.
     name: str = field(default="", compare=False)
+    app_class: str = ""
+    """Metax' `sgpu-app-class`: online or offline; "" for none."""
     held: Held = field(default_factory=dict, compare=False)
 
     def quota_use(self) -> dict[str, tuple[int, int]]:
@@ -93,6 +96,7 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
         _mig_allocations(annotations),
         init_containers=_init_count(pod),
         init_done=not is_first_sight and _init_succeeded(pod),
+        app_class=_text(annotations, METAX_CLASS),
     )
 
 
@@ -137,6 +141,7 @@ def use_of(
     *,
     init_containers: int,
     init_done: bool,
+    app_class: str = "",
 ) -> PodUse:
     """What the pod holds, from what each of its containers holds by vendor.
 
@@ -147,7 +152,7 @@ def use_of(
         # `hami.io/vgpu-mig-allocations` has no vendor: only NVIDIA's devices have MIG.
         placed = mig if vendor == NVIDIA.word else ()
         by_uuid |= _shares(vendor, containers, placed, init_containers, init_done=init_done)
-    return PodUse(node, namespace, by_uuid, name, held)
+    return PodUse(node, namespace, by_uuid, name, app_class, held)
 
 
 def _shares(

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from hami.annotations import HANDSHAKE
-from hami.handshake import handshake_of, is_given_up
-from hami.vendors import NVIDIA, NodeKeys
+from hami.handshake import allocatable_devices, handshake_of, is_given_up
+from hami.registration import Malformed, Registration
+from hami.vendors import NO_HANDSHAKE, NVIDIA, Family, NodeKeys, Vendor
 
 
 class RegistrationStep(Enum):
@@ -47,6 +48,32 @@ def next_step(
     # While its request is open, HAMi reads the devices again only where the annotation has changed.
     has_changed = last.register is not None and annotations.get(keys.register) != last.register
     return RegistrationStep.READ if has_changed else RegistrationStep.KEEP
+
+
+_BY_CAPACITY: Final = (Family.METAX_GPU, Family.METAX_SGPU, Family.GCU)
+"""Their nodes are healthy only while they say what they have."""
+
+
+def vendor_step(
+    vendor: Vendor,
+    node: Mapping[str, Any],
+    annotations: Mapping[str, Any],
+    found: Registration | Malformed | None,
+    now: datetime | None,
+) -> RegistrationStep:
+    """What to do with what a vendor other than NVIDIA registers; found: what the node lists now."""
+    if vendor.family is Family.CUSTOM or vendor.family in _BY_CAPACITY:
+        has_devices = isinstance(found, Registration) and bool(found.devices)
+        return RegistrationStep.READ if has_devices else RegistrationStep.DROP
+    if vendor.family not in NO_HANDSHAKE:
+        handshake = handshake_of(annotations, vendor.node.handshake)
+        if handshake is not None and handshake.is_request:
+            # HAMi takes a node in only after its device plugin has answered once.
+            allocatable = allocatable_devices(node, vendor.resources.count)
+            return RegistrationStep.DROP if is_given_up(handshake, allocatable, now) else RegistrationStep.KEEP
+    if not isinstance(found, Registration):
+        return RegistrationStep.KEEP
+    return RegistrationStep.READ if found.devices else RegistrationStep.DROP
 
 
 def unregistered_cause(step: RegistrationStep) -> str:

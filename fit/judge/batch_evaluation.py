@@ -12,16 +12,20 @@ from fit.devices.node_entry import MIG_MODE
 from fit.judge import verdict_codes
 from fit.judge.device_matrix import Bools, DeviceMatrix, Ints
 from fit.judge.device_request import DeviceRequest, device_request_of
-from fit.judge.fit import Checks, Fit, check, collect, fit, gate
-from fit.judge.per_node import fit_node_by_node
+from fit.judge.fit import Checks, Codes, Fit, check, collect, fit, gate
+from fit.judge.init_peaks import Peaks
+from fit.judge.per_node import fit_by_vendor, fit_node_by_node
 from fit.judge.pod_constraints import PodConstraints, give_back
 from fit.judge.reference_fit import Pick, ReferenceFit
 from fit.judge.request import VendorRequest
 from fit.judge.results import PartialJudgement, join, part_of_matrix, part_of_node_fits
-from fit.judge.scoring import device_scores, trying_order
+from fit.judge.scoring import device_scores, first_order, trying_order
 from fit.judge.sequential_fit import QuotaColumns, fit_sequentially
 from fit.judge.topology import keep_best
+from fit.judge.vendor_state import VendorState
+from fit.vendors.fits import FITS
 from hami.mig import Placement
+from hami.vendors import CORDONS, Family
 
 
 class BatchEvaluation:
@@ -30,17 +34,25 @@ class BatchEvaluation:
     Arrays per node have shape (n,); they shrink with every container that some nodes refuse.
     """
 
-    def __init__(self, constraints: Mapping[str, PodConstraints], matrix: DeviceMatrix) -> None:
-        """constraints: by vendor word. matrix: valid for the first of these vendors; changed by the evaluation."""
+    def __init__(
+        self, constraints: Mapping[str, PodConstraints], matrix: DeviceMatrix, *, keeps_order: bool = False
+    ) -> None:
+        """constraints: by vendor word. matrix: valid for the first of these vendors; changed by the evaluation.
+
+        keeps_order: several app containers are judged, so the order of one is where the next begins.
+        """
         self._by_vendor = constraints
         self._constraints = next(iter(constraints.values()))
         self._matrix = matrix
         give_back(self._constraints, matrix)
         self._apps = matrix.with_own_use()
         # Once for all containers: health, cordon and type do not depend on what was taken.
-        self._gate = gate(matrix, self._constraints.accepts_kind)
+        self._gate = self._gated(matrix)
         self._taken_by_vendor = {vendor: QuotaColumns.nothing(len(matrix.ids)) for vendor in constraints}
         self._placements: dict[int, list[Placement]] = {}
+        self._app_order = first_order(matrix).copy() if keeps_order else None
+        self._peaks = Peaks()
+        self.state = VendorState()
         self.picks: list[list[Pick]] = []
         """Per node that was evaluated one device at a time: what the latest container got there."""
 
@@ -58,11 +70,19 @@ class BatchEvaluation:
         if request.vendor != self._constraints.vendor.word:
             self._switch_vendor(self._by_vendor[request.vendor])
         matrix = self._matrix if request.is_init else self._apps
-        device_request = device_request_of(request, self._constraints.annotations)
+        family = self._constraints.vendor.family
+        device_request = device_request_of(request, self._constraints.annotations, family)
+        if self._app_order is not None and not request.is_init:
+            self._app_order = self._order(matrix, device_request, self._app_order)
         checks = check(matrix, device_request, self._gate, self._constraints.accepts_uuid(matrix))
         is_short = self._is_short(device_request)
         has_mig = self._constraints.columns.nodes["has_mig"][matrix.ids]
-        one_by_one = (has_mig | self._constraints.one_by_one) & ~is_short
+        in_turn = (
+            self._constraints.one_by_one
+            or family in FITS
+            or (request.is_init and self._constraints.quota_left.is_limited)
+        )
+        one_by_one = (has_mig | in_turn) & ~is_short
         parts = []
         if not one_by_one.all():
             parts.append(self._judge_together(request, device_request, checks, is_short, np.flatnonzero(~one_by_one)))
@@ -77,7 +97,11 @@ class BatchEvaluation:
         self._constraints = constraints
         self._matrix = self._matrix.of_vendor(constraints.columns, constraints.code)
         self._apps = self._apps.of_vendor(constraints.columns, constraints.code)
-        self._gate = gate(self._matrix, constraints.accepts_kind)
+        self._gate = self._gated(self._matrix)
+
+    def _gated(self, matrix: DeviceMatrix) -> Codes:
+        cordons = self._constraints.vendor.family in CORDONS
+        return gate(matrix, self._constraints.accepts_kind, cordons=cordons)
 
     @property
     def _taken(self) -> QuotaColumns:
@@ -98,7 +122,7 @@ class BatchEvaluation:
         matrix = self._matrix if request.is_init else self._apps
         if where.size < matrix.ids.size:
             matrix, checks, is_short = matrix.only(where), checks.only(where), is_short[where]
-        result = self._fit(matrix, device_request, checks, self._left(where, request.is_init))
+        result = self._fit(matrix, device_request, checks, self._left(where, request), self._before(where, request))
         # HAMi compares the counts before it looks at any device (`NodeInsufficientDevice`).
         result.verdict[:, is_short] = verdict_codes.NOT_REACHED
         result.passed[is_short] = False
@@ -108,12 +132,24 @@ class BatchEvaluation:
         return part
 
     def _fit(
-        self, matrix: DeviceMatrix, device_request: DeviceRequest, checks: Checks, quota: QuotaColumns | None
+        self,
+        matrix: DeviceMatrix,
+        device_request: DeviceRequest,
+        checks: Checks,
+        quota: QuotaColumns | None,
+        before: Ints | None,
     ) -> Fit:
         in_turns = quota is not None or device_request.numa_bind
         if not in_turns and not device_request.collects_all:
-            return fit(matrix, device_request, checks, lambda some: self._order(matrix.only(some), device_request))
-        order = self._order(matrix, device_request)
+            return fit(
+                matrix,
+                device_request,
+                checks,
+                lambda some: self._order(
+                    matrix.only(some), device_request, before if before is None else before[:, some]
+                ),
+            )
+        order = self._order(matrix, device_request, before)
         found = (
             fit_sequentially(matrix, device_request, checks, order, quota)
             if in_turns
@@ -128,18 +164,22 @@ class BatchEvaluation:
             )
         return found
 
-    def _order(self, matrix: DeviceMatrix, device_request: DeviceRequest) -> Ints:
+    def _before(self, where: Ints, request: VendorRequest) -> Ints | None:
+        """The order for the app container before on some nodes; init containers all begin with the registered order."""
+        return None if request.is_init or self._app_order is None else self._app_order[:, where]
+
+    def _order(self, matrix: DeviceMatrix, device_request: DeviceRequest, before: Ints | None) -> Ints:
         bare = self._constraints.is_bare_kind[matrix.kind]
         scores = device_scores(matrix, device_request, self._constraints.annotations.weights, bare)
-        return trying_order(matrix, scores, self._constraints.annotations)
+        return trying_order(matrix, scores, self._constraints.annotations, before)
 
-    def _left(self, where: Ints, is_init: bool) -> QuotaColumns | None:
+    def _left(self, where: Ints, request: VendorRequest) -> QuotaColumns | None:
         quota_left = self._constraints.quota_left
         if not quota_left.is_limited:
             return None
-        # Init containers end before app containers begin, so nothing of those counts against them.
-        taken = 0 * self._taken.memory if is_init else self._taken.memory
-        cores = 0 * self._taken.cores if is_init else self._taken.cores
+        # Init containers end before app containers begin; what they take counts in `Peaks`.
+        taken = 0 * self._taken.memory if request.is_init else self._taken.memory
+        cores = 0 * self._taken.cores if request.is_init else self._taken.cores
         return QuotaColumns(quota_left.memory_mib - taken[where], quota_left.cores - cores[where])
 
     def _take(self, device_request: DeviceRequest, result: Fit, memory: Ints, where: Ints) -> None:
@@ -157,10 +197,17 @@ class BatchEvaluation:
         matrix = (self._matrix if request.is_init else self._apps).only(where)
         some = checks.only(where)
         placed = {} if request.is_init else self._placements
-        quota = self._left(where, request.is_init)
-        node_fits = fit_node_by_node(
-            self._constraints, matrix, device_request, some, self._order(matrix, device_request), quota, placed
-        )
+        order = self._order(matrix, device_request, self._before(where, request))
+        constraints = self._constraints
+        peaks = self._peaks if request.is_init and constraints.quota_left.is_limited else None
+        if constraints.vendor.family in FITS:
+            node_fits = fit_by_vendor(constraints, matrix, device_request, request, some, order, self.state)
+            self.state.add(constraints.vendor, matrix.ids, request, node_fits, constraints.annotations)
+        else:
+            left = self._left(where, request)
+            node_fits = fit_node_by_node(constraints, matrix, device_request, some, order, left, placed, peaks)
+        if peaks is not None:
+            peaks.add(constraints.vendor.word, matrix.ids, node_fits)
         if not request.is_init:
             self._take_node_fits(node_fits, where)
         self.picks = [done.picks for done in node_fits]
@@ -174,9 +221,10 @@ class BatchEvaluation:
 
     def _take_pick(self, node: int, pick: Pick) -> None:
         at = (pick.device.position, node)
-        self._apps.used_slots[at] += 1
-        self._apps.used_cores[at] += pick.cores
-        self._apps.used_memory[at] += pick.memory_mib
+        self._apps.used_slots[at] += pick.slots
+        if self._constraints.vendor.family is not Family.KUNLUN:  # HAMi counts the slot alone
+            self._apps.used_cores[at] += pick.cores
+            self._apps.used_memory[at] += pick.memory_mib
         self._taken.memory[node] += pick.memory_mib
         self._taken.cores[node] += pick.cores
         if pick.mig:
@@ -187,4 +235,6 @@ class BatchEvaluation:
             return
         self._matrix, self._apps = self._matrix.only(passed), self._apps.only(passed)
         self._gate = self._gate[:, passed]
+        if self._app_order is not None:
+            self._app_order = self._app_order[:, passed]
         self._taken_by_vendor = {vendor: quota.only(passed) for vendor, quota in self._taken_by_vendor.items()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fit.devices.cluster_state import ClusterColumns
 from fit.devices.node_columns import TOTAL, USED
@@ -29,7 +30,10 @@ from fit.judge.request import VendorRequest, container_requests
 from fit.judge.reservation import allocation_annotations
 from fit.judge.results import PartialJudgement, join, judgement, refusals_of
 from fit.judge.scoring import SCORE_TERMS, NodeScores, node_scores
+from fit.judge.vendor_scores import observed, vendor_scores
+from fit.judge.vendor_state import VendorState
 from hami.annotations import ASSIGNED_NODE
+from hami.drs_registration import MINOR
 from hami.json_values import mapping
 from hami.reason_codes import ReasonCode
 
@@ -42,8 +46,10 @@ def decide(
     What the pod itself holds from an earlier attempt does not count against it. `columns` is only read; `reserve`
     writes the decision into it.
     """
-    requests = container_requests(pod, columns.vendors)
-    return decide_requests(columns, requests, mapping(pod.get("metadata")), node_names, policy)
+    requests = container_requests(pod, observed(columns))
+    return decide_requests(
+        columns, requests, mapping(pod.get("metadata")), node_names, policy, mapping(pod.get("spec"))
+    )
 
 
 def decide_requests(
@@ -52,15 +58,19 @@ def decide_requests(
     metadata: Mapping[str, Any],
     node_names: Sequence[str],
     policy: SchedulingPolicy,
+    spec: Mapping[str, Any] | None = None,
 ) -> Decision | NotOurs | Failed:
-    """As `decide`, for requests that were read before; metadata: namespace, name, uid and annotations of the pod."""
+    """As `decide`, for requests that were read before; metadata: namespace, name, uid and annotations of the pod.
+
+    spec: the pod's, whose containers some device plugins' annotations name.
+    """
     if not any(request.asks for request in requests):
         return NotOurs(requests)
     try:
         constraints = dict(constraints_by_vendor(columns, metadata, requests, policy))
     except WeightsError as error:
         return Failed(requests, f"{ReasonCode.CALC_SCORE_FAILED} {error} for pod {metadata.get('name', '')}")
-    return _Attempt(constraints, requests, tuple(node_names)).conclude()
+    return _Attempt(constraints, requests, tuple(node_names), {"metadata": metadata, "spec": spec or {}}).conclude()
 
 
 def constraints_by_vendor(
@@ -78,8 +88,14 @@ class _Attempt:
     """Collects the results of all batches; arrays are per offered node, shape (n,)."""
 
     def __init__(
-        self, constraints: Mapping[str, PodConstraints], requests: tuple[VendorRequest, ...], names: tuple[str, ...]
+        self,
+        constraints: Mapping[str, PodConstraints],
+        requests: tuple[VendorRequest, ...],
+        names: tuple[str, ...],
+        pod: Mapping[str, Any],
     ) -> None:
+        self.pod = pod
+        self.states: dict[int, VendorState] = {}
         self.by_vendor, self.requests, self.names = constraints, requests, names
         self.constraints = next(iter(constraints.values()))
         self.ids = self.constraints.columns.ids(names)
@@ -95,6 +111,7 @@ class _Attempt:
         self._note_unregistered()
         fitting = np.flatnonzero(self.verdict == verdict_codes.NODE_FITS)
         self.score[fitting], terms = self._scores(self.ids[fitting])
+        self.score[fitting] += self._vendor_scores(fitting.tolist())
         for name, term in terms.items():
             self.score_terms[name][fitting] = term
         chosen = self._choose(fitting.tolist())
@@ -121,7 +138,7 @@ class _Attempt:
             device_policy=annotations.device_policy,
             chosen=given.node if given else None,
             allocation=given,
-            annotations=allocation_annotations(given, self.requests, columns.vendors) if given else {},
+            annotations=allocation_annotations(given, self.requests, observed(columns), self.pod) if given else {},
             labels={ASSIGNED_NODE: given.node} if given else {},
             unregistered_causes=self._causes(),
         )
@@ -129,11 +146,12 @@ class _Attempt:
     def _judge(self) -> tuple[ContainerJudgement, ...]:
         parts: dict[int, list[PartialJudgement]] = {}
         for matrix in batches(self.constraints.columns, self.ids, self.constraints.code):
-            evaluation = BatchEvaluation(self.by_vendor, matrix)
+            evaluation = BatchEvaluation(self.by_vendor, matrix, keeps_order=_has_several_apps(self.requests))
             for place, request in enumerate(self.requests):
                 if request.asks and not evaluation.is_over:
                     parts.setdefault(place, []).append(evaluation.judge(request))
             self.verdict[evaluation.passed] = verdict_codes.NODE_FITS
+            self.states |= dict.fromkeys(evaluation.passed.tolist(), evaluation.state)
         # Sorted: a container may first be judged in a later batch, where earlier batches refused every node before it.
         joined = {place: join(parts[place]) for place in sorted(parts)}
         for place, part in joined.items():
@@ -172,6 +190,10 @@ class _Attempt:
                     column -= times * amount
         return node_scores(used, totals)
 
+    def _vendor_scores(self, fitting: list[int]) -> NDArray[np.float32]:
+        """What the requested vendors add to the scores of the nodes that fit."""
+        return vendor_scores(self.by_vendor, [(int(self.ids[node]), self.states[node]) for node in fitting])
+
     def _choose(self, fitting: list[int]) -> int | None:
         """The position of the node with the best score under the node policy; None where no node fits."""
         if not fitting:
@@ -191,7 +213,9 @@ def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
     first = next(iter(by_vendor.values()))
     (matrix,) = batches(first.columns, first.columns.ids([node]), first.code)
     evaluation = BatchEvaluation(
-        {word: replace(constraints, one_by_one=True) for word, constraints in by_vendor.items()}, matrix
+        {word: replace(constraints, one_by_one=True) for word, constraints in by_vendor.items()},
+        matrix,
+        keeps_order=_has_several_apps(requests),
     )
     given = []
     for request in requests:
@@ -203,7 +227,13 @@ def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
     return Allocation(node, tuple(given))
 
 
+def _has_several_apps(requests: Sequence[VendorRequest]) -> bool:
+    return sum(request.asks and not request.is_init for request in requests) > 1
+
+
 def _grant(pick: Pick, vendor: str) -> Grant:
     mig = pick.mig
     part = MigSlice(mig.profile.name, mig.placement.start, mig.placement.size) if mig else None
-    return Grant(pick.device.uuid, vendor, pick.memory_mib, pick.cores, part)
+    device = pick.device
+    minor = str(device.extra.get(MINOR, ""))
+    return Grant(device.uuid, vendor, pick.memory_mib, pick.cores, part, device.index, pick.slots, minor, pick.profile)

@@ -46,6 +46,11 @@ class Grant:
     memory_mib: int
     cores: int
     mig: MigSlice | None = None
+    index: int = 0
+    slots: int = 1
+    minor: str = ""
+    profile: tuple[str, str] = ("", "")
+    """Name and number of an Enflame device's part; minor: that device's number."""
 
 
 @dataclass(frozen=True, slots=True)

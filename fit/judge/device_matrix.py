@@ -54,7 +54,7 @@ class DeviceMatrix:
 
     def of_vendor(self, columns: ClusterColumns, vendor: int) -> Self:
         """The same devices, with their used columns, judged for another vendor (its number in the device table)."""
-        valid = np.take(columns.devices["vendor"], self.rows) == vendor
+        valid = np.take(owned_kinds(columns, vendor), self.kind) & (np.arange(len(self.rows))[:, None] < self.size)
         return replace(self, judged=columns.nodes[countable(vendor)][self.ids], valid=valid)
 
     def with_own_use(self) -> Self:
@@ -96,13 +96,21 @@ def all_devices(columns: ClusterColumns, vendor: int) -> DeviceMatrix:
     rows = np.arange(len(table["vendor"]))[None]
     none = np.zeros(0, np.int64)
     taken: dict[str, Any] = {name: table[name][None] for name in _TAKEN_FROM_TABLE}
-    return DeviceMatrix(none, none, none, none, rows, table["vendor"][None] == vendor, **taken)
+    # Rows that no node has have no vendor.
+    valid = np.take(owned_kinds(columns, vendor), taken["kind"], mode="clip") & (table["vendor"][None] != 0)
+    return DeviceMatrix(none, none, none, none, rows, valid, **taken)
+
+
+def owned_kinds(columns: ClusterColumns, vendor: int) -> Bools:
+    """Which kinds of devices are judged for a vendor, shape (kinds,)."""
+    found = columns.vendors[vendor - 1]
+    return np.array([found.owns(kind.model, kind.vendor) for kind in columns.kinds], np.bool_)
 
 
 def _matrix_of(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> DeviceMatrix:
     start, size = columns.nodes["start"][ids], columns.nodes["size"][ids]
     slots = np.arange(int(size.max()))[:, None]
     rows = np.where(slots < size, start + slots, 0)
-    valid = np.take(columns.devices["vendor"], rows) == vendor
     taken: dict[str, Any] = {name: np.take(columns.devices[name], rows) for name in _TAKEN_FROM_TABLE}
+    valid = np.take(owned_kinds(columns, vendor), taken["kind"]) & (slots < size)
     return DeviceMatrix(nodes, ids, size, columns.nodes[countable(vendor)][ids], rows, valid, **taken)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fit.judge.pod_annotations import PodAnnotations
 from fit.judge.request import VendorRequest
 from hami.requests import UNSET_PERCENT
+from hami.vendors import Family
 
 _WHOLE_DEVICE = 100
 
@@ -20,8 +21,9 @@ class DeviceRequest:
     """The request of one container under the pod's device policy.
 
     count: devices. memory_mib: MiB of each device; where 0, memory_percentage of the device's own total counts.
-    cores: percent of each device, at most 100. is_mutex: only devices that no pod uses. numa_bind: all devices on one
-    NUMA node. collects_all: topology-aware, every device that fits is collected before some of them are taken.
+    cores: percent of each device, at most 100; scored_cores: as asked for. is_mutex: only devices that no pod uses.
+    numa_bind: all devices on one NUMA node. collects_all: topology-aware, every device that fits is collected before
+    some of them are taken.
     """
 
     count: int
@@ -31,6 +33,15 @@ class DeviceRequest:
     is_mutex: bool
     numa_bind: bool
     collects_all: bool
+    scored_cores: int = 0
+
+    def scored_memory(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
+        """MiB by which HAMi sorts the devices that are named like their vendor."""
+        if self.memory_percentage in (0, UNSET_PERCENT):
+            return total * 0 + self.memory_mib
+        # As Go divides: towards zero, where an Enflame request by memory or cores has -1 percent.
+        share = np.abs(total * self.memory_percentage) // 100
+        return share if self.memory_percentage > 0 else -share
 
     def memory_of(self, total: Amount) -> Amount:
         """MiB requested of a device, or of each device of an array, that has `total` MiB."""
@@ -44,18 +55,21 @@ class DeviceRequest:
         return self.cores == _WHOLE_DEVICE
 
 
-def device_request_of(request: VendorRequest, annotations: PodAnnotations) -> DeviceRequest:
+def device_request_of(
+    request: VendorRequest, annotations: PodAnnotations, family: Family = Family.NVIDIA
+) -> DeviceRequest:
     policies = policy_words(annotations.device_policy)
-    collects_all = "topology-aware" in policies
+    collects_all = "topology-aware" in policies and family in (Family.NVIDIA, Family.CUSTOM)
     return DeviceRequest(
         request.count,
         request.memory_mib,
         request.memory_percentage,
         # HAMi's `Fit` takes more than 100 as 100.
-        min(request.cores, _WHOLE_DEVICE),
+        request.cores if family is Family.METAX_SGPU else min(request.cores, _WHOLE_DEVICE),
         is_mutex="mutex" in policies,
         numa_bind=annotations.numa_bind,
         collects_all=collects_all,
+        scored_cores=request.cores,
     )
 
 

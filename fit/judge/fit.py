@@ -46,15 +46,17 @@ class Fit:
     picked: Bools
 
 
-def gate(matrix: DeviceMatrix, accepts_kind: Bools) -> Codes:
+def gate(matrix: DeviceMatrix, accepts_kind: Bools, *, cordons: bool = True) -> Codes:
     """Refusals by health, cordon and type, shape (slots, n).
 
-    accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode.
+    cordons: whether the vendor's devices can be cordoned. accepts_kind: shape (kinds,), whether the pod's annotations
+    allow the kind's model and mode.
     """
     # From the last check to the first, so that the first refusal of a device overwrites the later ones.
     code = np.zeros(matrix.rows.shape, np.uint8)
     np.putmask(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
-    np.putmask(code, matrix.is_cordoned, verdict_codes.CORDONED)
+    if cordons:
+        np.putmask(code, matrix.is_cordoned, verdict_codes.CORDONED)
     np.putmask(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
     return code
 

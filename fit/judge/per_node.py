@@ -9,9 +9,15 @@ from fit.devices.quota import QuotaLeft
 from fit.judge.device_matrix import DeviceMatrix, Ints
 from fit.judge.device_request import DeviceRequest
 from fit.judge.fit import Checks
+from fit.judge.init_peaks import NO_PEAKS, Peaks
 from fit.judge.pod_constraints import PodConstraints
 from fit.judge.reference_fit import DeviceState, ReferenceFit, fit_node
+from fit.judge.request import VendorRequest
 from fit.judge.sequential_fit import QuotaColumns
+from fit.judge.vendor_state import VendorState
+from fit.vendors.asking import Asked
+from fit.vendors.fits import FITS
+from fit.vendors.metax import QOS
 from hami.mig import Placement
 
 Placed = Mapping[int, Sequence[Placement]]
@@ -26,6 +32,7 @@ def fit_node_by_node(
     order: Ints,
     quota: QuotaColumns | None,
     placed: Placed,
+    peaks: Peaks | None = None,
 ) -> list[ReferenceFit]:
     """One result per node of `matrix`; order (slots, n) as `trying_order` returns it.
 
@@ -37,13 +44,59 @@ def fit_node_by_node(
     fits: dict[Hashable, ReferenceFit] = {}
     found = []
     for entry, numbers, left in zip(constraints.columns.entries(matrix.ids.tolist()), table, quotas, strict=True):
-        key = (numbers.tobytes(), left.tobytes(), _mig_key(constraints, entry, placed), _pair_key(entry, request))
+        held = peaks.of(constraints.vendor.word, entry.id) if peaks else NO_PEAKS
+        mig, pairs = _mig_key(constraints, entry, placed), _pair_key(entry, request)
+        key = (numbers.tobytes(), left.tobytes(), mig, pairs, tuple(held.items()))
         if key not in fits:
             quota_left = QuotaLeft(*left.tolist()) if quota else QuotaLeft()
             devices = _devices(constraints, entry, numbers, placed)
-            fits[key] = fit_node(devices, request, quota_left, entry.devices.pair_scores)
+            fits[key] = fit_node(
+                devices, request, quota_left, entry.devices.pair_scores, None if peaks is None else held
+            )
         found.append(fits[key])
     return found
+
+
+def fit_by_vendor(
+    constraints: PodConstraints,
+    matrix: DeviceMatrix,
+    request: DeviceRequest,
+    raw: VendorRequest,
+    checks: Checks,
+    order: Ints,
+    given: VendorState,
+) -> list[ReferenceFit]:
+    """The same by the rules of a vendor that has its own (`fit/vendors`)."""
+    table = _table(constraints, matrix, checks, order)
+    fit_vendor = FITS[constraints.vendor.family]
+    fits: dict[Hashable, ReferenceFit] = {}
+    found = []
+    for entry, numbers in zip(constraints.columns.entries(matrix.ids.tolist()), table, strict=True):
+        earlier = given.earlier(constraints.vendor.word, entry.id, is_init=raw.is_init)
+        changed = {} if raw.is_init else given.changed(entry)
+        classes = tuple((row - entry.start, tuple(words)) for row, words in entry.classes.items() if words)
+        marks = tuple(entry.marks.items())
+        own = entry.id if entry is constraints.own_node else None
+        key = (numbers.tobytes(), entry.peculiar, classes, marks, earlier, tuple(changed.items()), own)
+        if key not in fits:
+            devices = _devices(constraints, entry, numbers, {})
+            for device in devices:
+                _add_peculiar(device, entry, constraints, changed)
+            asked = Asked(constraints.vendor, request, raw, constraints.annotations.texts, entry.marks, earlier)
+            fits[key] = fit_vendor(devices, asked)
+        found.append(fits[key])
+    return found
+
+
+def _add_peculiar(
+    device: DeviceState, entry: NodeEntry, constraints: PodConstraints, changed: Mapping[int, str]
+) -> None:
+    row = entry.start + device.position
+    registered = entry.registration_of(row)
+    device.index, device.extra = registered.index, dict(registered.extra)
+    if device.position in changed:
+        device.extra = {**device.extra, QOS: changed[device.position]}
+    device.classes = constraints.classes(entry, row)
 
 
 def _table(constraints: PodConstraints, matrix: DeviceMatrix, checks: Checks, order: Ints) -> Ints:
@@ -98,6 +151,7 @@ def _device(
         used_memory,
     )
     row = entry.start + slot
+    device.index = entry.registration_of(row).index
     if entry.is_mig(row):
         device.is_mig = True
         device.profiles = entry.profiles(row)

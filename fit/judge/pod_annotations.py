@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hami.annotations import DEVICE_POLICY, NODE_POLICY, SCORING_WEIGHTS
+from hami.annotations import DEVICE_POLICY, NODE_POLICY, NUMA_BIND, SCORING_WEIGHTS
 from hami.go_values import go_boolean, go_integer
 from hami.vendors import Vendor, Vendors
 
@@ -29,7 +29,8 @@ class WeightsError(ValueError):
 class PodAnnotations:
     """The annotations of a pod about one vendor's devices.
 
-    use_types, no_use_types: in upper case. An empty list or mode constrains nothing.
+    sorts_by_numa: NVIDIA's annotation; HAMi sorts every vendor's devices by it. texts: all of them. use_types,
+    no_use_types: in upper case. An empty list or mode constrains nothing.
     """
 
     use_types: tuple[str, ...] = ()
@@ -37,10 +38,12 @@ class PodAnnotations:
     use_uuids: frozenset[str] = frozenset()
     no_use_uuids: frozenset[str] = frozenset()
     numa_bind: bool = False
+    sorts_by_numa: bool = False
     mode: str = ""
     node_policy: str = "binpack"
     device_policy: str = "spread"
     weights: ScoringWeights = field(default_factory=ScoringWeights)
+    texts: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def accepts_type(self, model: str) -> bool:
         """Whether the model is allowed: HAMi looks for each word anywhere in the name, in any case."""
@@ -77,7 +80,9 @@ def read_pod_annotations(
         use_uuids=_uuids(texts, keys.use_uuid),
         no_use_uuids=_uuids(texts, keys.no_use_uuid),
         numa_bind=go_boolean(texts.get(keys.numa_bind, "")) is True,
+        sorts_by_numa=go_boolean(texts.get(NUMA_BIND, "")) is True,
         mode=texts.get(keys.mode, ""),
+        texts=texts,
         node_policy=texts.get(NODE_POLICY, node_policy),
         device_policy=texts.get(DEVICE_POLICY, device_policy),
         weights=parse_weights(texts[SCORING_WEIGHTS]) if SCORING_WEIGHTS in texts else ScoringWeights(),
@@ -115,28 +120,28 @@ def parse_weights(text: str) -> ScoringWeights:
         raise _weights_error(text, "expected slot, core, and memory weights")
     weights: dict[str, int] = {}
     for entry in entries:
-        name, value = _weight(text, entry)
+        name, equals, digits = entry.partition("=")
+        name = name.strip()
+        if not equals:
+            raise _weights_error(text, "expected key=value entries")
         if name in weights:
-            raise _weights_error(text, f'duplicate "{name}" weight')
-        weights[name] = value
+            raise _weights_error(text, f"duplicate {go_quote(name)} weight")
+        weights[name] = _weight(text, name, digits.strip())
     if not any(weights.values()):
         raise _weights_error(text, "at least one weight must be positive")
     return ScoringWeights(**weights)
 
 
-def _weight(text: str, entry: str) -> tuple[str, int]:
-    name, equals, digits = entry.partition("=")
-    name = name.strip()
-    if not equals:
-        raise _weights_error(text, "expected key=value entries")
+def _weight(text: str, name: str, digits: str) -> int:
+    """The value first and then the name, as HAMi checks them."""
+    value = go_integer(digits, -(2**63), 2**63 - 1)
+    if value is None:
+        raise _weights_error(text, f"{go_quote(name)} weight must be an integer")
+    if value < 0:
+        raise _weights_error(text, f"{go_quote(name)} weight must not be negative")
     if name not in ("slot", "core", "memory"):
         raise _weights_error(text, f"unknown weight {go_quote(name)}")
-    value = go_integer(digits.strip(), -(2**63), 2**63 - 1)
-    if value is None:
-        raise _weights_error(text, f'"{name}" weight must be an integer')
-    if value < 0:
-        raise _weights_error(text, f'"{name}" weight must not be negative')
-    return name, value
+    return value
 
 
 def _weights_error(text: str, problem: str) -> WeightsError:

@@ -13,7 +13,7 @@ from fit.devices.quota import QuotaLeft
 from fit.judge.device_matrix import Bools, DeviceMatrix
 from fit.judge.pod_annotations import PodAnnotations
 from hami.mig import Placement
-from hami.vendors import Vendor, code_of
+from hami.vendors import ASKS_QUOTA, Vendor, code_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,15 @@ class PodConstraints:
         """Whether the pod's UUID lists allow each device, shape (slots, n); None where the pod has no list."""
         return None if self.accepts_row is None else self.accepts_row[matrix.rows]
 
+    def classes(self, entry: NodeEntry, row: int) -> tuple[str, ...]:
+        """Metax' classes of the pods on a device, without this pod's own."""
+        found = list(entry.classes.get(row, ()))
+        own = self.own
+        is_mine = own and entry is self.own_node and entry.fragment.uuids[row - entry.start] in own.by_uuid
+        if own and is_mine and own.app_class in found:
+            found.remove(own.app_class)
+        return tuple(found)
+
     def standing(self, entry: NodeEntry, row: int) -> list[Placement]:
         """The MIG instances on a device, without those that the pod itself holds."""
         held = list(entry.held.get(row, ()))
@@ -62,7 +71,7 @@ def pod_constraints(
     """The constraints of a pod on one vendor's devices, from its metadata and annotations."""
     own = columns.pod_use(str(metadata.get("uid", "")))
     namespace = str(metadata.get("namespace", ""))
-    quota_left = columns.quotas.left(namespace, vendor)
+    quota_left = columns.quotas.left(namespace, vendor) if vendor.family in ASKS_QUOTA else QuotaLeft()
     if own and own.namespace == namespace:
         memory_mib, cores = own.quota_use().get(vendor.word, (0, 0))
         quota_left = QuotaLeft(quota_left.memory_mib + memory_mib, quota_left.cores + cores)
@@ -103,4 +112,5 @@ def give_back(constraints: PodConstraints, matrix: DeviceMatrix) -> None:
                 matrix.used_slots[at] -= share.slots
                 matrix.used_cores[at] -= share.cores
                 matrix.used_memory[at] -= share.memory_mib
-                matrix.unsound[at] -= entry.unsound(row, share)
+        for row in entry.unsound_rows(own):
+            matrix.unsound[row - entry.start, node] -= 1

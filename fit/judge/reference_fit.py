@@ -5,8 +5,9 @@ all nodes at once, and a property test compares them with this module. Only the 
 once, which MIG needs: one device may give several instances.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fit.devices.pair_scores import PairScores
 from fit.devices.quota import QuotaLeft
@@ -14,6 +15,9 @@ from fit.judge import verdict_codes
 from fit.judge.device_request import DeviceRequest
 from fit.judge.topology import best_devices
 from hami.mig import MigChoice, MigProfile, Placement, choose
+
+Amounts = tuple[int, int]
+"""MiB, and percent of one device."""
 
 
 @dataclass(slots=True)
@@ -38,6 +42,10 @@ class DeviceState:
     profiles: tuple[MigProfile, ...] = ()
     is_mig: bool = False
     placements: list[Placement] = field(default_factory=list)
+    # What only single vendors' rules read (`fit/vendors`); classes: of Metax' pods on the device.
+    index: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,9 @@ class Pick:
     cores: int
     mig: MigChoice | None
     look: int
+    slots: int = 1
+    profile: tuple[str, str] = ("", "")
+    """Name and number of an Enflame device's part, which takes `slots` of it."""
 
 
 @dataclass(slots=True)
@@ -61,6 +72,8 @@ class ReferenceFit:
     looks: list[tuple[int, int]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     passed: bool = False
+    out_of: int | None = None
+    """The Y of HAMi's `X/Y Reason` where it is not the number of the node's devices."""
 
     def look(self, device: DeviceState, verdict: int) -> int:
         self.looks.append((device.position, verdict))
@@ -73,9 +86,16 @@ class ReferenceFit:
 
 
 def fit_node(
-    devices: Sequence[DeviceState], request: DeviceRequest, quota_left: QuotaLeft, scores: PairScores
+    devices: Sequence[DeviceState],
+    request: DeviceRequest,
+    quota_left: QuotaLeft,
+    scores: PairScores,
+    peaks: Mapping[str, Amounts] | None = None,
 ) -> ReferenceFit:
-    """Try the devices in the given order. MIG devices are changed by what is picked on them."""
+    """Try the devices in the given order. MIG devices are changed by what is picked on them.
+
+    peaks: for an init container, what those before it took of each device; None for an app container.
+    """
     fit = ReferenceFit()
     numa: int | None = None
     for device in devices:
@@ -83,16 +103,22 @@ def fit_node(
             # HAMi's topology-aware policy gives no reason to the devices that it drops here.
             fit.drop_picks(verdict_codes.FITS if request.collects_all else verdict_codes.NUMA_NOT_FIT)
             numa = device.numa
-        _try_device(fit, device, request, quota_left)
+        _try_device(fit, device, request, quota_left, peaks)
         if not request.collects_all and len(fit.picks) >= request.count:
             break
     _conclude(fit, devices, request, scores)
     return fit
 
 
-def _try_device(fit: ReferenceFit, device: DeviceState, request: DeviceRequest, quota_left: QuotaLeft) -> None:
+def _try_device(
+    fit: ReferenceFit,
+    device: DeviceState,
+    request: DeviceRequest,
+    quota_left: QuotaLeft,
+    peaks: Mapping[str, Amounts] | None,
+) -> None:
     while True:
-        refusal = _refusal(device, request, quota_left, fit.picks)
+        refusal = refusal_of(device, request, quota_left, fit.picks, peaks)
         choice = None
         if not refusal and device.is_mig:
             choice = choose(device.profiles, request.memory_of(device.total_memory), device.placements)
@@ -102,7 +128,8 @@ def _try_device(fit: ReferenceFit, device: DeviceState, request: DeviceRequest, 
             return
         memory, cores = (choice.profile.memory_mib, choice.profile.cores) if choice else _plain_share(device, request)
         fit.picks.append(Pick(device, memory, cores, choice, look))
-        if not choice or len(fit.picks) >= request.count:
+        # A topology-aware pod collects every instance that the device still has room for.
+        if not choice or (len(fit.picks) >= request.count and not request.collects_all):
             return
         # Until the container has all that it requested, HAMi adds the placements of instances, not their memory.
         device.placements.append(choice.placement)
@@ -112,7 +139,13 @@ def _plain_share(device: DeviceState, request: DeviceRequest) -> tuple[int, int]
     return request.memory_of(device.total_memory), request.cores
 
 
-def _refusal(device: DeviceState, request: DeviceRequest, quota_left: QuotaLeft, picks: Sequence[Pick]) -> int:
+def refusal_of(
+    device: DeviceState,
+    request: DeviceRequest,
+    quota_left: QuotaLeft,
+    picks: Sequence[Pick],
+    peaks: Mapping[str, Amounts] | None,
+) -> int:
     """The verdict code of the first check that the device fails; 0 where it passes all."""
     if device.gate:
         return device.gate
@@ -123,14 +156,15 @@ def _refusal(device: DeviceState, request: DeviceRequest, quota_left: QuotaLeft,
     if request.is_mutex and device.used_slots > 0:
         return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
     memory = request.memory_of(device.total_memory)
-    if quota_left.is_limited and _is_over(quota_left, picks, memory, request.cores):
+    if quota_left.is_limited and is_over(quota_left, [*picks, Pick(device, memory, request.cores, None, 0)], peaks):
         return verdict_codes.RESOURCE_QUOTA_NOT_FIT
     if device.total_memory - device.used_memory < memory:
         return verdict_codes.INSUFFICIENT_MEMORY
-    return _core_refusal(device, request)
+    return core_refusal(device, request)
 
 
-def _core_refusal(device: DeviceState, request: DeviceRequest) -> int:
+def core_refusal(device: DeviceState, request: DeviceRequest) -> int:
+    """The verdict code of the first check of cores that the device fails; 0 where it passes."""
     if device.total_cores - device.used_cores < request.cores:
         return verdict_codes.INSUFFICIENT_CORE
     if device.total_cores == 100 and request.wants_whole_device and device.used_slots > 0:
@@ -140,9 +174,23 @@ def _core_refusal(device: DeviceState, request: DeviceRequest) -> int:
     return 0
 
 
-def _is_over(quota_left: QuotaLeft, picks: Sequence[Pick], memory_mib: int, cores: int) -> bool:
-    memory = memory_mib + sum(pick.memory_mib for pick in picks)
-    return memory > quota_left.memory_mib or cores + sum(pick.cores for pick in picks) > quota_left.cores
+def is_over(quota_left: QuotaLeft, picks: Sequence[Pick], peaks: Mapping[str, Amounts] | None) -> bool:
+    """Whether the picks are more than the namespace may still take."""
+    amounts = [(pick.memory_mib, pick.cores) for pick in picks]
+    if peaks is not None:
+        # Init containers run one after the other: on each device the largest counts.
+        amounts = list(raised(peaks, picks).values())
+    memory = sum(memory_mib for memory_mib, _ in amounts)
+    return memory > quota_left.memory_mib or sum(cores for _, cores in amounts) > quota_left.cores
+
+
+def raised(peaks: Mapping[str, Amounts], picks: Iterable[Pick]) -> dict[str, Amounts]:
+    """The largest share of each device by UUID, with one more container, which took `picks`."""
+    found = dict(peaks)
+    for pick in picks:
+        memory_mib, cores = found.get(pick.device.uuid, (0, 0))
+        found[pick.device.uuid] = (max(memory_mib, pick.memory_mib), max(cores, pick.cores))
+    return found
 
 
 def _conclude(fit: ReferenceFit, devices: Sequence[DeviceState], request: DeviceRequest, scores: PairScores) -> None:
@@ -161,6 +209,11 @@ def _conclude(fit: ReferenceFit, devices: Sequence[DeviceState], request: Device
 
 def _keep_best(fit: ReferenceFit, count: int, scores: PairScores) -> None:
     kept = [fit.picks[place] for place in best_devices([pick.device.uuid for pick in fit.picks], count, scores)]
+    # Instances are placed when they are given: the first one kept on a device gets the first place found there.
+    choices = {
+        pick.device.position: iter([more for more in fit.picks if more.device is pick.device]) for pick in fit.picks
+    }
+    kept = [next(choices[pick.device.position]) for pick in kept]
     taken = {pick.look for pick in kept}
     for pick in fit.picks:
         if pick.look not in taken:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fit.judge.vendor_requests import vendor_request
 from hami.quantities import whole
 from hami.requests import UNSET_PERCENT
-from hami.vendors import Vendor, Vendors
+from hami.vendors import Family, Vendor, Vendors
 
 _INT32_MAX: Final = 2**31 - 1
 
@@ -46,7 +47,8 @@ def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[Vendor
 
 def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
     quantities = _Quantities(container.get("resources"))
-    named = [vendor for vendor in vendors if quantities.names(vendor.resources.count)] or vendors[:1]
+    # A vendor of which the container names neither count, memory nor cores is not asked.
+    named = [vendor for vendor in vendors if quantities.names_any(vendor)] or vendors[:1]
     requests = [container_request(container, is_init, vendor) for vendor in named]
     asking = [request for request in requests if request.asks]
     return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
@@ -69,6 +71,9 @@ def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendo
     """
     name, names, rules = str(container.get("name", "")), vendor.resources, vendor.amounts
     quantities = _Quantities(container.get("resources"))
+    if vendor.family not in (Family.NVIDIA, Family.CUSTOM):
+        asked = vendor_request(quantities.limits, quantities.requests, vendor)
+        return VendorRequest(name, is_init, vendor.word, *asked) if asked else VendorRequest(name, is_init)
     count, memory_mib = quantities.whole(names.count), _memory(quantities, vendor)
     if count is None or memory_mib is None:
         return VendorRequest(name, is_init)
@@ -107,8 +112,13 @@ class _Quantities:
 
     def __init__(self, resources: Any) -> None:
         parts = resources if isinstance(resources, Mapping) else {}
-        maps = [parts.get(field) for field in ("limits", "requests")]
-        self._maps = [amounts for amounts in maps if isinstance(amounts, Mapping)]
+        found = [parts.get(field) for field in ("limits", "requests")]
+        self.limits, self.requests = (amounts if isinstance(amounts, Mapping) else {} for amounts in found)
+        self._maps = (self.limits, self.requests)
+
+    def names_any(self, vendor: Vendor) -> bool:
+        names = vendor.resources
+        return any(name and self.names(name) for name in (names.count, names.memory, names.cores))
 
     def names(self, resource: str) -> bool:
         return any(resource in amounts for amounts in self._maps)

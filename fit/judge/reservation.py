@@ -1,29 +1,57 @@
 """What an allocation writes into the pod, and what it holds in the cluster state until the watch brings the pod."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from fit.devices.cluster_state import ClusterColumns
 from fit.devices.pod_usage import use_of
 from fit.judge.decision import Allocation, Decision, Grant
 from fit.judge.request import VendorRequest
+from fit.vendors.plugin_keys import Given, plugin_annotations, plugin_times
 from hami import allocation
 from hami.allocation import AllocatedDevice, MigAllocation
-from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
+from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, MIG_ALLOCATIONS
+from hami.json_values import mapping
 from hami.mig import Placement
-from hami.vendors import Vendors
+from hami.vendor_annotations import METAX_CLASS
+from hami.vendors import Vendor, Vendors
 
 
-def allocation_annotations(given: Allocation, requests: Sequence[VendorRequest], vendors: Vendors) -> dict[str, str]:
-    """The annotations that HAMi's filter writes, each vendor's devices under its own keys; not `hami.io/vgpu-time`."""
+def allocation_annotations(
+    given: Allocation, requests: Sequence[VendorRequest], vendors: Vendors, pod: Mapping[str, Any]
+) -> dict[str, str]:
+    """The annotations that HAMi's filter writes, each vendor's devices under its own keys; none that holds a time."""
     written = {ASSIGNED_NODE: given.node}
     for word, held in _held(given, requests).items():
         devices = allocation.encode_devices(held)
-        keys = next(vendor.pod for vendor in vendors if vendor.word == word)
+        vendor = next(vendor for vendor in vendors if vendor.word == word)
         # The device plugin removes from to-allocate what it has given; allocated is what usage is read from.
-        written |= {keys.allocated: devices, keys.to_allocate: devices}
+        written |= {key: devices for key in (vendor.pod.allocated, vendor.pod.to_allocate) if key}
+        written |= plugin_annotations(_given(vendor, given, requests, pod))
     slices = list(_mig_allocations(given, requests))
     return written | ({MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
+
+
+def assigned_times(requests: Sequence[VendorRequest], vendors: Vendors, now: datetime) -> dict[str, str]:
+    """The annotations that hold the time of the call."""
+    words = {request.vendor for request in requests if request.asks}
+    families = [vendor.family for vendor in vendors if vendor.word in words]
+    return {**plugin_times(families, now), ASSIGNED_TIME: str(int(now.timestamp()))}
+
+
+def _given(vendor: Vendor, given: Allocation, requests: Sequence[VendorRequest], pod: Mapping[str, Any]) -> Given:
+    grants: list[list[Grant]] = []
+    for request, granted in zip(requests, given.containers, strict=True):
+        if not request.is_further:
+            grants.append([])
+        if request.vendor == vendor.word:
+            grants[-1] += granted
+    spec, metadata = mapping(pod.get("spec")), mapping(pod.get("metadata"))
+    listed = [container for field in ("initContainers", "containers") for container in spec.get(field) or ()]
+    listed += [{}] * (len(grants) - len(listed))
+    texts = {key: text for key, text in mapping(metadata.get("annotations")).items() if isinstance(text, str)}
+    return Given(vendor, grants, [mapping(container) for container in listed], texts, given.node)
 
 
 def _held(given: Allocation, requests: Sequence[VendorRequest]) -> dict[str, list[list[AllocatedDevice]]]:
@@ -72,6 +100,7 @@ def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any])
         list(_mig_allocations(given, decision.containers)),
         init_containers=init_containers,
         init_done=False,
+        app_class=str(mapping(metadata.get("annotations")).get(METAX_CLASS, "")),
     )
     columns.hold(str(metadata.get("uid", "")), use)
 

@@ -80,7 +80,13 @@ def part_of_node_fits(
         matrix.nodes,
         counts,
         np.array([node_fit.passed for node_fit in node_fits], np.bool_),
-        matrix.judged,
+        np.array(
+            [
+                judged if node_fit.out_of is None else node_fit.out_of
+                for judged, node_fit in zip(matrix.judged.tolist(), node_fits, strict=True)
+            ],
+            np.int64,
+        ),
         np.zeros(len(node_fits), np.bool_),
         (counts == matrix.size) & (matrix.judged == matrix.size),
         device,

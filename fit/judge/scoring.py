@@ -16,7 +16,8 @@ from fit.judge.device_request import DeviceRequest, policy_words
 from fit.judge.pod_annotations import PodAnnotations, ScoringWeights
 
 _TEN = np.float32(10)
-_SORT_WORDS = ("binpack", "spread", "mutex", "numa")
+_SORT_WORDS = ("binpack", "spread", "numa")
+"""Of a comma chain; its other words (mutex, topology-aware) only choose among the devices."""
 
 SCORE_TERMS: Final = ("slots", "cores", "memory")
 """What a node's score adds up: ten times the used share of each, over all its devices."""
@@ -33,7 +34,7 @@ def device_scores(
     is_bare_type, shape (slots, n): the device's type is exactly "NVIDIA"; only there HAMi adds the request itself to
     what is used (`device.Type == "NVIDIA"` in gpu_policy.go, which holds in its unit tests and for no real model).
     """
-    requested: tuple[Ints | int, ...] = (1, request.cores, request.memory_of(matrix.total_memory))
+    requested: tuple[Ints | int, ...] = (1, request.scored_cores, request.scored_memory(matrix.total_memory))
     used = (matrix.used_slots, matrix.used_cores, matrix.used_memory)
     totals = (matrix.total_slots, matrix.total_cores, matrix.total_memory)
     shares = [
@@ -60,12 +61,20 @@ def _share(part: Ints, whole: Ints) -> NDArray[np.float32]:
         return np.asarray(part.astype(np.float32) / whole.astype(np.float32), np.float32)
 
 
-def trying_order(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations: PodAnnotations) -> Ints:
-    """For each node the slots in the order in which they are tried, shape (slots, n)."""
-    slots = len(matrix.rows)
+def first_order(matrix: DeviceMatrix) -> Ints:
+    """The last registered device first, since HAMi takes devices from the end of its list; shape (slots, n)."""
+    return np.broadcast_to(np.arange(len(matrix.rows))[::-1, None], matrix.rows.shape)
+
+
+def trying_order(
+    matrix: DeviceMatrix, scores: NDArray[np.float32], annotations: PodAnnotations, before: Ints | None = None
+) -> Ints:
+    """For each node the slots in the order in which they are tried, shape (slots, n).
+
+    before: the order for the app container before; HAMi sorts the same list again, so equal devices keep that order.
+    """
+    order = first_order(matrix) if before is None else before
     # Sorted by the least important key first: a stable sort by the next key keeps that order among equals.
-    # The last registered device first, since HAMi takes devices from the end of its list.
-    order = np.broadcast_to(np.arange(slots)[::-1, None], matrix.rows.shape)
     for values, is_descending in reversed(list(_keys(matrix, scores, annotations))):
         along = np.take_along_axis(values, order, axis=0)
         step = np.argsort(-along if is_descending else along, axis=0, kind="stable")
@@ -74,22 +83,23 @@ def trying_order(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations:
 
 
 def _keys(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations: PodAnnotations) -> Iterator[Key]:
-    words = policy_words(annotations.device_policy)
-    chain = [word for word in words if word in _SORT_WORDS]
+    # A single word counts only as it stands: HAMi sorts " binpack" as spread.
+    word = annotations.device_policy
+    chain = [word for word in policy_words(word) if word in _SORT_WORDS]
     # HAMi treats a bare `numa` as a chain, and a chain without a sort word as `spread`.
-    if "," in annotations.device_policy or words == ("numa",):
-        yield from _chain_keys(matrix, scores, chain or ["spread"], annotations.numa_bind)
+    if "," in word or word == "numa":
+        yield from _chain_keys(matrix, scores, chain or ["spread"], annotations.sorts_by_numa)
     # HAMi's list descends in use, so that its end, where it begins, has the free devices.
-    elif words == ("mutex",):
+    elif word == "mutex":
         yield (matrix.used_slots, False)
         yield (matrix.numa, True)
-    elif annotations.numa_bind:
+    elif annotations.sorts_by_numa:
         # HAMi's list: for spread NUMA ascends and scores descend, for binpack the reverse; tried from its end.
-        is_binpack = words == ("binpack",)
+        is_binpack = word == "binpack"
         yield (matrix.numa, not is_binpack)
         yield (scores, is_binpack)
     else:
-        yield (scores, words == ("binpack",))
+        yield (scores, word == "binpack")
         yield (matrix.numa, True)
 
 
@@ -99,8 +109,6 @@ def _chain_keys(matrix: DeviceMatrix, scores: NDArray[np.float32], chain: list[s
     for word in chain:
         if word == "numa":
             yield (matrix.numa, True)
-        elif word == "mutex":
-            yield (matrix.used_slots, False)
         else:
             yield (scores, word == "binpack")
     # HAMi's list ascends by index among equals, so from its end the largest index comes first.
@@ -118,7 +126,10 @@ def node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
     """From the sums over all devices of each node of slots, cores and memory, in this order."""
     shares = [_share(held, total) for held, total in zip(used, totals, strict=True)]
     slot, core, memory = shares
-    with np.errstate(invalid="ignore"):  # 0/0 where all totals of a node are 0: its score is NaN, as with HAMi
+    # As with HAMi, a node whose slots, cores or memory add up to 0 scores 0.
+    known = np.logical_and.reduce([total != 0 for total in totals])
+    with np.errstate(invalid="ignore"):  # 0/0 on such a node
         # Multiplied once, after the sum, as HAMi does: the terms together may differ in the last digit.
-        scores = _ten_times(slot + core + memory)
-        return NodeScores(scores, dict(zip(SCORE_TERMS, map(_ten_times, shares), strict=True)))
+        scores = np.where(known, _ten_times(slot + core + memory), np.float32(0))
+        terms = [np.where(known, _ten_times(share), np.float32(0)) for share in shares]
+    return NodeScores(scores, dict(zip(SCORE_TERMS, terms, strict=True)))

@@ -1,6 +1,6 @@
 """Whether a pod is admitted, and how it is changed (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,7 +8,8 @@ from typing import Any, Final
 from fit.devices.quota import Quotas
 from fit.judge.request import container_request
 from hami.vendors import ONLY_NVIDIA, Vendor, Vendors
-from scheduler.webhook.mutate import InvalidRequestError, Json, mutate
+from scheduler.webhook.mutate import mutate
+from scheduler.webhook.quantities_of import InvalidRequestError, Json
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _FORBIDDEN: Final = 403
@@ -97,9 +98,17 @@ def _denial_by_quota(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quot
 
 
 def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> bool:
-    """All containers together, init containers as well; a pod that asks for neither memory nor cores always fits."""
-    asked = [container_request(container, False, vendor) for container in _containers(spec)]
-    memory = sum(request.count * request.memory_mib for request in asked)
-    cores = sum(request.count * request.cores for request in asked)
+    """All app containers together, or the largest init container; a pod that asks for neither always fits."""
+    inits, apps = (
+        [container_request(container, False, vendor) for container in spec.get(field) or ()]
+        for field in ("initContainers", "containers")
+    )
+    memory = _needed((ask.count * ask.memory_mib for ask in inits), (ask.count * ask.memory_mib for ask in apps))
+    cores = _needed((ask.count * ask.cores for ask in inits), (ask.count * ask.cores for ask in apps))
     quota_left = quotas.left(namespace, vendor)
     return not (memory or cores) or (memory <= quota_left.memory_mib and cores <= quota_left.cores)
+
+
+def _needed(inits: Iterable[int], apps: Iterable[int]) -> int:
+    """Init containers run one after the other, before the app containers. A negative count asks for nothing."""
+    return max(0, sum(apps), *inits)

@@ -3,24 +3,22 @@
 Functions change the pod they are given, a copy that `admit` owns. Quantities are written as text, as Kubernetes does.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from hami.quantities import rounded_up, whole
-from hami.vendors import Vendor
-
-Json = dict[str, Any]
+from hami.vendors import Family, Vendor
+from scheduler.webhook.quantities_of import InvalidRequestError, Json, amounts_of, append_variable, quantity_of
+from scheduler.webhook.vendor_mutations import mutate_vendor
 
 PRIORITY_VARIABLE: Final = "CUDA_TASK_PRIORITY"
 CORE_POLICY_VARIABLE: Final = "GPU_CORE_UTILIZATION_POLICY"
 _WHOLE_DEVICE: Final = 100
 
 
-class InvalidRequestError(ValueError):
-    """A container requests an impossible amount; the text is HAMi's, and goes into an answer with code 500."""
-
-
 def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
     """Complete one container for one vendor; whether it requests the vendor's devices. Raises InvalidRequestError."""
+    if vendor.family not in (Family.NVIDIA, Family.CUSTOM):
+        return mutate_vendor(pod, container, vendor)
     _check_percentage(container, vendor)
     _set_variables(container, vendor)
     is_ours = _complete(container, vendor)
@@ -30,13 +28,13 @@ def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
         spec["runtimeClassName"] = rules.runtime_class
     # HAMi's `overwriteEnv`: NVIDIA_VISIBLE_DEVICES=none hides devices that the container did not ask for.
     if not is_ours and rules.overwrites_env and rules.hides_devices_by:
-        _append_variable(container, rules.hides_devices_by, rules.hidden_value)
+        append_variable(container, rules.hides_devices_by, rules.hidden_value)
     return is_ours
 
 
 def _check_percentage(container: Json, vendor: Vendor) -> None:
     name = vendor.resources.percentage
-    quantity = _quantity(container, name)
+    quantity = quantity_of(container, name)
     if quantity is not None and not 0 <= rounded_up(quantity) <= 100:
         raise InvalidRequestError(
             f"invalid {name} value {rounded_up(quantity)} in container {container.get('name', '')}: "
@@ -47,15 +45,9 @@ def _check_percentage(container: Json, vendor: Vendor) -> None:
 def _set_variables(container: Json, vendor: Vendor) -> None:
     priority = _limits(container).get(vendor.resources.priority) if vendor.resources.priority else None
     if priority is not None:
-        _append_variable(container, PRIORITY_VARIABLE, str(rounded_up(priority)))
+        append_variable(container, PRIORITY_VARIABLE, str(rounded_up(priority)))
     if vendor.admission.core_policy not in ("", "default"):
-        _append_variable(container, CORE_POLICY_VARIABLE, vendor.admission.core_policy)
-
-
-def _append_variable(container: Json, name: str, value: str) -> None:
-    # Go leaves an empty value out, and so does what Kubernetes stores.
-    variable = {"name": name, "value": value} if value else {"name": name}
-    container["env"] = [*(container.get("env") or ()), variable]
+        append_variable(container, CORE_POLICY_VARIABLE, vendor.admission.core_policy)
 
 
 def _complete(container: Json, vendor: Vendor) -> bool:
@@ -76,7 +68,7 @@ def _complete(container: Json, vendor: Vendor) -> bool:
 def _fill_cores(container: Json, vendor: Vendor) -> bool:
     """Give all cores to a container that requests whole devices (limits or requests); whether it did."""
     names = vendor.resources
-    asks = _quantity(container, names.count) is not None and _quantity(container, names.cores) is None
+    asks = quantity_of(container, names.count) is not None and quantity_of(container, names.cores) is None
     if not (vendor.admission.fills_whole_cores and asks and _wants_whole_memory(container, vendor)):
         return False
     resources = container["resources"]
@@ -85,11 +77,11 @@ def _fill_cores(container: Json, vendor: Vendor) -> bool:
 
 
 def _wants_whole_memory(container: Json, vendor: Vendor) -> bool:
-    percentage = _quantity(container, vendor.resources.percentage)
+    percentage = quantity_of(container, vendor.resources.percentage)
     # HAMi: the whole memory is 100 percent, or neither form named; then the container gets all cores.
     if percentage is not None:
         return rounded_up(percentage) == _WHOLE_DEVICE
-    return _quantity(container, vendor.resources.memory) is None
+    return quantity_of(container, vendor.resources.memory) is None
 
 
 def _check_count(container: Json, vendor: Vendor) -> None:
@@ -100,7 +92,7 @@ def _check_count(container: Json, vendor: Vendor) -> None:
         return
     if count != 1:
         raise InvalidRequestError(f"{vendor.word} device request must be 1 or {step}*n, got {count}")
-    for amounts in (_limits(container), _amounts(container, "requests")):
+    for amounts in (_limits(container), amounts_of(container, "requests")):
         if name in amounts:
             amounts[name] = str(step)
 
@@ -131,17 +123,4 @@ def _make_whole(container: Json, vendor: Vendor) -> None:
 
 
 def _limits(container: Json) -> Json:
-    return _amounts(container, "limits")
-
-
-def _amounts(container: Json, field: str) -> Json:
-    amounts = (container.get("resources") or {}).get(field)
-    return amounts if isinstance(amounts, dict) else {}
-
-
-def _quantity(container: Json, name: str) -> Any:
-    """The container's quantity of a resource: of its limits, else of its requests; None where neither names it."""
-    for amounts in (_limits(container), _amounts(container, "requests")):
-        if name and name in amounts:
-            return amounts[name]
-    return None
+    return amounts_of(container, "limits")

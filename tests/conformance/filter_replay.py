@@ -23,6 +23,15 @@ _TIMES: Final = ("-time", "_TIME")
 """Ends of keys whose value is the time of the call; the reply is compared with them."""
 
 
+_WRITTEN_BY: Final = {
+    "CAMBRICON_DSMLU_ASSIGNED": "MLU",
+    "CAMBRICON_DSMLU_PROFILE": "MLU",
+    "metax-tech.com/gpu-devices-allocated": "Metax-SGPU",
+    "metax-tech.com/predicate-time": "Metax-SGPU",
+    "predicate-time": "Ascend",
+}
+
+
 def filter_differences(case: Case) -> Iterator[Difference]:
     """Everything that we would answer otherwise: verdict by verdict, and where they agree, the reply and the pod."""
     columns = cluster_of(case)
@@ -84,8 +93,15 @@ def _node_annotations(case: Case, name: str) -> dict[str, str]:
         for key in (vendor.pod.allocated, vendor.pod.to_allocate):
             if key in written:
                 written[key] = positional.get(vendor.word, "")
-    # A vendor that gives nothing has no list; HAMi writes empty places for some (docs/hami-differences.md).
-    return {key: value for key, value in written.items() if value}
+    # HAMi writes empty places for vendors that the pod does not ask (docs/hami-differences.md).
+    asked = {word for request in case["out_requests"] for word in request}
+    return {key: value for key, value in written.items() if value and _vendor_of(key, asked)}
+
+
+def _vendor_of(key: str, asked: set[str]) -> bool:
+    """Whether a vendor that the pod asks writes the annotation."""
+    word = _WRITTEN_BY.get(key) or (key.removeprefix("huawei.com/") if key.startswith("huawei.com/") else "")
+    return not word or any(each.startswith(word) for each in asked)
 
 
 def _positional_slices(node: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ KINDS: Final = {
     "codec": Kind("codec_cases.jsonl", read_lines, codec_differences, rules.CODEC),
     "vendor filter": Kind("vendor_filter_cases.jsonl", read_lines, filter_differences, rules.VENDOR_FILTER),
     "vendor webhook": Kind("vendor_webhook_cases.jsonl", read_lines, webhook_differences, rules.WEBHOOK),
-    "vendor codec": Kind("vendor_codec_cases.jsonl", read_lines, codec_differences),
+    "vendor codec": Kind("vendor_codec_cases.jsonl", read_lines, codec_differences, rules.CODEC),
 }
 
 

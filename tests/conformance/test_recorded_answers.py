@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.__main__ import COMMITTED, holds, replay
+from tests.conformance.__main__ import COMMITTED, SECOND, holds, replay
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS as ALL_KINDS
 from tests.conformance.kinds import judged
 from tests.conformance.rules import ALL
+from tests.support.stress import in_make_stress
 
 KINDS = {name: kind for name, kind in ALL_KINDS.items() if holds(COMMITTED, kind)}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "hami-differences.md"
@@ -28,11 +30,33 @@ def test_an_answer_is_hamis_or_differs_by_a_rule(kind: str, case: Case) -> None:
     assert verdict.agrees or verdict.is_explained, "\n".join(map(str, verdict.differences))
 
 
+def test_a_share_of_the_second_collection_is_answered_as_hami_answers() -> None:
+    assert wrong_in_second(every=16) == []
+
+
+@in_make_stress
+def test_the_whole_second_collection_is_answered_as_hami_answers() -> None:
+    assert wrong_in_second(every=1) == []
+
+
+def wrong_in_second(every: int) -> list[str]:
+    return [
+        f"{name} {case['id']}: {verdict.differences}"
+        for name, kind in ALL_KINDS.items()
+        if holds(SECOND, kind)
+        for case in islice(kind.read(SECOND / kind.source), 0, None, every)
+        if (verdict := judged(kind, case)).is_wrong
+    ]
+
+
+@in_make_stress
 def test_every_rule_occurs_in_the_committed_cases() -> None:
     found = {
         rule
-        for kind in KINDS.values()
-        for case in kind.read(COMMITTED / kind.source)
+        for folder in (COMMITTED, SECOND)
+        for kind in ALL_KINDS.values()
+        if holds(folder, kind)
+        for case in kind.read(folder / kind.source)
         for rule in judged(kind, case).rules
     }
     assert found == {rule.name for rule in ALL}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hami.annotations import ASSIGNED_NODE, NODE_LOCK, POD_GROUP
+from hami.capacity_registration import INSTANCE_TYPE
 
 Json = dict[str, Any]
 
@@ -18,6 +19,8 @@ def slim_node(node: Mapping[str, Any]) -> Json:
     # resourceVersion: the node lock is written on the condition that it has not changed.
     metadata = _kept(node["metadata"], "name", "uid", "resourceVersion")
     metadata["annotations"] = _annotations(node)
+    # AWS Neuron's devices are neighbours on some types of instances only.
+    metadata["labels"] = _kept(node["metadata"].get("labels") or {}, INSTANCE_TYPE)
     return {"metadata": metadata, "status": _kept(node.get("status") or {}, "allocatable", "capacity")}
 
 
@@ -51,7 +54,7 @@ def _pod_status(status: Mapping[str, Any]) -> Json:
 def what_counts(node: Mapping[str, Any]) -> Json:
     """The part of a slim node that a decision depends on: neither its version nor its lock."""
     annotations = {key: value for key, value in node["metadata"]["annotations"].items() if key != NODE_LOCK}
-    return {"annotations": annotations, "status": node["status"]}
+    return {"annotations": annotations, "labels": node["metadata"].get("labels", {}), "status": node["status"]}
 
 
 def _annotations(found: Mapping[str, Any]) -> Json:

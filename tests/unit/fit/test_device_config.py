@@ -51,12 +51,12 @@ vnpus:
 
 
 def test_hamis_own_file_is_read() -> None:
-    nvidia, ascend = parse(HAMIS.encode(), "file")
+    nvidia, *_, ascend = parse(HAMIS.encode(), "file")
     assert nvidia.resources.count == "example.com/gpu"
     assert nvidia.resources.memory == "nvidia.com/gpumem"
     assert (nvidia.amounts.default_memory_mib, nvidia.admission.overwrites_env) == (1024, True)
-    assert (ascend.resources.count, ascend.amounts.shares_mib) == ("example.com/npu", (3072, 6144))
-    assert [ascend.amounts.rounded(mib) for mib in (1, 3072, 3073, 20000, 24576, 24577)] == [3072, 3072, 6144, 21527, 21527, 0]  # fmt: skip  # noqa: E501
+    assert (ascend.resources.count, [size for size, _ in ascend.chip.templates]) == ("example.com/npu", [3072, 6144])
+    assert [ascend.chip.template_of(mib) for mib in (1, 3072, 3073, 20000)] == ["vir01", "vir01", "vir02", ""]
 
 
 def test_hamis_configmap_is_read_as_it_is() -> None:

@@ -222,10 +222,16 @@ def only_nvidia(state: NodeStateChanged) -> bool:
     return all(kind.vendor in ("", "NVIDIA") for kind in state.kinds)
 
 
+def has_its_own_reasons(state: NodeStateChanged) -> bool:
+    """Each device of which nobody knows what is left has a share without an instance; a reservation of a device that
+    the node does not have takes all its MIG devices out, and no pod of a file stands for that."""
+    return all(not use.unknown or int(state.slots_used[use.device]) > len(use.spans) for use in state.mig)
+
+
 @settings(max_examples=examples(50), deadline=None)
 @given(clusters())
 def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -> None:
-    states = [state for state in states_of(columns) if only_nvidia(state)]
+    states = [state for state in states_of(columns) if only_nvidia(state) and has_its_own_reasons(state)]
     written = cluster_objects(states)
     assert written.left_out == []
     assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuilt(states))
