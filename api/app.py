@@ -6,7 +6,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
+from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http import errors
 from api.http.openapi_document import served
@@ -40,11 +41,13 @@ from api.http.openapi_page import CONTENT_SECURITY_POLICY, documentation_page
 from api.http.request_guard import RequestGuard
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
+from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.objects.object_api import ObjectApi, Objects, is_configured
 from api.routes import routes
 from api.settings import Settings
+from fit import device_config
 from process.logs import about
 from process.server_tls import Certificates
 from process.tracing import NO_TRACING, Tracing
@@ -77,7 +80,8 @@ def create_app(
     Raises ``SettingError``.
 
     ``certificates`` are those of the server that the application runs in.
-    ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
+    ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer, ``app.state.devices``
+    the clusters' devices,
     ``app.state.registry`` has its metrics.
     """
     metrics = Metrics()
@@ -93,11 +97,13 @@ def create_app(
     if objects is None:
         load = loading(settings.kubeconfig, settings.context)
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
+    devices = ClusterDevices(device_config.read(device_config.SHIPPED))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name)),
+        SuggestionHandlers(attempts, index, devices),
         PlacementHandlers(attempts, index),
         WaitingHandlers(index),
         ClusterHandlers(index),
@@ -115,7 +121,7 @@ def create_app(
         routes=[*api_routes, *pages],
         middleware=[*aggregated, Middleware(RequestGuard, metrics=metrics), checks.middleware],
         exception_handlers=_exception_handlers(),
-        lifespan=_lifespan(topic, client, checks, object_api),
+        lifespan=_lifespan([topic, NodeStatesTopic(settings, devices)], client, checks, object_api),
         # FastAPI's own pages load their scripts from a CDN; the document has examples, and is made beforehand.
         docs_url=None,
         openapi_url=None,
@@ -125,6 +131,7 @@ def create_app(
     )
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
+    app.state.devices = devices
     app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
 
@@ -141,7 +148,12 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
-def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: CallerChecks, object_api: ObjectApi | None) -> Any:
+def _lifespan(
+    topics: Sequence[AttemptsTopic | NodeStatesTopic],
+    client: AsyncOpenSearch,
+    checks: CallerChecks,
+    object_api: ObjectApi | None,
+) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with checks.running(), object_api or nullcontext(), stores():
@@ -150,22 +162,25 @@ def _lifespan(topic: AttemptsTopic, client: AsyncOpenSearch, checks: CallerCheck
     @asynccontextmanager
     async def stores() -> AsyncIterator[None]:
         # Not awaited: the API answers from the index while memory is being replayed.
-        consumer_task = asyncio.create_task(topic.follow())
-        consumer_task.add_done_callback(_log_failure)
+        consumers = [asyncio.create_task(topic.follow()) for topic in topics]
+        for task in consumers:
+            task.add_done_callback(_log_failure)
         yield
         # By now uvicorn has answered or cut off every request, so nothing uses the client any more.
-        consumer_task.cancel()
-        with suppress(asyncio.CancelledError):
-            await consumer_task
+        for task in consumers:
+            task.cancel()
+        for task in consumers:
+            with suppress(asyncio.CancelledError):
+                await task
         await client.close()
 
     return lifespan
 
 
 def _log_failure(task: "asyncio.Task[None]") -> None:
-    # Requests are still answered, but from an aging memory: /readyz and the metrics show it too.
+    # Requests are still answered, but from an aging memory: of attempts, /readyz and the metrics show it too.
     if not task.cancelled() and task.exception():
-        log.error("the consumer of the attempts topic failed; restart the API", exc_info=task.exception())
+        log.error("a consumer of attempts or node states failed; restart the API", exc_info=task.exception())
 
 
 def _exception_handlers() -> dict[Any, Any]:

@@ -15,6 +15,7 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
+from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.errors import PROBLEM
@@ -32,6 +33,7 @@ from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodSc
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
+from schemas.answers.suggestions import Suggestions
 from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
@@ -72,6 +74,7 @@ def routes(
     schedulerlog: SchedulerlogHandlers,
     comparisons: ComparisonHandlers,
     diagnosis: DiagnosisHandlers,
+    suggestions: SuggestionHandlers,
     placements: PlacementHandlers,
     waiting: WaitingHandlers,
     clusters: ClusterHandlers,
@@ -83,6 +86,14 @@ def routes(
         *_attempts(schedulerlog),
         *_comparisons(comparisons),
         _About(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Why a pod waits", {}, (400, 404, 503)),
+        _About(
+            POD + "/suggestions",
+            suggestions.suggestions,
+            Suggestions,
+            "What would have to change",
+            {},
+            (400, 404, 503),
+        ),
         *_waiting(waiting),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),

@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import attempts, clusters, comparisons, diagnosis, nodes, placements, waiting
+from schemas.answers import attempts, clusters, comparisons, diagnosis, nodes, placements, suggestions, waiting
 from schemas.events import EVENTS
 from schemas.ids import schema_id
 from schemas.reasons import Reason, catalogue
@@ -25,6 +25,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *attempts.ANSWERS,
     *comparisons.ANSWERS,
     *diagnosis.ANSWERS,
+    *suggestions.ANSWERS,
     *waiting.ANSWERS,
     *placements.ANSWERS,
     *clusters.ANSWERS,

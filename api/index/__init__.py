@@ -20,6 +20,7 @@ cluster_states      the node states of a whole cluster, of an attempt or at a ti
 schedulers          the schedulers with their settings, and how these changed
 clusters            which clusters the index has records of
 pod_circumstances   a pod as it was observed last, registrations, schedulers, findings: facts of a diagnosis
+holders             what the pods on some nodes hold, as the fit counts it
 node_occupancy      which pods held how much of a node's devices at one time
 observations        the list of pod observations, and the state of a node at one time
 ==================  ===============================================================================

@@ -4,7 +4,7 @@ The index has times in milliseconds, events in microseconds. Queries therefore m
 compares the exact times (``PodPlacement.is_on``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -56,6 +56,19 @@ def placements_on_node_query(cluster: str, node: str, device: str | None, at: da
         *term_filters({"node": node, "devices": device}),
         {"range": {"@timestamp": {"lte": time}}},
     ]
+    return {
+        "query": all_of([*clauses, _not_ended("lt", time)]),
+        "sort": _SORT,
+        "size": MAX_PODS,
+        "_source": _SOURCE.source,
+        "track_total_hits": False,
+    }
+
+
+def placements_on_nodes_query(cluster: str, nodes: Sequence[str], at: datetime) -> Json:
+    """The body of a search for every placement on one of ``nodes`` at the time ``at``."""
+    time = rfc3339(at)
+    clauses = [of_cluster(cluster), {"terms": {"node": list(nodes)}}, {"range": {"@timestamp": {"lte": time}}}]
     return {
         "query": all_of([*clauses, _not_ended("lt", time)]),
         "sort": _SORT,

@@ -1,8 +1,9 @@
-"""The latest attempts of the latest pods in memory, filled from the attempts topic.
+"""What is answered from memory: the latest attempts of the latest pods, and the devices of the clusters.
 
 ==================  ==========================================================================
 attempts_consumer   reads the topic and puts its records into memory
 latest_attempts     pod to its latest attempt, as the bytes of its records
+cluster_devices     reads the topic of node states into columns that the fit judges
 lru                 a least-recently-used store, bounded by count and by bytes
 ==================  ==========================================================================
 """

@@ -1,0 +1,185 @@
+"""Answers what would have to change for a pod to fit, each change proved by the scheduler's own fit."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Literal, NamedTuple
+
+from fastapi import Query as InQuery
+from fastapi import Request
+from pydantic import Field
+from starlette.responses import Response
+
+from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.authority.access import access_of
+from api.authority.rights import get_pod
+from api.handlers.attempt_rights import readable_attempt
+from api.handlers.not_found import attempt_of_another_pod, no_attempt_of_pod
+from api.handlers.others import OTHERS, readable_namespaces
+from api.http.cluster import Cluster, RequestedCluster
+from api.http.errors import json_response
+from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
+from api.http.query_params import Query, refuse_repeated
+from api.index.attempt_queries import PodName
+from api.index.client import IndexDownError, OpenSearch
+from api.index.cluster_states import read_states_of_attempt
+from api.index.holders import HeldBy, read_holders
+from api.memory.cluster_devices import ClusterDevices
+from diagnosis.suggestions.acts import nodes_to_empty
+from diagnosis.suggestions.ask import Ask, Constraint
+from diagnosis.suggestions.exclusion import excluding_constraints
+from diagnosis.suggestions.suggest import suggest
+from diagnosis.suggestions.suggestion import Edit, Suggestion
+from diagnosis.suggestions.texts import NOT_KNOWN, sentence
+from diagnosis.suggestions.trial import Trial
+from fit.devices.as_of import rebuilt
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decision import SchedulingPolicy
+from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit, Suggestions
+from schemas.codec.records import rfc3339
+from schemas.events import AttemptSummarized
+
+
+class SuggestionsQuery(Query):
+    attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
+        None, description="The request of this attempt of the pod; of its latest one unless given."
+    )
+    as_of: Literal["now", "attempt"] = Field(
+        "now", description="On which cluster: as it is now, or as the attempt found it."
+    )
+
+
+class Found(NamedTuple):
+    items: list[Suggestion]
+    excluded_by: list[Constraint]
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionHandlers:
+    attempts: AttemptLookup
+    index: OpenSearch
+    devices: ClusterDevices
+
+    async def suggestions(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[SuggestionsQuery, InQuery()],
+    ) -> Response:
+        """The smallest changes after which the pod fits, the cheapest first, and what keeps it from every node."""
+        refuse_repeated(request)
+        await access_of(request).require(cluster, get_pod(namespace, name))
+        attempt = await self._attempt(request, cluster, namespace, name, query)
+        summary, now, unknown = attempt.summary(), datetime.now(UTC), list[str]()
+        found, held_by = Found([], [], fits=False), dict[str, HeldBy]()
+        if summary.constraints is None:
+            unknown.append("constraints")
+        if summary.status != "succeeded":
+            columns, lock = await self._cluster(summary, attempt.original_id, query.as_of, unknown)
+            if columns is None:
+                unknown.append("devices")
+            else:
+                ask = Ask.of_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
+                policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
+                trial = Trial(columns, tuple(summary.nodes), policy)
+                async with lock:
+                    nodes = await asyncio.to_thread(nodes_to_empty, trial, ask)
+                held_by = await self._held_by(cluster.name, nodes, query.as_of, now, unknown)
+                async with lock:
+                    found = await asyncio.to_thread(_search, trial, ask, held_by)
+        names = await self._names(request, cluster, held_by)
+        body = Suggestions(
+            cluster=cluster.name,
+            namespace=namespace,
+            name=name,
+            attempt=cluster.attempt(summary.attempt_id),
+            as_of=rfc3339(summary.started_at if query.as_of == "attempt" else now),
+            state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
+            items=[_item(each, summary, names) for each in found.items],
+            excluded_by=found.excluded_by,
+            not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
+        )
+        return json_response(200, body, {"Cache-Control": "no-store"})
+
+    async def _attempt(
+        self, request: Request, cluster: Cluster, namespace: str, name: str, query: SuggestionsQuery
+    ) -> StoredAttempt:
+        if query.attempt is None:
+            latest = await self.attempts.latest(PodName(cluster.name, namespace, name))
+            if latest is None:
+                raise no_attempt_of_pod(namespace, name)
+            return latest
+        asked = await readable_attempt(self.attempts, request, cluster, query.attempt)
+        if (asked.summary().pod.namespace, asked.summary().pod.name) != (namespace, name):
+            raise attempt_of_another_pod(namespace, name, query.attempt)
+        return asked
+
+    async def _cluster(
+        self, summary: AttemptSummarized, original_id: str, as_of: str, unknown: list[str]
+    ) -> tuple[ClusterColumns | None, AbstractAsyncContextManager[object]]:
+        """The columns, and what has to be held while they are judged. Quotas are in no state."""
+        unknown.append("quotas")
+        if as_of == "now":
+            return self.devices.columns.get(summary.cluster), self.devices.lock
+        states = await read_states_of_attempt(self.index, summary, original_id)
+        if states.missing:
+            unknown.append("states")
+        columns = await asyncio.to_thread(rebuilt, states.states, self.devices.vendors) if states.states else None
+        return columns, nullcontext()
+
+    async def _held_by(
+        self, cluster: str, nodes: Sequence[str], as_of: str, now: datetime, unknown: list[str]
+    ) -> dict[str, HeldBy]:
+        if as_of != "now":
+            return {}
+        try:
+            return await read_holders(self.index, cluster, nodes, now)
+        except IndexDownError:
+            unknown.append("holders")
+            return {}
+
+    async def _names(self, request: Request, cluster: Cluster, held_by: Mapping[str, HeldBy]) -> dict[str, str]:
+        """By uid, the pod as the caller may see it."""
+        pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
+        namespaces = {pod.namespace for pod in pods.values()}
+        readable = await readable_namespaces(access_of(request), cluster, namespaces) if namespaces else frozenset()
+        return {uid: str(pod) if pod.namespace in readable else OTHERS for uid, pod in pods.items()}
+
+
+def _search(trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy]) -> Found:
+    if trial.decide(ask):
+        return Found([], [], fits=True)
+    uses = {node: held.uses for node, held in held_by.items()}
+    return Found(suggest(trial, ask, uses), excluding_constraints(trial, ask), fits=False)
+
+
+def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str]) -> SuggestedChange:
+    edits = [_shown(edit, names) for edit in found.edits]
+    given = zip(summary.requests, found.allocation.containers, strict=True)
+    return SuggestedChange(
+        sentence=sentence(found, edits),
+        who_acts=found.actor,
+        edits=[
+            SuggestedEdit(constraint=each.constraint, where=each.where, before=each.before, after=each.after)
+            for each in edits
+        ],
+        cost=round(found.cost, 3),
+        node=found.allocation.node,
+        devices=[
+            ContainerDevices(container=request.container, uuids=[grant.uuid for grant in grants])
+            for request, grants in given
+            if grants
+        ],
+        fit_nodes=found.fit_nodes,
+    )
+
+
+def _shown(edit: Edit, names: Mapping[str, str]) -> Edit:
+    if edit.constraint != "use":
+        return edit
+    return Edit(edit.constraint, names.get(edit.where, OTHERS), edit.before, edit.after)

@@ -1,0 +1,99 @@
+"""The devices of every cluster as they are now, from the topic of node states, in the columns that the fit judges."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from broker.consumer import Connection, connected, new_consumer, reconnecting
+from broker.topics import require
+from fit.devices.as_of import put
+from fit.devices.cluster_state import ClusterColumns
+from hami.vendors import ONLY_NVIDIA, Vendors
+from process.errors import NotProvisionedError
+from process.kafka_connection import KafkaConnection
+from schemas.codec.records import Rejected, decode
+from schemas.events import NodeStateChanged
+from schemas.topics import NODE_STATES
+
+log = logging.getLogger(__name__)
+
+WRITTEN_AGAIN: Final = timedelta(hours=25)
+"""A state that still holds is written once a day; an hour more for a writer that is behind."""
+POLL_MS: Final = 1_000
+MAX_POLL_RECORDS: Final = 200
+PAUSE_SECONDS: Final = 30.0
+
+_Rank = tuple[int, datetime, int]
+
+
+@dataclass(slots=True)
+class ClusterDevices:
+    """lock: held by those who judge, which takes a while in another thread, and by the consumer while it writes."""
+
+    vendors: Vendors = ONLY_NVIDIA
+    columns: dict[str, ClusterColumns] = field(default_factory=dict)
+    """By cluster."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_caught_up: bool = False
+    """Everything that was on the topic at the start has been read."""
+    rejected: int = 0
+    _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
+
+    def take(self, state: NodeStateChanged) -> None:
+        """Put the state in place of the one that is known of its node, unless that is newer."""
+        # A state without a node has devices of which a log does not say the node.
+        if not state.node:
+            return
+        key, rank = (state.cluster, state.node), (state.epoch, state.observed_at, state.revision)
+        known = self._ranks.get(key)
+        # The scheduler itself before readers of logs, whose epoch is 0, as long as it writes.
+        if known and rank < known and state.observed_at - known[1] < WRITTEN_AGAIN:
+            return
+        self._ranks[key] = rank
+        put(self.columns.setdefault(state.cluster, ClusterColumns(self.vendors)), state)
+
+
+class NodeStatesTopic:
+    """Fills ``devices`` from the topic, which is compacted: from its beginning, at every start."""
+
+    def __init__(self, kafka: KafkaConnection, devices: ClusterDevices) -> None:
+        self._kafka, self._devices = kafka, devices
+
+    async def follow(self) -> None:
+        """Read until cancelled, again from the beginning after a failure."""
+        connection = Connection()
+        while True:
+            try:
+                await reconnecting(partial(self._session, connection), connection)
+            except NotProvisionedError as error:
+                log.warning("node states: %s; trying again", error)
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _session(self, connection: Connection) -> None:
+        # As for the attempts: a request for the metadata of one topic may create it.
+        async with connected(new_consumer(self._kafka)) as consumer:
+            require([NODE_STATES.name], await consumer.topics())
+        async with connected(new_consumer(self._kafka, NODE_STATES.name)) as consumer:
+            await consumer.seek_to_beginning()
+            ends = await consumer.end_offsets(consumer.assignment())
+            connection.established()
+            while True:
+                polled = await consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_POLL_RECORDS)
+                async with self._devices.lock:
+                    for records in polled.values():
+                        for record in records:
+                            self._take(record)
+                if not self._devices.is_caught_up:
+                    behind = [await consumer.position(each) < end for each, end in ends.items()]
+                    self._devices.is_caught_up = not any(behind)
+
+    def _take(self, record: Any) -> None:
+        # A tombstone has no value: compaction alone writes it, for a node that is gone.
+        event = decode(record.value, record.headers) if record.value is not None else None
+        if isinstance(event, NodeStateChanged):
+            self._devices.take(event)
+        elif isinstance(event, Rejected):
+            self._devices.rejected += 1

@@ -1,0 +1,74 @@
+"""What a suggestion says to people, in English and Chinese."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from diagnosis.suggestions.ask import Constraint
+from diagnosis.suggestions.suggestion import Edit, Suggestion
+from schemas.answers.diagnosis import InBothLanguages
+
+_LOWER: Final = ("ask {where} for {after} instead of {before}", "{where} 由 {before} 改为 {after}")
+_REMOVE: Final = ("remove the annotation {where} ({before})", "删除注解 {where}（{before}）")
+_TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
+    "memory": _LOWER,
+    "cores": _LOWER,
+    "count": _LOWER,
+    "type": _REMOVE,
+    "uuid": _REMOVE,
+    "mode": _REMOVE,
+    "numa": _REMOVE,
+    "policy": _REMOVE,
+    "nodes": (
+        "let kube-scheduler offer {after}, which a node selector, affinity, a taint or a cordon keeps from the pod",
+        "让 kube-scheduler 提供节点 {after}：目前被节点选择器、亲和性、污点或封锁排除",
+    ),
+    "quota": (
+        "raise the namespace's quota of {where} from {before} to {after}",
+        "将命名空间配额 {where} 由 {before} 提高到 {after}",
+    ),
+    "cordon": ("uncordon the device {where}", "解除设备 {where} 的封锁"),
+    "health": ("repair the unhealthy device {where}", "修复不健康的设备 {where}"),
+    "use": ("wait for the end of {where}, which holds {before}", "等待 {where} 结束，它占用 {before}"),
+}
+NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
+    name: InBothLanguages(en=english, zh=chinese)
+    for name, english, chinese in (
+        (
+            "constraints",
+            "No source says which annotations of the pod constrain its devices: the pod is judged as if it had none.",
+            "没有来源说明该 Pod 对设备的注解限制，按没有限制评估。",
+        ),
+        (
+            "devices",
+            "The devices of the cluster are not known (yet): does a scheduler, or a reader of its log, publish states?",
+            "尚不了解集群的设备状态：是否有调度器或日志读取器发布节点状态？",
+        ),
+        (
+            "quotas",
+            "Quotas of namespaces are in no record: a change may still exceed one.",
+            "记录中没有命名空间配额，所建议的修改仍可能超出配额。",
+        ),
+        (
+            "states",
+            "Some states of nodes are past their retention: those nodes are left out.",
+            "部分节点状态已过保留期，这些节点未参与评估。",
+        ),
+        (
+            "holders",
+            "OpenSearch does not answer: which pods hold the devices is not known.",
+            "OpenSearch 没有响应，不知道设备由哪些 Pod 占用。",
+        ),
+    )
+}
+
+
+def sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
+    """The changes as one sentence with the node. edits: those of the suggestion, as the reader may see them."""
+    english, chinese = ([_TEXTS[each.constraint][place].format(**_words(each)) for each in edits] for place in (0, 1))
+    node = suggestion.allocation.node
+    text = f"{', and '.join(english)}: then it fits on {node}."
+    return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后可调度到 {node}。")
+
+
+def _words(edit: Edit) -> dict[str, str]:
+    return {"where": edit.where, "before": edit.before, "after": edit.after}

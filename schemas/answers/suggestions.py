@@ -1,0 +1,63 @@
+"""The JSON that the API gives about what would have to change for a pod to fit."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer
+from schemas.answers.diagnosis import Actor, InBothLanguages
+
+Constraint = Literal[
+    "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes"
+]
+
+
+class SuggestedEdit(Answer):
+    constraint: Constraint
+    where: str = Field(
+        description="`container: resource`, an annotation of the pod, a device (UUID), a quota's resource, or a pod."
+    )
+    before: str
+    after: str = Field(description="Empty: it goes.")
+
+
+class ContainerDevices(Answer):
+    container: str
+    uuids: list[str]
+
+
+class SuggestedChange(Answer):
+    """Changes after which the pod fits: the scheduler's own fit placed it so."""
+
+    sentence: InBothLanguages
+    who_acts: Actor
+    edits: list[SuggestedEdit]
+    cost: float = Field(description="Less is better: the share of what was asked that is given up; docs/api.md.")
+    node: str = Field(description="Where the pod would go.")
+    devices: list[ContainerDevices]
+    fit_nodes: int = Field(description="How many of the nodes would take it.")
+
+
+class Suggestions(Answer):
+    """What would have to change for a pod to fit."""
+
+    cluster: str
+    namespace: str
+    name: str
+    attempt: str = Field(description="The path of the attempt whose request was judged again.")
+    as_of: str = Field(description="Of when the cluster was: the time of the attempt, or now.")
+    state: Literal["placed", "fits", "refused"] = Field(
+        description="placed: the pod has a node. fits: it fits this cluster as it is. refused: it does not."
+    )
+    items: list[SuggestedChange] = Field(
+        description="The cheapest first; none gives up more of everything than another."
+    )
+    excluded_by: list[Constraint] = Field(
+        description="The smallest set of constraints that together keep the pod from every node; `use` is what other "
+        "pods hold, `nodes` that kube-scheduler did not offer the others. Empty where that is not known."
+    )
+    not_known: list[InBothLanguages] = Field(description="What could not be taken into account.")
+
+
+ANSWERS: Final = (Suggestions,)
+"""Each has a JSON Schema of its own."""
