@@ -22,6 +22,7 @@ REQUESTS: Final = {
     "getPodComparison": _POD + "/comparison?nodes=node3,node5",
     "getAttemptComparison": _ATTEMPT + "/comparison?with=6f97a54de6fbb9e27ee3a1dc8d608d38",
     "getPodDiagnosis": _POD + "/diagnosis",
+    "getPodSuggestions": _POD + "/suggestions",
     "getPodSchedulerlogHistory": _POD + "/schedulerlog/history",
     "getAttempt": _ATTEMPT + "?detail=full&limit=2",
     "listSchedulerlogs": "/api/v1/schedulerlogs?namespace=llm",

@@ -10,7 +10,7 @@ import orjson
 from aiokafka import AIOKafkaProducer
 
 from schemas.codec.chunking import split
-from schemas.codec.records import encode, encode_value
+from schemas.codec.records import EncodedRecord, encode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.documents.devices import devices_document
 from schemas.documents.findings import finding_document
@@ -35,6 +35,7 @@ from schemas.index_family import SETTINGS_TEMPLATE, Index, settings_template
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, NODE_STATES, OBSERVATIONS, OCCUPANCY, POD_STATES
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
+from schemas.topics import NODE_STATES as STATES_TOPIC
 from summaries.merge import settled
 from summaries.messages import search_text
 from tests.support.harness.topics import provision_all
@@ -145,17 +146,23 @@ class Filling:
 
     def publish(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Onto the topic, and after them ``raw`` records (key and value) that nobody checked."""
-        asyncio.run(self._publish(summaries, raw))
+        parts = [encode(part) for summary in summaries for part in split(summary)]
+        asyncio.run(self._publish(TOPIC.name, parts, raw))
 
-    async def _publish(self, summaries: Iterable[AttemptSummarized], raw: Iterable[tuple[bytes, bytes]]) -> None:
+    def publish_states(self, *states: NodeStateChanged) -> None:
+        """Onto the topic of node states."""
+        asyncio.run(self._publish(STATES_TOPIC.name, list(map(encode, states))))
+
+    async def _publish(
+        self, topic: str, records: Iterable[EncodedRecord], raw: Iterable[tuple[bytes, bytes]] = ()
+    ) -> None:
         producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap_servers, acks="all")
         await producer.start()
         try:
-            for part in (part for summary in summaries for part in split(summary)):
-                record = encode(part)
-                await producer.send(TOPIC.name, record.value, record.key, headers=record.headers)
+            for record in records:
+                await producer.send(topic, record.value, record.key, headers=record.headers)
             for key, value in raw:
-                await producer.send(TOPIC.name, value, key)
+                await producer.send(topic, value, key)
         finally:
             await producer.stop()
 
