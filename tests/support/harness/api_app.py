@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import orjson
@@ -43,6 +43,19 @@ def _analyse_types_once() -> None:
 
 _analyse_types_once()
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
+NEEDED_QUERIES: Final = {
+    "/refusals": "?device=GPU-1",
+    "/comparison": "?nodes=n1,n2",
+    "/attempts/{attempt_id}/comparison": "?with=f00",
+}
+"""What a path can't be asked without, by how its template ends; the last entry that matches counts."""
+
+
+def with_needed_query(template: str, path: str) -> str:
+    """``path``, which the template makes, with what it can't be asked without."""
+    return path + next((query for end, query in reversed(NEEDED_QUERIES.items()) if template.endswith(end)), "")
+
+
 POD = "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog"
 Answering = Callable[[httpx.Request], httpx.Response]
 SlowlyAnswering = Callable[[httpx.Request], Awaitable[httpx.Response]]

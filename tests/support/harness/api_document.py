@@ -22,7 +22,7 @@ REQUESTS: Final = {
     "getPodComparison": _POD + "/comparison?nodes=node3,node5",
     "getAttemptComparison": _ATTEMPT + "/comparison?with=6f97a54de6fbb9e27ee3a1dc8d608d38",
     "getPodDiagnosis": _POD + "/diagnosis",
-    "getPodSuggestions": _POD + "/suggestions",
+    "listPodSuggestions": _POD + "/suggestions",
     "getPodSchedulerlogHistory": _POD + "/schedulerlog/history",
     "getAttempt": _ATTEMPT + "?detail=full&limit=2",
     "listSchedulerlogs": "/api/v1/schedulerlogs?namespace=llm",
@@ -60,8 +60,9 @@ async def examples() -> dict[str, Any]:
         assert answer.status_code == 200, f"{operation}: {answer.text}"
         found[operation] = answer.json()
         # The time of the request, where it asks for none.
-        if "at" in found[operation] and "at=" not in path:
-            found[operation]["at"] = "2026-04-22T02:15:43.000000Z"
+        for name in {"at", "as_of"} & set(found[operation]):
+            if f"{name}=" not in path:
+                found[operation][name] = "2026-04-22T02:15:43.000000Z"
     return found | {str(status): problem(status, *words).model_dump() for status, words in ERRORS.items()}
 
 

@@ -6,7 +6,7 @@ from fastapi.routing import APIRoute
 from api.handlers.health import Alive
 from kube.errors import KubeApiError
 from tests.support.fakes.reviews import Grant
-from tests.support.harness.api_app import POD, Caller
+from tests.support.harness.api_app import POD, Caller, with_needed_query
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
 
@@ -59,12 +59,10 @@ async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarde
 async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     header = api.reviews.caller("nothing")
     values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
-    needed: dict[str, str] = {"/refusals": "?device=GPU-1"}
     paths = [route.path for route in api.app.routes if isinstance(route, APIRoute) and "/api/v1/" in route.path]
     assert len(paths) > 20
     for path in set(paths) - {"/api/v1/clusters"}:
-        needed["/comparison"] = "?with=f00" if "/attempts/" in path else "?nodes=a,b"
-        asked = path.format(**values) + needed.get("/" + path.rpartition("/")[2], "")
+        asked = with_needed_query(path, path.format(**values))
         assert await api.status(asked, header) == 403, asked
     assert api.searches == [] or all("f00" in str(each.content) for each in api.searches)
 
