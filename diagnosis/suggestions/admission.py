@@ -18,7 +18,7 @@ _FLAGS: Final[tuple[tuple[Constraint, str, bool], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class AdmittingChange:
     """A change, and the pods that it admits.
 
     where: the node whose devices are uncordoned or healed, or the namespace without its quotas; empty where each pod
@@ -37,7 +37,7 @@ class _Change(NamedTuple):
     pending: Sequence[Ask]
 
 
-def most_admitted(trial: Trial, pending: Sequence[Ask]) -> list[Admission]:
+def changes_by_admission(trial: Trial, pending: Sequence[Ask]) -> list[AdmittingChange]:
     """Every change that admits a pod, the one that admits most first. Pods take their devices in the given order.
 
     pending: pods that hold nothing, each with a UID of its own: what it takes is held by it while the next are tried.
@@ -48,7 +48,7 @@ def most_admitted(trial: Trial, pending: Sequence[Ask]) -> list[Admission]:
         with change.made:
             admitted = tuple(place for place in _placed(trial, change.pending) if place not in as_it_is)
         if admitted:
-            found.append(Admission(change.constraint, change.where, admitted))
+            found.append(AdmittingChange(change.constraint, change.where, admitted))
     return sorted(found, key=lambda each: (-len(each.admitted), each.constraint, each.where))
 
 

@@ -57,7 +57,6 @@ async def test_every_search_is_for_the_documents_of_one_cluster() -> None:
 
     caller = Caller(recording)
     for path in await paths_of_clusters():
-        needed["/comparison"] = "?with=f00" if "/attempts/" in path else "?nodes=a,b"
         for named, cluster in ((path, "east"), (path.replace("/clusters/east", ""), "default")):
             bodies.clear()
             await caller.get(named)

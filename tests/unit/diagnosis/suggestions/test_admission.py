@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from diagnosis.suggestions.admission import Admission, most_admitted
+from diagnosis.suggestions.admission import AdmittingChange, changes_by_admission
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.trial import Trial
 from fit.devices.cluster_state import ClusterColumns
@@ -23,36 +23,36 @@ def device(uuid: str, **fields: Any) -> dict[str, Any]:
     return a_device(uuid, devmem=4000, **fields)
 
 
-def admitted(columns: ClusterColumns, pending: list[Ask]) -> list[Admission]:
-    return most_admitted(Trial(columns, columns.node_names, SchedulingPolicy()), pending)
+def admitted(columns: ClusterColumns, pending: list[Ask]) -> list[AdmittingChange]:
+    return changes_by_admission(Trial(columns, columns.node_names, SchedulingPolicy()), pending)
 
 
-def test_the_node_with_most_devices_to_uncordon_admits_as_many_pods_as_it_has_devices() -> None:
+def test_a_node_admits_as_many_pods_as_it_has_devices_to_uncordon() -> None:
     one = a_node("one", [device("1-0")], device_cordon="1-0")
     two = a_node("two", [device("2-0"), device("2-1")], device_cordon="2-0,2-1")
     sick = a_node("sick", [device("3-0", health=False)])
     assert admitted(a_cluster(one, two, sick), waiting(3)) == [
-        Admission("cordon", "two", (0, 1)),
-        Admission("cordon", "one", (0,)),
-        Admission("health", "sick", (0,)),
+        AdmittingChange("cordon", "two", (0, 1)),
+        AdmittingChange("cordon", "one", (0,)),
+        AdmittingChange("health", "sick", (0,)),
     ]
 
 
 def test_pods_that_fit_as_it_is_are_not_counted() -> None:
     free = a_node("free", [device("1-0")])
     kept = a_node("kept", [device("2-0"), device("2-1")], device_cordon="2-0,2-1")
-    assert admitted(a_cluster(free, kept), waiting(3)) == [Admission("cordon", "kept", (1, 2))]
+    assert admitted(a_cluster(free, kept), waiting(3)) == [AdmittingChange("cordon", "kept", (1, 2))]
 
 
 def test_an_annotation_is_given_up_by_every_pod_that_has_it() -> None:
     columns = a_cluster(a_node("one", [device("1-0"), device("1-1")]))
-    assert admitted(columns, waiting(2, use_gputype="H100")) == [Admission("type", "", (0, 1))]
+    assert admitted(columns, waiting(2, use_gputype="H100")) == [AdmittingChange("type", "", (0, 1))]
 
 
 def test_a_quota_that_holds_pods_back_is_named_by_its_namespace() -> None:
     columns = a_cluster(a_node("one", [device("1-0"), device("1-1")]))
     columns.apply_quota(a_quota(gpumem=1000))
-    assert admitted(columns, waiting(2)) == [Admission("quota", "default", (0, 1))]
+    assert admitted(columns, waiting(2)) == [AdmittingChange("quota", "default", (0, 1))]
 
 
 def test_nothing_that_was_tried_is_left_behind() -> None:
