@@ -23,8 +23,8 @@ from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
 from process.tracing import Span
 from scheduler import extender_protocol
-from scheduler.bind.bind_calls import ANSWER_AFTER, BindCalls
-from scheduler.bind.bind_request import BindRequest
+from scheduler.bind.bind_calls import BindCalls
+from scheduler.bind.bind_request import ANSWER_AFTER, BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.cluster.claims import Claims, mark_of
 from scheduler.cluster.cluster_api import ClusterApi, version_of

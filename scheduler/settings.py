@@ -26,7 +26,7 @@ from process.settings import (
     ListenAddressIfGiven,
     Size,
 )
-from scheduler.bind.bind_calls import ANSWER_AFTER
+from scheduler.bind.bind_request import ANSWER_AFTER
 
 LEASE_NAME = "schedulerlog-scheduler"
 

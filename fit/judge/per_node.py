@@ -15,7 +15,7 @@ from fit.judge.reference_fit import DeviceState, ReferenceFit, fit_node
 from fit.judge.request import VendorRequest
 from fit.judge.sequential_fit import QuotaColumns
 from fit.judge.vendor_state import VendorState
-from fit.vendors.asking import Asked
+from fit.vendors.asking import NodeRequest
 from fit.vendors.fits import FITS
 from fit.vendors.metax import QOS
 from hami.mig import Placement
@@ -82,7 +82,7 @@ def fit_by_vendor(
             devices = _devices(constraints, entry, numbers, {})
             for device in devices:
                 _add_peculiar(device, entry, constraints, changed)
-            asked = Asked(constraints.vendor, request, raw, constraints.annotations.texts, entry.marks, earlier)
+            asked = NodeRequest(constraints.vendor, request, raw, constraints.annotations.texts, entry.marks, earlier)
             fits[key] = fit_vendor(devices, asked)
         found.append(fits[key])
     return found

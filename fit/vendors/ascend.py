@@ -5,7 +5,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import Asked, conclude, enough, keep, refuse_all, take_in_turn
+from fit.vendors.asking import NodeRequest, conclude, enough, keep, refuse_all, take_in_turn
 from hami import vendor_annotations as keys
 
 NETWORK: Final = "NetworkID"
@@ -15,12 +15,12 @@ _PAIR: Final = 2
 _ALL_CORES: Final = 100
 
 
-def is_soft(asked: Asked) -> bool:
+def is_soft(asked: NodeRequest) -> bool:
     """Whether the pod wants its share in software, not as a template."""
     return asked.texts.get(keys.ASCEND_MODE) == keys.ASCEND_SOFT
 
 
-def fit_ascend(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_ascend(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     if is_soft(asked):
         if not _shares_in_software(asked):
             return refuse_all(devices, verdict_codes.MODE_NOT_FIT)
@@ -39,7 +39,7 @@ def fit_ascend(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
     return enough(fit, devices, asked)
 
 
-def _shares_in_software(asked: Asked) -> bool:
+def _shares_in_software(asked: NodeRequest) -> bool:
     named = asked.marks.get(keys.ASCEND_NODE_SOFT)
     return asked.vendor.chip.soft_split if named is None else named == "true"
 

@@ -12,7 +12,7 @@ from hami.vendors import Vendor
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NodeRequest:
     """One container's request of one node.
 
     texts: the pod's annotations. marks: the node's. earlier: for each container before this one that was given devices
@@ -27,26 +27,26 @@ class Asked:
     earlier: Sequence[Sequence[int]] = ()
 
 
-FitVendor = Callable[[Sequence[DeviceState], Asked], ReferenceFit]
+FitVendor = Callable[[Sequence[DeviceState], NodeRequest], ReferenceFit]
 """The devices are given in the order in which they are tried; HAMi's list is the reverse of it."""
 
 _NO_QUOTA = QuotaLeft()
 
 
-def plain_refusal(device: DeviceState, asked: Asked) -> int:
+def plain_refusal(device: DeviceState, asked: NodeRequest) -> int:
     """The first check of NVIDIA's that the device fails; 0 for none. HAMi asks no quota here."""
     return refusal_of(device, asked.request, _NO_QUOTA, (), None)
 
 
-def plain_pick(device: DeviceState, asked: Asked, look: int) -> Pick:
+def plain_pick(device: DeviceState, asked: NodeRequest, look: int) -> Pick:
     return Pick(device, asked.request.memory_of(device.total_memory), asked.request.cores, None, look)
 
 
 def take_in_turn(
     devices: Sequence[DeviceState],
-    asked: Asked,
-    refusal: Callable[[DeviceState, Asked], int] = plain_refusal,
-    pick: Callable[[DeviceState, Asked, int], Pick] = plain_pick,
+    asked: NodeRequest,
+    refusal: Callable[[DeviceState, NodeRequest], int] = plain_refusal,
+    pick: Callable[[DeviceState, NodeRequest, int], Pick] = plain_pick,
     *,
     takes_all: bool = False,
 ) -> ReferenceFit:
@@ -74,7 +74,7 @@ def conclude(fit: ReferenceFit, devices: Iterable[DeviceState], *, passed: bool)
     return fit
 
 
-def enough(fit: ReferenceFit, devices: Iterable[DeviceState], asked: Asked) -> ReferenceFit:
+def enough(fit: ReferenceFit, devices: Iterable[DeviceState], asked: NodeRequest) -> ReferenceFit:
     """Whether so many were taken as are requested."""
     return conclude(fit, devices, passed=len(fit.picks) >= asked.request.count)
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import Asked, enough, refuse_all, take_in_turn
+from fit.vendors.asking import NodeRequest, enough, refuse_all, take_in_turn
 from hami.drs_registration import LARGEST, PROFILES, profile_size
 from hami.requests import BY_SPECIFICATION
 
 
-class Profile(NamedTuple):
+class DrsProfile(NamedTuple):
     """Slices of a device, memory in GiB, percent of its cores; id: Enflame's number of it."""
 
     slices: int
@@ -22,13 +22,13 @@ class Profile(NamedTuple):
     id: str
 
 
-def fit_drs(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_drs(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     profile = _profile(_profiles(devices), asked)
     if profile is None:
         return refuse_all(devices, verdict_codes.MODE_NOT_FIT)
     memory_mib = profile.memory_gib * 1024
 
-    def refusal(device: DeviceState, _: Asked) -> int:
+    def refusal(device: DeviceState, _: NodeRequest) -> int:
         if device.gate:
             return device.gate
         if not device.accepts_uuid:
@@ -42,14 +42,14 @@ def fit_drs(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
         is_short = device.total_cores > 0 and device.total_cores - device.used_cores < profile.cores
         return verdict_codes.INSUFFICIENT_CORE if is_short else 0
 
-    def pick(device: DeviceState, _: Asked, look: int) -> Pick:
+    def pick(device: DeviceState, _: NodeRequest, look: int) -> Pick:
         taken = Pick(device, memory_mib, profile.cores, None, look)
         return replace(taken, slots=profile.slices, profile=(profile.name, profile.id))
 
     return enough(take_in_turn(devices, asked, refusal, pick), devices, asked)
 
 
-def _profiles(devices: Sequence[DeviceState]) -> list[Profile]:
+def _profiles(devices: Sequence[DeviceState]) -> list[DrsProfile]:
     """Of all devices of the node, ascending."""
     largest = max((int(device.extra.get(LARGEST, 0)) for device in devices), default=0)
     found = {}
@@ -57,11 +57,11 @@ def _profiles(devices: Sequence[DeviceState]) -> list[Profile]:
         for name, number in device.extra.get(PROFILES, ()):
             slices, memory = profile_size(name)
             if slices > 0 < memory and largest > 0:
-                found[name] = Profile(slices, memory, ceil(slices * 100 / largest), name, number)
+                found[name] = DrsProfile(slices, memory, ceil(slices * 100 / largest), name, number)
     return sorted(found.values(), key=lambda profile: profile[:2])
 
 
-def _profile(profiles: Sequence[Profile], asked: Asked) -> Profile | None:
+def _profile(profiles: Sequence[DrsProfile], asked: NodeRequest) -> DrsProfile | None:
     """The profile with so many slices, or the smallest with so much memory and cores."""
     raw = asked.raw
     if raw.memory_percentage != BY_SPECIFICATION:
@@ -77,13 +77,13 @@ def _gib(amount: int, largest_gib: int) -> int:
     return ceil(amount / 1024) if amount > largest_gib * 2 else amount
 
 
-def fit_gcu(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_gcu(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     return enough(take_in_turn(devices, asked, _refusal, _whole), devices, asked)
 
 
-def _refusal(device: DeviceState, _: Asked) -> int:
+def _refusal(device: DeviceState, _: NodeRequest) -> int:
     return device.gate or (verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT if device.used_slots > 0 else 0)
 
 
-def _whole(device: DeviceState, asked: Asked, look: int) -> Pick:
+def _whole(device: DeviceState, asked: NodeRequest, look: int) -> Pick:
     return Pick(device, asked.raw.memory_mib, asked.raw.cores, None, look)

@@ -9,7 +9,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import Asked, conclude, refuse_all
+from fit.vendors.asking import NodeRequest, conclude, refuse_all
 from hami import vendor_annotations as keys
 from hami.vendors import Family
 
@@ -25,7 +25,7 @@ _ODD_ORDER: Final = (1, 3, 2, 4)
 Free = Callable[[DeviceState], bool]
 
 
-def fit_kunlun(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_kunlun(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     listed = devices[::-1]
     accepted = {device.position for device in listed if _accepts_uuid(device, asked)}
     is_part = asked.vendor.family is Family.XPU
@@ -58,7 +58,7 @@ def fit_kunlun(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
     return conclude(fit, devices, passed=True)
 
 
-def _accepts_uuid(device: DeviceState, asked: Asked) -> bool:
+def _accepts_uuid(device: DeviceState, asked: NodeRequest) -> bool:
     """By both pairs of lists that HAMi reads for Kunlun."""
     use, no_use = (asked.texts.get(key, "") for key in (keys.XPU_USE_UUID, keys.XPU_NO_USE_UUID))
     return (

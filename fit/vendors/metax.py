@@ -5,7 +5,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit, core_refusal
-from fit.vendors.asking import Asked, conclude, keep, take_in_turn
+from fit.vendors.asking import NodeRequest, conclude, keep, take_in_turn
 from hami import vendor_annotations as keys
 
 LINK: Final = "LinkZone"
@@ -13,7 +13,7 @@ QOS: Final = "QosPolicy"
 _WHOLE: Final = 100
 
 
-def fit_sgpu(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_sgpu(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     fit = take_in_turn(devices, asked, _refusal, _pick, takes_all=True)
     if len(fit.picks) < asked.request.count:
         return conclude(fit, devices, passed=False)
@@ -21,11 +21,11 @@ def fit_sgpu(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
     return conclude(fit, devices, passed=True)
 
 
-def app_class(asked: Asked) -> str:
+def app_class(asked: NodeRequest) -> str:
     return asked.texts.get(keys.METAX_CLASS, "")
 
 
-def _refusal(device: DeviceState, asked: Asked) -> int:
+def _refusal(device: DeviceState, asked: NodeRequest) -> int:
     if device.gate:
         return verdict_codes.UNHEALTHY
     wanted = app_class(asked)
@@ -55,19 +55,19 @@ def _accepts_class(device: DeviceState, wanted: str) -> bool:
     return not (online and wanted == keys.OFFLINE)
 
 
-def _accepts_qos(device: DeviceState, asked: Asked) -> bool:
+def _accepts_qos(device: DeviceState, asked: NodeRequest) -> bool:
     if device.used_slots == 0 or asked.request.cores == _WHOLE:
         return True
     policy = device.extra.get(QOS, "")
     return policy in ("", asked.texts.get(keys.METAX_QOS, ""))
 
 
-def _pick(device: DeviceState, asked: Asked, look: int) -> Pick:
+def _pick(device: DeviceState, asked: NodeRequest, look: int) -> Pick:
     cores = 0 if app_class(asked) == keys.ONLINE else asked.request.cores
     return Pick(device, asked.request.memory_of(device.total_memory), cores, None, look)
 
 
-def _best(picks: Sequence[Pick], asked: Asked) -> Sequence[Pick]:
+def _best(picks: Sequence[Pick], asked: NodeRequest) -> Sequence[Pick]:
     count = asked.request.count
     if len(picks) > count:
         if keys.METAX_CLASS in asked.texts:

@@ -8,18 +8,18 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import Asked, conclude, refuse_all
+from fit.vendors.asking import NodeRequest, conclude, refuse_all
 from hami.capacity_registration import NODE_TYPE
 
 _BOTH: Final = 3
 _GROUPS: Final = (1, 4, 8, 16)
 
 
-def fit_neuron(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_neuron(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     return _fit_several(devices, asked) if asked.request.count > 1 else _fit_one(devices, asked)
 
 
-def _fit_several(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def _fit_several(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     listed, count = devices[::-1], asked.request.count
     start = next((start for start in _starts(listed, count) if _are_free(listed[start : start + count], count)), None)
     if start is None:
@@ -46,7 +46,7 @@ def _are_free(run: Sequence[DeviceState], count: int) -> bool:
     return len(run) == count and all(device.used_slots <= 0 and not device.gate for device in run)
 
 
-def _fit_one(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def _fit_one(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     fit = ReferenceFit()
     for device in devices:
         refusal = _refusal(device, asked)
@@ -57,7 +57,7 @@ def _fit_one(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
     return conclude(fit, devices, passed=bool(fit.picks))
 
 
-def _refusal(device: DeviceState, asked: Asked) -> int:
+def _refusal(device: DeviceState, asked: NodeRequest) -> int:
     if device.gate:
         return device.gate
     if not device.accepts_uuid:

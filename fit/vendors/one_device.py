@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, ReferenceFit
-from fit.vendors.asking import Asked, enough, plain_refusal, take_in_turn
+from fit.vendors.asking import NodeRequest, enough, plain_refusal, take_in_turn
 
 
-def fit_one_device(devices: Sequence[DeviceState], asked: Asked) -> ReferenceFit:
+def fit_one_device(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     return enough(take_in_turn(devices, asked, _refusal), devices, asked)
 
 
-def _refusal(device: DeviceState, asked: Asked) -> int:
+def _refusal(device: DeviceState, asked: NodeRequest) -> int:
     others = any(position != device.position for held in asked.earlier for position in held)
     return plain_refusal(device, asked) or (verdict_codes.CUSTOM_RULE if others else 0)

@@ -15,7 +15,7 @@ from typing import Final
 from fit.events import event_builder
 from fit.events.attempt import AttemptRef
 from scheduler.bind.bind_journal import BindEnd, OpenBind
-from scheduler.bind.bind_request import BindRequest
+from scheduler.bind.bind_request import ANSWER_AFTER, BindRequest
 from scheduler.bind.binder import Binder, BindResult
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.pod_guard import PodGuard
@@ -24,8 +24,6 @@ from schemas.events import PodRef
 
 log = logging.getLogger(__name__)
 
-ANSWER_AFTER: Final = timedelta(seconds=25)
-"""Below the 30 s of `httpTimeout` in HAMi's chart and in ours."""
 UNDER_WAY: Final = "an earlier bind of this pod is still under way"
 
 
