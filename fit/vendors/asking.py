@@ -38,6 +38,17 @@ def plain_refusal(device: DeviceState, asked: NodeRequest) -> int:
     return refusal_of(device, asked.request, _NO_QUOTA, (), None)
 
 
+def slot_refusal(device: DeviceState, asked: NodeRequest) -> int:
+    """The pod's UUID lists, and whether the device may be shared once more: what vendors check before amounts."""
+    if not device.accepts_uuid:
+        return verdict_codes.UUID_MISMATCH
+    if device.total_slots <= device.used_slots:
+        return verdict_codes.TIME_SLICING_EXHAUSTED
+    if asked.request.is_mutex and device.used_slots > 0:
+        return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+    return 0
+
+
 def plain_pick(device: DeviceState, asked: NodeRequest, look: int) -> Pick:
     return Pick(device, asked.request.memory_of(device.total_memory), asked.request.cores, None, look)
 

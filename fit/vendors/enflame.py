@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import NodeRequest, enough, refuse_all, take_in_turn
+from fit.vendors.asking import NodeRequest, enough, refuse_all, slot_refusal, take_in_turn
 from hami.drs_registration import LARGEST, PROFILES, profile_size
 from hami.requests import BY_SPECIFICATION
 
@@ -29,14 +29,8 @@ def fit_drs(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
     memory_mib = profile.memory_gib * 1024
 
     def refusal(device: DeviceState, _: NodeRequest) -> int:
-        if device.gate:
-            return device.gate
-        if not device.accepts_uuid:
-            return verdict_codes.UUID_MISMATCH
-        if device.total_slots <= device.used_slots:
-            return verdict_codes.TIME_SLICING_EXHAUSTED
-        if asked.request.is_mutex and device.used_slots > 0:
-            return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+        if code := device.gate or slot_refusal(device, asked):
+            return code
         if device.total_memory - device.used_memory < memory_mib:
             return verdict_codes.INSUFFICIENT_MEMORY
         is_short = device.total_cores > 0 and device.total_cores - device.used_cores < profile.cores

@@ -5,7 +5,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit, core_refusal
-from fit.vendors.asking import NodeRequest, conclude, keep, take_in_turn
+from fit.vendors.asking import NodeRequest, conclude, keep, slot_refusal, take_in_turn
 from hami import vendor_annotations as keys
 
 LINK: Final = "LinkZone"
@@ -33,12 +33,8 @@ def _refusal(device: DeviceState, asked: NodeRequest) -> int:
         return verdict_codes.APP_CLASS_MISMATCH
     if wanted != keys.ONLINE and not _accepts_qos(device, asked):
         return verdict_codes.QOS_MISMATCH
-    if not device.accepts_uuid:
-        return verdict_codes.UUID_MISMATCH
-    if device.total_slots <= device.used_slots:
-        return verdict_codes.TIME_SLICING_EXHAUSTED
-    if asked.request.is_mutex and device.used_slots > 0:
-        return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+    if code := slot_refusal(device, asked):
+        return code
     if device.total_memory - device.used_memory < asked.request.memory_of(device.total_memory):
         return verdict_codes.INSUFFICIENT_MEMORY
     # An online pod takes cores as it needs them.

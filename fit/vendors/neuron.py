@@ -8,7 +8,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import NodeRequest, conclude, refuse_all
+from fit.vendors.asking import NodeRequest, conclude, refuse_all, slot_refusal
 from hami.capacity_registration import NODE_TYPE
 
 _BOTH: Final = 3
@@ -58,14 +58,8 @@ def _fit_one(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit
 
 
 def _refusal(device: DeviceState, asked: NodeRequest) -> int:
-    if device.gate:
-        return device.gate
-    if not device.accepts_uuid:
-        return verdict_codes.UUID_MISMATCH
-    if device.total_slots <= device.used_slots:
-        return verdict_codes.TIME_SLICING_EXHAUSTED
-    if asked.request.is_mutex and device.used_slots > 0:
-        return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+    if code := device.gate or slot_refusal(device, asked):
+        return code
     free = max(device.total_cores, 0).bit_count() - max(device.used_cores, 0).bit_count()
     return verdict_codes.INSUFFICIENT_CORE if free < asked.raw.cores else 0
 
