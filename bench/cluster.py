@@ -67,6 +67,8 @@ def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Obj
     """A pod with a container for each device that it uses: UUID, memory in MiB, cores in percent."""
     held = "".join(f"{device},NVIDIA,{memory},{cores}:;" for device, memory, cores in uses)
     annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": held, "hami.io/bind-phase": "success"}
+    # What a pod did not ask for does not count, whatever its annotations name.
+    asked = {"limits": {"nvidia.com/gpu": 1}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -76,7 +78,7 @@ def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Obj
             "uid": str(uuid.UUID(int=number)),
             "annotations": annotations,
         },
-        "spec": {"nodeName": node, "containers": [{"name": f"c{i}"} for i in range(len(uses))]},
+        "spec": {"nodeName": node, "containers": [{"name": f"c{i}", "resources": asked} for i in range(len(uses))]},
         "status": {"phase": "Running"},
     }
 
