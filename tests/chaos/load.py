@@ -81,9 +81,11 @@ class Load:
             self._refused.append(pod)
 
     def _bind_those_due(self, client: httpx.Client, now: float) -> None:
-        due = [each for each in self._to_bind if each[0] <= now]
-        self._to_bind = [each for each in self._to_bind if each[0] > now]
-        for _, answer, pod in due:
+        for each in [each for each in self._to_bind if each[0] <= now]:
+            if each not in self._to_bind:
+                continue  # given up meanwhile
+            self._to_bind.remove(each)
+            _, answer, pod = each
             about = pod["metadata"]
             asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"]}
             reply = self._ask(client, "bind", asked | {"Node": answer.chosen}, answer.pod)
@@ -94,7 +96,10 @@ class Load:
         try:
             reply: dict[str, Any] = client.post(f"{self._url}/{verb}", json=body).json()
         except (httpx.TransportError, ValueError):
-            self.unanswered.add(name)
+            # The scheduler was killed. Its next life knows no pod that is not in the cluster file, and would publish a
+            # bind as an attempt of its own, of which nothing else is known: kube-scheduler gives up here.
+            self.unanswered |= {name, *(answer.pod for _, answer, _ in self._to_bind)}
+            self._to_bind.clear()
             return None
         return reply
 

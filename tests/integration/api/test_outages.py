@@ -50,7 +50,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
             api.get("/api/v1/namespaces/default/pods/told/occupancy"),
         ):
             assert answer.status_code == 503
-            assert set(answer.json()) == {"error", "next"}
+            assert {"error", "next"} < set(answer.json())
         assert api.is_ready()
         assert not api.part("opensearch")["ready"]
         servers.opensearch.start()
