@@ -15,7 +15,7 @@ from broker.topics import missing, topic_names
 from embedded.control_plane.credentials import kubeconfig as nowhere
 from process.kafka_connection import KafkaConnection
 from process.settings import read
-from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, RAW_LOGS, TRENDS
+from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
@@ -197,7 +197,7 @@ def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConn
 @pytest.mark.usefixtures("seen")
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = getattr(kafka, way)(API)
-    assert asyncio.run(topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name]
+    assert asyncio.run(topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
 
 
 async def refusal(work: Coroutine[None, None, object]) -> KafkaError:
