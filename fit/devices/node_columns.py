@@ -1,5 +1,6 @@
 """The columns of the device table and the node table, and how a registered node fills its rows of them."""
 
+from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -84,12 +85,12 @@ def fill_node_row(table: Table, devices: Table, entry: NodeEntry, vendors: Vendo
     table["start"][entry.id], table["size"][entry.id] = entry.start, entry.size
     codes = entry.devices.vendors
     words = ("", *(vendor.word for vendor in vendors))
-    listed = entry.devices.registration.devices
+    owned = list(zip(entry.devices.registration.devices, codes, strict=True))
+    kinds = Counter((device.model, words[code]) for device, code in owned)
     for place, vendor in enumerate(vendors, 1):
         # By vendor, since the Y of HAMi's `X/Y Reason` counts devices of the requested vendor only.
-        counted = [vendor.owns(device.model, words[by]) for device, by in zip(listed, codes, strict=True)]
-        table[countable(place)][entry.id] = sum(counted)
-    owned = zip(entry.devices.registration.devices, codes, strict=True)
+        counted = sum(count for (model, registered_by), count in kinds.items() if vendor.owns(model, registered_by))
+        table[countable(place)][entry.id] = counted
     # These nodes are judged device by device: one MIG device may give several instances.
     table["has_mig"][entry.id] = any(device.mode == MIG_MODE and code == nvidia for device, code in owned)
     for name in TOTAL:

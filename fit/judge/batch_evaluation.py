@@ -12,7 +12,7 @@ from fit.devices.node_entry import MIG_MODE
 from fit.judge import verdict_codes
 from fit.judge.device_matrix import Bools, DeviceMatrix, Ints
 from fit.judge.device_request import DeviceRequest, device_request_of
-from fit.judge.fit import Checks, Codes, Fit, check, collect, fit, gate
+from fit.judge.fit import Checks, Fit, check, collect, fit, gate
 from fit.judge.init_peaks import Peaks
 from fit.judge.per_node import fit_by_vendor, fit_node_by_node
 from fit.judge.pod_constraints import PodConstraints, give_back
@@ -25,7 +25,7 @@ from fit.judge.topology import keep_best
 from fit.judge.vendor_state import VendorState
 from fit.vendors.fits import FITS
 from hami.mig import Placement
-from hami.vendors import CORDONS, Family
+from hami.vendors import Family
 
 
 class BatchEvaluation:
@@ -47,7 +47,7 @@ class BatchEvaluation:
         give_back(self._constraints, matrix)
         self._apps = matrix.with_own_use()
         # Once for all containers: health, cordon and type do not depend on what was taken.
-        self._gate = self._gated(matrix)
+        self._gate = gate(matrix, self._constraints.accepts_kind, self._constraints.vendor.family)
         self._taken_by_vendor = {vendor: QuotaColumns.nothing(len(matrix.ids)) for vendor in constraints}
         self._placements: dict[int, list[Placement]] = {}
         self._app_order = first_order(matrix).copy() if keeps_order else None
@@ -97,11 +97,7 @@ class BatchEvaluation:
         self._constraints = constraints
         self._matrix = self._matrix.of_vendor(constraints.columns, constraints.code)
         self._apps = self._apps.of_vendor(constraints.columns, constraints.code)
-        self._gate = self._gated(self._matrix)
-
-    def _gated(self, matrix: DeviceMatrix) -> Codes:
-        cordons = self._constraints.vendor.family in CORDONS
-        return gate(matrix, self._constraints.accepts_kind, cordons=cordons)
+        self._gate = gate(self._matrix, constraints.accepts_kind, constraints.vendor.family)
 
     @property
     def _taken(self) -> QuotaColumns:

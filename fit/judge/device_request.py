@@ -55,9 +55,7 @@ class DeviceRequest:
         return self.cores == _WHOLE_DEVICE
 
 
-def device_request_of(
-    request: VendorRequest, annotations: PodAnnotations, family: Family = Family.NVIDIA
-) -> DeviceRequest:
+def device_request_of(request: VendorRequest, annotations: PodAnnotations, family: Family) -> DeviceRequest:
     policies = policy_words(annotations.device_policy)
     collects_all = "topology-aware" in policies and family in (Family.NVIDIA, Family.CUSTOM)
     return DeviceRequest(

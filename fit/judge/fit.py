@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fit.judge import verdict_codes
 from fit.judge.device_matrix import Bools, DeviceMatrix, Ints
 from fit.judge.device_request import DeviceRequest
+from hami.vendors import CORDONS, Family
 
 Codes = NDArray[np.uint8]
 T = TypeVar("T", bound=np.generic)
@@ -46,16 +47,16 @@ class Fit:
     picked: Bools
 
 
-def gate(matrix: DeviceMatrix, accepts_kind: Bools, *, cordons: bool = True) -> Codes:
+def gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
     """Refusals by health, cordon and type, shape (slots, n).
 
-    cordons: whether the vendor's devices can be cordoned. accepts_kind: shape (kinds,), whether the pod's annotations
-    allow the kind's model and mode.
+    accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode. family: of the vendor,
+    whose devices may not be such that can be cordoned.
     """
     # From the last check to the first, so that the first refusal of a device overwrites the later ones.
     code = np.zeros(matrix.rows.shape, np.uint8)
     np.putmask(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
-    if cordons:
+    if family in CORDONS:
         np.putmask(code, matrix.is_cordoned, verdict_codes.CORDONED)
     np.putmask(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
     return code

@@ -11,6 +11,7 @@ from fit.judge.device_request import device_request_of
 from fit.judge.fit import check, gate
 from fit.judge.pod_constraints import PodConstraints
 from fit.judge.request import VendorRequest
+from fit.vendors.fits import FITS
 
 _FIRST_RUN: Final = 64
 """Nodes that are evaluated first where one that fits is enough; four times as many each time after."""
@@ -54,10 +55,12 @@ def could_fit(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
         start = nodes["start"][ids]
         end = start + nodes["size"][ids]
         devices = all_devices(constraints.columns, constraints.code)
-        gated = gate(devices, constraints.accepts_kind)
+        family = constraints.vendor.family
+        gated = gate(devices, constraints.accepts_kind, family)
         for request in requests:
-            if request.asks and request.vendor == word:
-                asked = device_request_of(request, constraints.annotations)
+            # The other families have checks of their own, which may accept what these refuse.
+            if request.asks and request.vendor == word and family not in FITS:
+                asked = device_request_of(request, constraints.annotations, family)
                 checks = check(devices, asked, gated, constraints.accepts_uuid(devices))
                 passes = (checks.early == 0) & (checks.late == 0) & devices.valid
                 # Row 0 is never a device, so the sum up to a row is that of all rows before a node's last one.

@@ -148,7 +148,10 @@ def _ranks(case: Case, columns: ClusterColumns, node: str, request: VendorReques
     annotations = read_pod_annotations(case["pod"]["annotations"] or {}, *policies, NVIDIA)
     (devices,) = batches(columns, columns.ids([node]))
     scores = device_scores(
-        devices, device_request_of(request, annotations), annotations.weights, np.zeros(devices.rows.shape, np.bool_)
+        devices,
+        device_request_of(request, annotations, NVIDIA.family),
+        annotations.weights,
+        np.zeros(devices.rows.shape, np.bool_),
     )
     fragment = columns.node_fragment(node)
     uuids = fragment.uuids if fragment else ()

@@ -1,4 +1,4 @@
-"""What is suggested fits: the objects are changed as it says, and the scheduler decides about them anew."""
+"""What is suggested fits: the objects are changed as it says, and the scheduler decides about them again."""
 
 import copy
 import json
