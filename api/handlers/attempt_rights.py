@@ -1,12 +1,33 @@
-"""The attempt of a path, for callers who may read its pod."""
+"""The attempt that a request is about, for callers who may read its pod."""
 
 from fastapi import Request
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
-from api.handlers.not_found import no_attempt
+from api.handlers.not_found import attempt_of_another_pod, no_attempt, no_attempt_of_pod
 from api.http.cluster import Cluster
+from api.index.attempt_queries import PodName
+
+
+async def readable_latest(attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName) -> StoredAttempt:
+    """The pod's latest attempt. Raises ``ForbiddenError``, ``NotFoundError``."""
+    await access_of(request).require(cluster, get_pod(pod.namespace, pod.name))
+    latest = await attempts.latest(pod)
+    if latest is None:
+        raise no_attempt_of_pod(pod.namespace, pod.name)
+    return latest
+
+
+async def readable_attempt_of(
+    attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName, attempt_id: str
+) -> StoredAttempt:
+    """An attempt that has to be one of the pod. Raises ``ForbiddenError``, ``NotFoundError``."""
+    attempt = await readable_attempt(attempts, request, cluster, attempt_id)
+    found = attempt.summary().pod
+    if (found.namespace, found.name) != (pod.namespace, pod.name):
+        raise attempt_of_another_pod(pod.namespace, pod.name, attempt_id)
+    return attempt
 
 
 async def readable_attempt(

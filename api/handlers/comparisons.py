@@ -7,10 +7,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
-from api.authority.access import access_of
-from api.authority.rights import get_pod
-from api.handlers.attempt_rights import readable_attempt
-from api.handlers.not_found import no_attempt_of_pod
+from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery
 from api.http.errors import NotFoundError, json_response
@@ -105,8 +102,5 @@ class ComparisonHandlers:
         return json_response(200, body)
 
     async def _latest(self, request: Request, cluster: Cluster, namespace: str, name: str) -> AttemptSummarized:
-        await access_of(request).require(cluster, get_pod(namespace, name))
-        attempt = await self.attempts.latest(PodName(cluster.name, namespace, name))
-        if attempt is None:
-            raise no_attempt_of_pod(namespace, name)
+        attempt = await readable_latest(self.attempts, request, cluster, PodName(cluster.name, namespace, name))
         return attempt.summary()

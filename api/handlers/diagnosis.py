@@ -13,8 +13,8 @@ from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod
 from api.fact_collector import FactCollector
-from api.handlers.attempt_rights import readable_attempt
-from api.handlers.not_found import attempt_of_another_pod, pod_never_observed
+from api.handlers.attempt_rights import readable_attempt_of
+from api.handlers.not_found import pod_never_observed
 from api.handlers.others import may_see_lock_holder, without_lock_holder
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import json_response
@@ -60,9 +60,7 @@ class DiagnosisHandlers:
         now = datetime.now(UTC)
         if query.attempt is None:
             return await self._facts_now(request, cluster, pod, now)
-        asked = await readable_attempt(self.attempts, request, cluster, query.attempt)
-        if (asked.summary().pod.namespace, asked.summary().pod.name) != (pod.namespace, pod.name):
-            raise attempt_of_another_pod(pod.namespace, pod.name, query.attempt)
+        asked = await readable_attempt_of(self.attempts, request, cluster, pod, query.attempt)
         try:
             latest = await self.attempts.latest(pod)
         except IndexDownError:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
-from api.handlers.attempt_rights import readable_attempt
+from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.handlers.not_found import no_attempt_of_pod
 from api.handlers.others import may_see_lock_holder, without_lock_holder
 from api.http.cluster import Cluster, RequestedCluster
@@ -54,10 +54,7 @@ class SchedulerlogHandlers:
     ) -> Response:
         """The pod's latest scheduling attempt: every node that was judged, with its verdict and the reasons."""
         refuse_repeated(request, "node")
-        await access_of(request).require(cluster, get_pod(namespace, name))
-        attempt = await self.attempts.latest(PodName(cluster.name, namespace, name))
-        if attempt is None:
-            raise no_attempt_of_pod(namespace, name)
+        attempt = await readable_latest(self.attempts, request, cluster, PodName(cluster.name, namespace, name))
         return await self._answer(request, cluster, attempt, query)
 
     async def attempt(

@@ -15,8 +15,7 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod
-from api.handlers.attempt_rights import readable_attempt
-from api.handlers.not_found import attempt_of_another_pod, no_attempt_of_pod
+from api.handlers.attempt_rights import readable_attempt_of, readable_latest
 from api.handlers.others import OTHERS, readable_namespaces
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import json_response
@@ -88,10 +87,13 @@ class SuggestionHandlers:
                 policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
                 trial = Trial(columns, tuple(summary.nodes), policy)
                 async with lock:
-                    nodes = await asyncio.to_thread(nodes_to_empty, trial, ask)
-                held_by = await self._held_by(cluster.name, nodes, query.as_of, now, unknown)
-                async with lock:
-                    found = await asyncio.to_thread(_search, trial, ask, held_by)
+                    nodes = await asyncio.to_thread(_nodes_to_empty, trial, ask)
+                if nodes is None:
+                    found = Found([], [], fits=True)
+                else:
+                    held_by = await self._held_by(cluster.name, nodes, query.as_of, now, unknown)
+                    async with lock:
+                        found = await asyncio.to_thread(_search, trial, ask, held_by)
         names = await self._names(request, cluster, held_by)
         body = Suggestions(
             cluster=cluster.name,
@@ -109,15 +111,10 @@ class SuggestionHandlers:
     async def _attempt(
         self, request: Request, cluster: Cluster, namespace: str, name: str, query: SuggestionsQuery
     ) -> StoredAttempt:
+        pod = PodName(cluster.name, namespace, name)
         if query.attempt is None:
-            latest = await self.attempts.latest(PodName(cluster.name, namespace, name))
-            if latest is None:
-                raise no_attempt_of_pod(namespace, name)
-            return latest
-        asked = await readable_attempt(self.attempts, request, cluster, query.attempt)
-        if (asked.summary().pod.namespace, asked.summary().pod.name) != (namespace, name):
-            raise attempt_of_another_pod(namespace, name, query.attempt)
-        return asked
+            return await readable_latest(self.attempts, request, cluster, pod)
+        return await readable_attempt_of(self.attempts, request, cluster, pod, query.attempt)
 
     async def _cluster(
         self, summary: AttemptSummarized, original_id: str, as_of: str, unknown: list[str]
@@ -125,7 +122,9 @@ class SuggestionHandlers:
         """The columns, and what has to be held while they are judged. Quotas are in no state."""
         unknown.append("quotas")
         if as_of == "now":
-            return self.devices.columns.get(summary.cluster), self.devices.lock
+            # While the topic is read at the start, nodes that are missing yet would count as full.
+            known = self.devices.columns if self.devices.is_caught_up else {}
+            return known.get(summary.cluster), self.devices.lock
         states = await read_states_of_attempt(self.index, summary, original_id)
         if states.missing:
             unknown.append("states")
@@ -151,8 +150,14 @@ class SuggestionHandlers:
         return {uid: str(pod) if pod.namespace in readable else OTHERS for uid, pod in pods.items()}
 
 
+def _nodes_to_empty(trial: Trial, ask: Ask) -> list[str] | None:
+    """None where the pod fits as it is."""
+    return None if trial.fits(ask) else nodes_to_empty(trial, ask)
+
+
 def _search(trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy]) -> Found:
-    if trial.decide(ask):
+    # The lock was given back while the index was asked: pods may have ended since.
+    if trial.fits(ask):
         return Found([], [], fits=True)
     uses = {node: held.uses for node, held in held_by.items()}
     return Found(suggest(trial, ask, uses), excluding_constraints(trial, ask), fits=False)

@@ -50,27 +50,19 @@ def placement_filters(
 
 def placements_on_node_query(cluster: str, node: str, device: str | None, at: datetime) -> Json:
     """The body of a search for every placement on ``node`` at the time ``at``; of one device (UUID) if given."""
-    time = rfc3339(at)
-    clauses = [
-        of_cluster(cluster),
-        *term_filters({"node": node, "devices": device}),
-        {"range": {"@timestamp": {"lte": time}}},
-    ]
-    return {
-        "query": all_of([*clauses, _not_ended("lt", time)]),
-        "sort": _SORT,
-        "size": MAX_PODS,
-        "_source": _SOURCE.source,
-        "track_total_hits": False,
-    }
+    return _placements_at(cluster, term_filters({"node": node, "devices": device}), at)
 
 
 def placements_on_nodes_query(cluster: str, nodes: Sequence[str], at: datetime) -> Json:
     """The body of a search for every placement on one of ``nodes`` at the time ``at``."""
+    return _placements_at(cluster, [{"terms": {"node": list(nodes)}}], at)
+
+
+def _placements_at(cluster: str, filters: Sequence[Json], at: datetime) -> Json:
     time = rfc3339(at)
-    clauses = [of_cluster(cluster), {"terms": {"node": list(nodes)}}, {"range": {"@timestamp": {"lte": time}}}]
+    clauses = [of_cluster(cluster), *filters, {"range": {"@timestamp": {"lte": time}}}, _not_ended("lt", time)]
     return {
-        "query": all_of([*clauses, _not_ended("lt", time)]),
+        "query": all_of(clauses),
         "sort": _SORT,
         "size": MAX_PODS,
         "_source": _SOURCE.source,

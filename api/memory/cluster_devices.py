@@ -14,6 +14,7 @@ from fit.devices.cluster_state import ClusterColumns
 from hami.vendors import ONLY_NVIDIA, Vendors
 from process.errors import NotProvisionedError
 from process.kafka_connection import KafkaConnection
+from process.log_once import LoggedProblem
 from schemas.codec.records import Rejected, decode
 from schemas.events import NodeStateChanged
 from schemas.topics import NODE_STATES
@@ -39,7 +40,6 @@ class ClusterDevices:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_caught_up: bool = False
     """Everything that was on the topic at the start has been read."""
-    rejected: int = 0
     _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
 
     def take(self, state: NodeStateChanged) -> None:
@@ -61,6 +61,7 @@ class NodeStatesTopic:
 
     def __init__(self, kafka: KafkaConnection, devices: ClusterDevices) -> None:
         self._kafka, self._devices = kafka, devices
+        self._rejects = LoggedProblem(partial(log.warning, "node states: %s; the first: %s"))
 
     async def follow(self) -> None:
         """Read until cancelled, again from the beginning after a failure."""
@@ -96,4 +97,4 @@ class NodeStatesTopic:
         if isinstance(event, NodeStateChanged):
             self._devices.take(event)
         elif isinstance(event, Rejected):
-            self._devices.rejected += 1
+            self._rejects.note("records that are not node states are left out", event)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.search import nodes_that_fit, suggestion
 from diagnosis.suggestions.suggestion import Edit, Suggestion
-from diagnosis.suggestions.trial import Trial, rows_where
+from diagnosis.suggestions.trial import FLAGS, Trial, rows_where
 from fit.devices.pod_usage import PodUse
 from fit.devices.quota import UNLIMITED
 from fit.judge.decision import Allocation
@@ -16,16 +16,11 @@ Holders = Mapping[str, Mapping[str, PodUse]]
 """Of each node, what its pods hold, by uid."""
 MAX_NODES: Final = 20
 """Of the nodes where the end of pods would help: those on which the least memory is in use are looked at."""
-_FLAGS: Final[tuple[tuple[Literal["cordon", "health"], str, bool, str], ...]] = (
-    ("cordon", "is_cordoned", True, "cordoned"),
-    ("health", "is_healthy", False, "unhealthy"),
-)
-"""Constraint, column, its value where it keeps a device out, and that in a word."""
 
 
 def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
     """Devices to uncordon or to heal, and a larger quota."""
-    for constraint, column, value, word in _FLAGS:
+    for constraint, column, value, word in FLAGS:
         decision = trial.decide(ask, [constraint])
         if decision is None or decision.chosen is None:
             continue

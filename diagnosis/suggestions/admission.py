@@ -6,15 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from diagnosis.suggestions.ask import OF_ANNOTATIONS, Ask, Constraint
-from diagnosis.suggestions.trial import Trial, rows_where
+from diagnosis.suggestions.trial import FLAGS, Trial, rows_where
 from fit.judge.reservation import release, reserve
 
 MAX_NODES: Final = 20
 """Of the nodes with cordoned, or with unhealthy devices: those with the most are tried."""
-_FLAGS: Final[tuple[tuple[Constraint, str, bool], ...]] = (
-    ("cordon", "is_cordoned", True),
-    ("health", "is_healthy", False),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ def _changes(trial: Trial, pending: Sequence[Ask]) -> Iterator[_Change]:
     for constraint in OF_ANNOTATIONS:
         if any(ask.annotation_keys(constraint) for ask in pending):
             yield _Change(constraint, "", nullcontext(), [ask.without([constraint]) for ask in pending])
-    for constraint, column, value in _FLAGS:
+    for constraint, column, value, _ in FLAGS:
         rows = {node: rows_where(trial.columns, node, column, value=value) for node in trial.offered}
         worst = sorted((node for node in rows if rows[node]), key=lambda node: (-len(rows[node]), node))
         for node in worst[:MAX_NODES]:

@@ -128,7 +128,7 @@ def _highest(trial: Trial, ask: Ask, name: Amount, least: int, places: list[int]
             found, low = capped, middle
         else:
             high = middle
-    # The scheduler chooses among them, and the proof is about what is shown.
+    # The proof is the decision about what is shown.
     decision = trial.decide(found)
     return (found, decision) if decision and found != ask else None
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,21 @@ from fit.judge.pod_annotations import WeightsError
 from fit.judge.pod_constraints import PodConstraints
 
 Lifted = Sequence[Constraint]
+
+
+class KeepsOut(NamedTuple):
+    """What keeps a device out, whatever a pod asks for: a column, its value where it does, and that in a word."""
+
+    constraint: Literal["cordon", "health"]
+    column: str
+    value: bool
+    word: str
+
+
+FLAGS: Final = (
+    KeepsOut("cordon", "is_cordoned", True, "cordoned"),
+    KeepsOut("health", "is_healthy", False, "unhealthy"),
+)
 
 
 @dataclass(frozen=True)
