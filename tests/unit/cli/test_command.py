@@ -36,11 +36,19 @@ def test_usage_names_the_command_however_it_was_started() -> None:
     assert done.stdout.startswith("Usage: schedulerlog ingest hami-log ")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_of_each_shell_can_be_shown(shell: str) -> None:
-    shown = CliRunner().invoke(app, ["--show-completion", shell], prog_name="schedulerlog")
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("bash", "complete -o default -F _schedulerlog_completion schedulerlog"),
+        ("zsh", "#compdef schedulerlog"),
+        ("fish", "complete --command schedulerlog"),
+    ],
+)
+def test_each_shell_has_a_completion_of_its_own(shell: str, line: str) -> None:
+    # By the variable: ``--show-completion`` is for the shell that it finds among its parents, where it finds one.
+    shown = CliRunner().invoke(app, [], prog_name="schedulerlog", env={"_SCHEDULERLOG_COMPLETE": f"source_{shell}"})
     assert shown.exit_code == 0
-    assert "_SCHEDULERLOG_COMPLETE" in shown.stdout
+    assert line in shown.stdout
 
 
 def test_completion_knows_the_commands_of_a_package() -> None:
