@@ -65,7 +65,8 @@ def _several_amounts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
         if found is None:
             return
         capped = found[0]
-        limits[name] = max(getattr(capped.requests[place], name) for place in capped.places(name))
+        asked = [getattr(capped.requests[place], name) for place in capped.places(name)]
+        limits[name] = max(asked, default=lowest[name])
     if decision := trial.decide(capped):
         amounts = [
             edit for name, kind, _ in _AMOUNTS if name in limits for edit in _amount_edits(ask, capped, name, kind)
