@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from diagnosis.suggestions.acts import nodes_to_empty
@@ -224,7 +224,16 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     return a_pod(*containers, annotations={key: draw(value) for key, value in marks.items() if draw(st.booleans())})
 
 
+# Both amounts have to fall, the cores to none: then no container names cores any more.
+NO_CORES_LEFT = Objects(
+    [a_node("n0", [a_device("GPU-0", devmem=1000), a_device("GPU-1", devmem=1000)])],
+    a_pod({**asks(gpumem=1, gpucores=0), "name": "c0"}, {**asks(gpumem=2, gpucores=30), "name": "c1"}),
+    quotas=[a_quota(gpumem=2, gpucores=0)],
+)
+
+
 @given(clusters())
+@example(NO_CORES_LEFT)
 @settings(max_examples=examples(40))
 def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Objects) -> None:
     before = objects.columns()
