@@ -72,7 +72,6 @@ class SuggestionHandlers:
     ) -> Response:
         """The smallest changes after which the pod fits, the cheapest first, and what keeps it from every node."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_pod(namespace, name))
         attempt = await self._attempt(request, cluster, namespace, name, query)
         summary, now, unknown = attempt.summary(), datetime.now(UTC), list[str]()
         found, held_by = Found([], [], fits=False), dict[str, HeldBy]()
@@ -114,6 +113,7 @@ class SuggestionHandlers:
         pod = PodName(cluster.name, namespace, name)
         if query.attempt is None:
             return await readable_latest(self.attempts, request, cluster, pod)
+        await access_of(request).require(cluster, get_pod(namespace, name))
         return await readable_attempt_of(self.attempts, request, cluster, pod, query.attempt)
 
     async def _cluster(

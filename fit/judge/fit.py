@@ -50,8 +50,8 @@ class Fit:
 def gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
     """Refusals by health, cordon and type, shape (slots, n).
 
-    accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode. family: of the vendor,
-    whose devices may not be such that can be cordoned.
+    accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode. family: the vendor's;
+    only the devices of some families can be cordoned.
     """
     # From the last check to the first, so that the first refusal of a device overwrites the later ones.
     code = np.zeros(matrix.rows.shape, np.uint8)

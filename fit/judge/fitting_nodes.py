@@ -52,22 +52,29 @@ def could_fit(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
     exempt = np.zeros(len(ids), np.bool_)
     for word, constraints in by_vendor.items():
         nodes = constraints.columns.nodes
-        start = nodes["start"][ids]
-        end = start + nodes["size"][ids]
-        devices = all_devices(constraints.columns, constraints.code)
-        family = constraints.vendor.family
-        gated = gate(devices, constraints.accepts_kind, family)
-        for request in requests:
-            # The other families have checks of their own, which may accept what these refuse.
-            if request.asks and request.vendor == word and family not in FITS:
-                asked = device_request_of(request, constraints.annotations, family)
-                checks = check(devices, asked, gated, constraints.accepts_uuid(devices))
-                passes = (checks.early == 0) & (checks.late == 0) & devices.valid
-                # Row 0 is never a device, so the sum up to a row is that of all rows before a node's last one.
-                so_far = np.concatenate([np.zeros(1, np.int64), np.cumsum(passes[0])])
-                could &= so_far[end] - so_far[start] >= asked.count
+        # The families in FITS have checks of their own, which may accept what these refuse.
+        if constraints.vendor.family not in FITS:
+            could &= _have_enough(constraints, [each for each in requests if each.asks and each.vendor == word], ids)
         # One MIG device may give several instances, and what the pod holds already is free for it.
         exempt |= nodes["has_mig"][ids]
         if own := constraints.own_node:
             exempt |= ids == own.id
     return could | (exempt & (ids >= 0))
+
+
+def _have_enough(constraints: PodConstraints, requests: Sequence[VendorRequest], ids: Ints) -> Bools:
+    """Whether as many devices of each node pass the checks as each request of this vendor asks for, shape (n,)."""
+    nodes, family = constraints.columns.nodes, constraints.vendor.family
+    start = nodes["start"][ids]
+    end = start + nodes["size"][ids]
+    devices = all_devices(constraints.columns, constraints.code)
+    gated = gate(devices, constraints.accepts_kind, family)
+    enough = np.ones(len(ids), np.bool_)
+    for request in requests:
+        asked = device_request_of(request, constraints.annotations, family)
+        checks = check(devices, asked, gated, constraints.accepts_uuid(devices))
+        passes = (checks.early == 0) & (checks.late == 0) & devices.valid
+        # Row 0 is never a device, so the sum up to a row is that of all rows before a node's last one.
+        so_far = np.concatenate([np.zeros(1, np.int64), np.cumsum(passes[0])])
+        enough &= so_far[end] - so_far[start] >= asked.count
+    return enough
