@@ -99,6 +99,9 @@ class Settings(EnvironmentSettings):
     """The certificate's private key."""
     client_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The authority of kube-scheduler's client certificate; with it, filter and bind are refused to everybody else."""
+    loopback_callers_only: bool = False
+    """Filter and bind are refused to callers from outside of this pod, for a kube-scheduler inside of it; the webhook
+    answers everybody."""
     webhook_listen: Annotated[ListenAddressIfGiven, Flag(metavar="HOST:PORT")] = None
     """Serve the webhook there and not at --listen: the API server need not reach what decides."""
     insecure_http: Annotated[bool, Flag(("--insecure-http",))] = False

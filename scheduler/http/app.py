@@ -16,7 +16,7 @@ from starlette.routing import Route
 from process.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
-from scheduler.http.server import KNOWN_CLIENT
+from scheduler.http.callers import EVERYBODY, Callers
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
 from schemas.codec.trace_context import valid
@@ -47,14 +47,13 @@ def create_app(
     *,
     simulates_whole_nodes: bool = False,
     review: Callable[[bytes], bytes] | None = None,
-    knows_clients: bool = False,
+    callers: Callers = EVERYBODY,
 ) -> Starlette:
     """`problems` is asked by /readyz: what decisions need, and what they can do without. Ready is where the former is
     empty: behind a Service, a process that is not ready is asked for nothing more.
 
     `simulates_whole_nodes`: a filter call that carries whole nodes is answered without a trace, as HAMi does it.
-    `review`: answers an admission review; without it there is no webhook. `knows_clients`: filter and bind are refused
-    to a client without a certificate.
+    `review`: answers an admission review; without it there is no webhook. `callers`: who may filter and bind.
     """
 
     async def answer_filter(body: bytes, traceparent: bytes) -> bytes:
@@ -87,8 +86,8 @@ def create_app(
         content_type, body = encoded(exported, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
-    filtering = _extender(answer_filter, metrics.filter_seconds, max_body_bytes, knows_clients=knows_clients)
-    binding = _extender(answer_bind, metrics.bind_seconds, max_body_bytes, knows_clients=knows_clients)
+    filtering = _extender(answer_filter, metrics.filter_seconds, max_body_bytes, callers=callers)
+    binding = _extender(answer_bind, metrics.bind_seconds, max_body_bytes, callers=callers)
     return Starlette(
         routes=[
             *([_webhook(review, metrics, max_body_bytes)] if review else ()),
@@ -122,12 +121,17 @@ async def _healthz(_: Request) -> Response:
 
 
 def _extender(
-    answer: Answer, seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False, knows_clients: bool = False
+    answer: Answer,
+    seconds: Histogram,
+    max_body_bytes: int,
+    *,
+    takes_nothing: bool = False,
+    callers: Callers = EVERYBODY,
 ) -> Handler:
     async def handle(request: Request) -> Response:
         # Before the body is read: its bytes are memory.
-        if knows_clients and KNOWN_CLIENT not in request.scope.get("extensions", {}):
-            return PlainTextResponse("show a client certificate of the authority in --client-ca-file\n", 403)
+        if refusal := callers.refusal(request):
+            return PlainTextResponse(f"{refusal}\n", 403)
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await _body(request, max_body_bytes)

@@ -151,6 +151,8 @@ def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         lifespan="off",
+        # A caller is the one who connected, whatever its headers name.
+        proxy_headers=False,
         server_header=False,
         # Without descriptors asyncio logs an error for each of them once a second.
         backlog=128,

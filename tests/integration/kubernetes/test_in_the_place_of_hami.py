@@ -98,15 +98,15 @@ def test_ours_runs_with_hamis_own_arguments(control_plane: ControlPlane, hami: s
     kube_scheduler, extender = deployment["template"]["spec"]["containers"]
     assert kube_scheduler["image"] == "kube-scheduler:v1.36.3"
     assert extender["image"].startswith("ghcr.io/schedulerlog/schedulerlog:")
-    program, package, command, spool, *arguments = extender["command"]
+    program, package, command, spool, callers, *arguments = extender["command"]
     assert (program, package, command) == ("schedulerlog", "scheduler", "serve")
-    assert arguments == ARGUMENTS
+    assert (callers, arguments) == ("--loopback-callers-only", ARGUMENTS)
     folder = spool.removeprefix("--spool=").rsplit("/", 1)[0]
     assert {"name": "schedulerlog-spool", "mountPath": folder} in extender["volumeMounts"]
     assert service["selector"] == {"app.kubernetes.io/component": NAME}
     # Every one of them is understood: the last word asks for help, and is the one that is answered.
     with pytest.raises(SystemExit) as ended:
-        get_command(app).main([package, command, spool, *arguments, "--help"], prog_name=program)
+        get_command(app).main([package, command, spool, callers, *arguments, "--help"], prog_name=program)
     assert ended.value.code == 0
 
 
