@@ -45,6 +45,9 @@ from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.objects.object_api import ObjectApi, Objects, is_configured
+from api.pages.answers import Answers
+from api.pages.page_routes import page_routes
+from api.pages.page_session import PageSession
 from api.routes import routes
 from api.settings import Settings
 from fit import device_config
@@ -119,7 +122,12 @@ def create_app(
         version="1.0",
         description=DESCRIPTION,
         routes=[*api_routes, *pages],
-        middleware=[*aggregated, Middleware(RequestGuard, metrics=metrics), checks.middleware],
+        middleware=[
+            *aggregated,
+            Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
+            Middleware(RequestGuard, metrics=metrics),
+            checks.middleware,
+        ],
         exception_handlers=_exception_handlers(),
         lifespan=_lifespan([topic, NodeStatesTopic(settings, devices)], client, checks, object_api),
         # FastAPI's own pages load their scripts from a CDN; the document has examples, and is made beforehand.
@@ -129,6 +137,8 @@ def create_app(
         # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
         redirect_slashes=False,
     )
+    pages_of_ui = page_routes(Answers(app.router), settings.api_audience, has_login=checks.reviewer is not None)
+    app.router.routes.extend(pages_of_ui)
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
     app.state.devices = devices

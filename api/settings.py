@@ -16,6 +16,7 @@ from process.settings import ClusterName, Duration, EnvironmentSettings, Flag, L
 from process.tracing import TracingSettings
 from process.variables import variable
 
+_ORIGINS: Final = r"^(https?://[A-Za-z0-9.*-]+(:\d{1,5})?( +|$))*$"
 CERTIFICATE_VARIABLES: Final = tuple(map(variable, ("api_cert_file", "api_key_file", "api_client_ca_file")))
 
 
@@ -53,6 +54,9 @@ class Callers(EnvironmentSettings):
     """Answer below /apis/schedulerlog.io too, to the API server, which names the caller (docs/api.md)."""
     api_insecure: bool = False
     """Let other machines in without authentication, or without HTTPS: what protects the API stands before it."""
+    api_frame_ancestors: Annotated[str, Field(pattern=_ORIGINS), Flag(metavar="ORIGINS")] = ""
+    """Whose pages may show ``/embed/…`` in a frame, as ``https://platform.example.org``, separated by spaces; empty:
+    nobody's."""
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The cluster; default: that of the pod that this runs in."""
     context: str | None = None

@@ -22,8 +22,11 @@ from api.http.errors import RETRY_AFTER_SECONDS, error_response
 
 log = logging.getLogger(__name__)
 
-PUBLIC: Final = ("/healthz", "/readyz")
-"""What a kubelet reads, which has no token: it says whether the process is alive and ready, and no more."""
+PUBLIC: Final = ("/healthz", "/readyz", "/ui/login", "/ui/logout")
+"""What a kubelet reads, which has no token: it says whether the process is alive and ready, and no more. And the page
+where a browser gets one."""
+PUBLIC_FILES: Final = "/ui/static/"
+"""How this page looks; the same for everybody."""
 
 MAX_REFUSED_TOKENS: Final = 50
 """From one address, within ``REFUSED_TOKENS_SECONDS``; each of them costs a review."""
@@ -160,7 +163,7 @@ class Gate:
         """What the caller may ask for, or why nothing."""
         if self._find_caller is None:
             return _of_local_host(scope, self._hosts) or self._of(None)
-        is_public = scope["path"] in PUBLIC
+        is_public = scope["path"] in PUBLIC or scope["path"].startswith(PUBLIC_FILES)
         try:
             identify = partial(self._find_caller, scope)
             caller = await identify(ALLOWED_SECONDS)

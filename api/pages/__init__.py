@@ -1,0 +1,13 @@
+"""The web page below ``/ui``: thin handlers that show what the API's own routes answer to the same caller.
+
+============  ================================================================================
+page_routes   the list of the pages' routes; none of them stands in the OpenAPI document
+page_session  ASGI middleware: cookie, origin of what is sent, headers, errors as pages
+cookies       pure: the token's cookie, and which addresses and origins count as our own
+answers       asks the API's own routes, with the rights of the page's caller
+page_shell    what the handlers of all pages share: context, rendering, parts that may be missing
+forms         the fields of a form that a browser sends
+login_pages   logging in and out
+static_files  style sheet, scripts and icon
+============  ================================================================================
+"""

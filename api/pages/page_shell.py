@@ -1,0 +1,72 @@
+"""What the handlers of all pages share: the context, rendering, and parts that may be missing."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import HTMLResponse, Response
+
+from api.authority.access import access_of
+from api.http.errors import CODES
+from api.pages.answers import Answered, Answers
+from api.pages.cookies import EMBED, own_origin, token_in_cookie
+from page.page_context import PageContext
+from page.render import render, render_error
+from page.texts import chosen_language
+
+
+def context_of(request: Request) -> PageContext:
+    """What the page of this request knows. Without a rendered page it raises nothing: errors are shown with it."""
+    scheme = request.url.scheme
+    query = [(name[:100], value[:2000]) for name, value in request.query_params.multi_items()][:50]
+    asked = request.query_params.get("lang")
+    return PageContext(
+        language=chosen_language(asked, request.headers.get("accept-language", "")),
+        path=request.url.path,
+        query=query,
+        now=datetime.now(UTC),
+        cluster=request.query_params.get("cluster") or str(request.app.state.default_cluster),
+        origin=own_origin(request.headers, scheme),
+        can_log_out=token_in_cookie(request.headers, scheme) is not None,
+        is_embedded=request.url.path.startswith(EMBED + "/"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PageShell:
+    answers: Answers
+
+    async def ask(self, request: Request, path: str, **parameters: str | None) -> Answered:
+        """The answer about the page's cluster; ``path`` is what stands behind ``/api/v1``."""
+        base = context_of(request).api
+        return await self.answers.get(request, base + path, parameters)
+
+    async def ask_all(self, request: Request, *paths: str) -> list[Answered]:
+        """The answers of several routes, asked at the same time."""
+        return list(await asyncio.gather(*(self.ask(request, path) for path in paths)))
+
+    def show(self, request: Request, template: str, view: Mapping[str, Any], status: int = 200) -> Response:
+        # Every page shows what it was allowed to ask for, or what is for everybody.
+        access_of(request).allow_every_caller()
+        return HTMLResponse(render(template, context_of(request), view), status)
+
+    def show_problem(self, request: Request, answered: Answered) -> Response:
+        """The page for a route's refusal, with its status."""
+        body = answered.json()
+        page = render_error(context_of(request), answered.status, body["error"], body["next"], body.get("code", ""))
+        return HTMLResponse(page, answered.status if answered.status in CODES or answered.status >= 500 else 400)
+
+
+def part_of(answered: Answered) -> dict[str, Any]:
+    """A part of a page: ``value`` is the answer, or ``problem`` says why there is none."""
+    if answered.is_right:
+        return {"value": answered.json(), "problem": None, "path": answered.path}
+    return {"value": None, "problem": answered.json(), "path": answered.path}
+
+
+def filters_of(request: Request, *names: str) -> dict[str, str | None]:
+    """The parameters of the page that are given on to the API under the same name."""
+    return {name: request.query_params.get(name) or None for name in names}

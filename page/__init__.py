@@ -1,0 +1,12 @@
+"""Renders the web page: from answers and view models to HTML. Pure: no server, no index, no clock.
+
+=============  =====================================================================================
+render         a template with its view, as bytes
+page_context   what every page knows: language, address, cluster; links that keep both
+texts          the texts in English and Chinese, from ``texts.toml``
+formats        how times, durations, amounts and names are written
+commands       the same answer as a command line: curl, kubectl
+=============  =====================================================================================
+
+``templates/`` and ``static/`` have no address of another host in them, and no script or style inside the HTML.
+"""

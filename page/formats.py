@@ -1,0 +1,89 @@
+"""How the page writes times, durations, amounts and names. The filters of the templates."""
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from markupsafe import Markup
+
+_UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+_INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+"""Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
+_KEPT: Final = "\n\t"
+_SUSPECT: Final = re.compile(r"[^\n\t\x20-\x7e\xa1-\xac\xae-\u05ff\u3000-\u9fff\uac00-\ud7a3\uff01-\uffee]")
+"""What may be one of them; nearly no text has any, so that the categories are rarely asked."""
+
+
+def visible(value: Any) -> Any:
+    """Text in which escape codes and marks of direction are written out as ``\\u202e``: they change nothing then.
+
+    Every value that a template prints passes here.
+    """
+    if isinstance(value, Markup) or not isinstance(value, str) or not _SUSPECT.search(value):
+        return value
+    return _SUSPECT.sub(_written_out, value)
+
+
+def _written_out(found: "re.Match[str]") -> str:
+    character = found[0]
+    if unicodedata.category(character) not in _INERT or character in _KEPT:
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def moment(text: str | datetime | None) -> Markup:
+    """A time element: to the second in UTC; its ``datetime`` has all that is known."""
+    if not text:
+        return Markup("–")
+    exact = text if isinstance(text, str) else text.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return Markup('<time datetime="{}">{}</time>').format(visible(exact), visible(_to_second(exact)))
+
+
+def _to_second(text: str) -> str:
+    try:
+        return parsed(text).strftime("%Y-%m-%d %H:%M:%S")
+    except ValueError:
+        return text
+
+
+def parsed(text: str) -> datetime:
+    """The time, in UTC. Raises ``ValueError``."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def duration(seconds: float | None) -> str:
+    """The two greatest units: ``3 h 12 min``; a dash where it is not known."""
+    if seconds is None:
+        return "–"
+    rest = max(0, round(seconds))
+    parts: list[str] = []
+    for unit, size in _UNITS:
+        amount, rest = divmod(rest, size)
+        if amount or (unit == "s" and not parts):
+            parts.append(f"{amount} {unit}")
+    return " ".join(parts[:2])
+
+
+def since(text: str | None, now: datetime) -> str:
+    """How long ago; a dash where it is not known."""
+    try:
+        return duration((now - parsed(text)).total_seconds()) if text else "–"
+    except ValueError:
+        return "–"
+
+
+def amount(value: float | None, unit: str = "") -> str:
+    """A number with narrow spaces between thousands; a dash where it is not known."""
+    if value is None:
+        return "–"
+    written = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
+    return written.replace(",", "\u202f") + (f" {unit}" if unit else "")
+
+
+def mib(value: int | None) -> str:
+    """Memory, in GiB from one on."""
+    if value is None:
+        return "–"
+    return f"{value / 1024:.1f}".removesuffix(".0") + " GiB" if value >= 1024 else f"{value} MiB"

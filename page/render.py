@@ -1,0 +1,69 @@
+"""Renders a page: a template with its view, as bytes."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from page import formats
+from page.commands import as_curl, as_kubectl
+from page.page_context import ROOT, PageContext
+
+FOLDER: Final = Path(__file__).parent
+STATIC: Final = FOLDER / "static"
+_KINDS: Final = {
+    401: "unknown_caller",
+    403: "not_allowed",
+    404: "not_found",
+    410: "expired",
+    429: "unavailable",
+    503: "unavailable",
+}
+
+
+@cache
+def environment() -> Environment:
+    """The templates. Every value is escaped, a missing one is an error, and no value can write a control character."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=formats.visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "moment": formats.moment,
+        "duration": formats.duration,
+        "since": formats.since,
+        "amount": formats.amount,
+        "mib": formats.mib,
+    }
+    made.globals |= {"ROOT": ROOT, "as_curl": as_curl, "as_kubectl": as_kubectl}
+    return made
+
+
+def render(template: str, context: PageContext, view: Mapping[str, Any]) -> bytes:
+    """The HTML of ``templates/{template}.html``.
+
+    In it ``page`` is the context, ``t`` looks a text up by its key, ``l`` takes the reader's language of a text that is
+    in both, and the entries of ``view`` have their own names.
+    """
+    values = {"page": context, "t": context.text, "l": context.in_language, "now": context.now}
+    return environment().get_template(f"{template}.html").render(values | dict(view)).encode("utf-8", "replace")
+
+
+def render_error(context: PageContext, status: int, error: str, next_step: str, code: str = "") -> bytes:
+    """The page in the place of one that can't be shown."""
+    view = {"kind": error_kind(status), "status": status, "error": error, "next_step": next_step, "code": code}
+    return render("error", context, view)
+
+
+def error_kind(status: int) -> str:
+    """Which of the designed states an error is: the last part of its text's key."""
+    if status in _KINDS:
+        return _KINDS[status]
+    return "failed" if status >= 500 else "bad_request"

@@ -1,0 +1,90 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from page.formats import amount, duration, mib, moment, since, visible
+from page.page_context import PageContext
+from page.render import render, render_error
+
+NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
+
+
+def a_context(*query: tuple[str, str], path: str = "/ui", **fields: object) -> PageContext:
+    return PageContext(language="en", path=path, query=query, now=NOW, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ('" onmouseover="x', "&#34; onmouseover=&#34;x"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("abc\u202egpj.exe", "abc\\u202egpj.exe"),
+        ("\u2066hidden\u2069", "\\u2066hidden\\u2069"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("half \ud800 of a pair", "half \\ud800 of a pair"),
+        ("节点 ünïcödé עברית", "节点 ünïcödé עברית"),
+    ],
+)
+def test_hostile_text_is_inert(text: str, shown: str) -> None:
+    page = render_error(a_context(), 404, text, "next").decode()
+    assert f"<p>{shown}</p>" in page
+
+
+def test_lines_and_tabs_are_kept() -> None:
+    assert visible("a\n\tb") == "a\n\tb"
+
+
+def test_a_link_keeps_language_and_cluster_and_nothing_else() -> None:
+    context = a_context(("lang", "zh"), ("cluster", "b"), ("status", "failed"), path="/ui/search")
+    assert context.url("/ui/pending", limit=5, until=None) == "/ui/pending?lang=zh&cluster=b&limit=5"
+    assert context.here(status="") == "/ui/search?lang=zh&cluster=b"
+    assert context.here(lang="en") == "/ui/search?cluster=b&status=failed&lang=en"
+    assert context.pod("", "x") == "/ui/pods/-/x?lang=zh&cluster=b"
+    assert context.api == "/api/v1/clusters/b"
+
+
+def test_an_address_is_always_one_of_this_host() -> None:
+    assert a_context().url("/ui/nodes/a b?c#d") == "/ui/nodes/a%20b%3Fc%23d"
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        (400, "bad_request"), (401, "unknown_caller"), (403, "not_allowed"), (404, "not_found"), (410, "expired"),
+        (418, "bad_request"), (429, "unavailable"), (500, "failed"), (503, "unavailable"),
+    ],
+)  # fmt: skip
+def test_every_error_has_its_state(status: int, state: str) -> None:
+    page = render_error(a_context(), status, "cause", "what to do").decode()
+    assert f'<div class="state {state}" role="alert">' in page
+    assert "cause" in page
+    assert "what to do" in page
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(None, "–"), (0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3725, "1 h 2 min"), (90_000, "1 d 1 h"), (-5, "0 s")],
+)
+def test_a_duration_has_its_two_greatest_units(seconds: float | None, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+def test_numbers_are_for_people() -> None:
+    assert amount(1234567) == "1\u202f234\u202f567"
+    assert amount(2.50) == "2.5"
+    assert amount(None) == "–"
+    assert (mib(512), mib(2048), mib(81559), mib(None)) == ("512 MiB", "2 GiB", "79.6 GiB", "–")
+
+
+def test_a_time_is_to_the_second_and_exact_for_programs() -> None:
+    assert moment("2026-11-23T13:59:01.5Z") == '<time datetime="2026-11-23T13:59:01.5Z">2026-11-23 13:59:01</time>'
+    assert moment("<b>") == '<time datetime="&lt;b&gt;">&lt;b&gt;</time>'
+    assert moment(None) == "–"
+    assert since("2026-11-23T13:58:00Z", NOW) == "2 min"
+    assert since("soon", NOW) == "–"
+
+
+def test_an_embedded_page_has_no_frame_of_its_own() -> None:
+    view = {"kind": "not_found", "status": 404, "error": "", "next_step": "", "code": ""}
+    assert b"<nav" not in render("error", a_context(is_embedded=True), view)
