@@ -5,6 +5,7 @@ render         a template with its view, as bytes
 page_context   what every page knows: language, address, cluster; links that keep both
 texts          the texts in English and Chinese, from ``texts.toml``
 formats        how times, durations, amounts and names are written
+gantt          who held which device over time: bars on a line per device
 commands       the same answer as a command line: curl, kubectl
 =============  =====================================================================================
 

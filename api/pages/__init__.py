@@ -8,6 +8,9 @@ answers       asks the API's own routes, with the rights of the page's caller
 page_shell    what the handlers of all pages share: context, rendering, parts that may be missing
 forms         the fields of a form that a browser sends
 login_pages   logging in and out
+home_pages    the first page, and the way from a pod's name to its page
+node_pages    nodes, and one node over time
+list_pages    search, findings, what is behind
 static_files  style sheet, scripts and icon
 ============  ================================================================================
 """

@@ -16,6 +16,7 @@ class HomePages:
     shell: PageShell
 
     async def home(self, request: Request) -> Response:
+        access_of(request).allow_every_caller()
         return self.shell.show(request, "home", {})
 
     async def go(self, request: Request) -> Response:

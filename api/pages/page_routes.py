@@ -5,7 +5,9 @@ from starlette.routing import Route
 from api.pages.answers import Answers
 from api.pages.cookies import LOGIN, LOGOUT, STATIC
 from api.pages.home_pages import HomePages
+from api.pages.list_pages import ListPages
 from api.pages.login_pages import LoginPages
+from api.pages.node_pages import NodePages
 from api.pages.page_shell import PageShell
 from api.pages.static_files import StaticFiles
 from page.page_context import ROOT
@@ -15,7 +17,7 @@ def page_routes(answers: Answers, audience: str, *, has_login: bool) -> list[Rou
     """Every page. ``audience`` is what a token has to be issued for, ``has_login`` whether the API asks for one."""
     shell = PageShell(answers)
     login = LoginPages(shell, audience, has_login)
-    home = HomePages(shell)
+    home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
     return [
         Route(STATIC + "{name}", StaticFiles().file),
         Route(LOGIN, login.login),
@@ -24,4 +26,9 @@ def page_routes(answers: Answers, audience: str, *, has_login: bool) -> list[Rou
         Route(ROOT, home.home),
         Route(ROOT + "/", home.home),
         Route(ROOT + "/go", home.go),
+        Route(ROOT + "/nodes", nodes.nodes),
+        Route(ROOT + "/nodes/{node}", nodes.node),
+        Route(ROOT + "/search", lists.search),
+        Route(ROOT + "/findings", lists.findings),
+        Route(ROOT + "/about", lists.about),
     ]

@@ -93,7 +93,11 @@ class PageSession:
 
 
 def _with_token(scope: Scope, token: str | None) -> Scope:
-    return dict(scope) | {"headers": [*scope["headers"], (b"authorization", b"Bearer " + token.encode())]} if token else scope
+    return (
+        dict(scope) | {"headers": [*scope["headers"], (b"authorization", b"Bearer " + token.encode())]}
+        if token
+        else scope
+    )
 
 
 async def _with_pasted_token(scope: Scope, receive: Receive) -> tuple[Scope, Receive]:

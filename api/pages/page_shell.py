@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, Response
 
-from api.authority.access import access_of
 from api.http.errors import CODES
 from api.pages.answers import Answered, Answers
 from api.pages.cookies import EMBED, own_origin, token_in_cookie
@@ -49,9 +49,24 @@ class PageShell:
         return list(await asyncio.gather(*(self.ask(request, path) for path in paths)))
 
     def show(self, request: Request, template: str, view: Mapping[str, Any], status: int = 200) -> Response:
-        # Every page shows what it was allowed to ask for, or what is for everybody.
-        access_of(request).allow_every_caller()
         return HTMLResponse(render(template, context_of(request), view), status)
+
+    async def list_page(
+        self, request: Request, template: str, path: str, parameters: Mapping[str, str | None]
+    ) -> Response:
+        """A page of one list. What is wrong about the filters stands beside them, so that they can be mended."""
+        answered = await self.ask(request, path, **parameters)
+        if not answered.is_right and answered.status != HTTPStatus.BAD_REQUEST:
+            return self.show_problem(request, answered)
+        body = answered.json()
+        view = {
+            "path": answered.path,
+            "problem": None if answered.is_right else body,
+            "items": body.get("items", []),
+            "total": body.get("total", 0),
+            "token": body.get("continue"),
+        }
+        return self.show(request, template, view, answered.status)
 
     def show_problem(self, request: Request, answered: Answered) -> Response:
         """The page for a route's refusal, with its status."""

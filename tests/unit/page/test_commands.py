@@ -32,7 +32,9 @@ def test_kubectl_can_ask_its_own_cluster_alone() -> None:
 
 
 def test_a_query_is_kept_and_quoted_for_the_shell() -> None:
-    assert as_kubectl("/api/v1/findings?node=a&limit=5").endswith("'/apis/schedulerlog.io/v1alpha1/findings?node=a&limit=5'")
+    assert as_kubectl("/api/v1/findings?node=a&limit=5").endswith(
+        "'/apis/schedulerlog.io/v1alpha1/findings?node=a&limit=5'"
+    )
     assert as_curl("http://h:1", "/api/v1/pending?q=a'b", has_token=False) == (
         "curl 'http://h:1/api/v1/pending?q=a'\"'\"'b'"
     )

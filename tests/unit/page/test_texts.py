@@ -63,9 +63,7 @@ def test_templates_have_no_script_style_or_handler_inside(name: str) -> None:
         ("xx", "zh", "en"),
     ],
 )
-def test_the_address_chooses_the_language_and_else_the_browser(
-    asked: str | None, accepted: str, language: str
-) -> None:
+def test_the_address_chooses_the_language_and_else_the_browser(asked: str | None, accepted: str, language: str) -> None:
     assert chosen_language(asked, accepted) == language
 
 

@@ -1,0 +1,76 @@
+"""Who held which device over time: placements as bars on a line per device."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from page.formats import parsed
+
+WIDTH: Final = 1000
+"""Of the drawing, in its own units; it is stretched to the page."""
+LANE_HEIGHT: Final = 18
+COLOURS: Final = 12
+MIN_BAR: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    placement: Mapping[str, Any]
+    device: Mapping[str, Any]
+    x: float
+    width: float
+    lane: int
+    colour: int
+    """The same for all bars of a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLine:
+    uuid: str
+    lanes: int
+    """How many pods held it at once, at most."""
+    bars: list[Bar]
+
+    @property
+    def height(self) -> int:
+        return max(1, self.lanes) * LANE_HEIGHT
+
+
+def device_lines(
+    placements: Sequence[Mapping[str, Any]], uuids: Sequence[str], begin: datetime, end: datetime
+) -> list[DeviceLine]:
+    """A line for each of ``uuids`` and then for each other device that was held between ``begin`` and ``end``."""
+    held: dict[str, list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {uuid: [] for uuid in uuids}
+    for placement in placements:
+        for device in placement["devices"]:
+            held.setdefault(device["uuid"], []).append((placement, device))
+    return [_line(uuid, found, begin, end) for uuid, found in held.items()]
+
+
+def _line(
+    uuid: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], begin: datetime, end: datetime
+) -> DeviceLine:
+    seconds = (end - begin).total_seconds()
+    ends: list[float] = []
+    bars: list[Bar] = []
+    for placement, device in sorted(found, key=lambda each: str(each[0]["started_at"])):
+        start = (parsed(placement["started_at"]) - begin).total_seconds() / seconds * WIDTH
+        stop = WIDTH
+        if placement["ended_at"]:
+            stop = (parsed(placement["ended_at"]) - begin).total_seconds() / seconds * WIDTH
+        start, stop = max(0.0, start), min(float(WIDTH), stop)
+        if stop < 0 or start > WIDTH:
+            continue
+        width = max(float(MIN_BAR), stop - start)
+        # The first lane that is free again.
+        lane = next((number for number, taken in enumerate(ends) if taken <= start), len(ends))
+        ends[lane : lane + 1] = [start + width]
+        colour = _colour(f"{placement['namespace']}/{placement['name']}")
+        bars.append(Bar(placement, device, round(start, 1), round(width, 1), lane, colour))
+    return DeviceLine(uuid, len(ends), bars)
+
+
+def _colour(name: str) -> int:
+    # Python's own hash differs from process to process.
+    return sum(place * ord(character) for place, character in enumerate(name, 1)) % COLOURS
