@@ -10,9 +10,11 @@ import typer
 
 from process.lazy_commands import LazyCommand, lazy_application
 from process.version import VERSION
+from terminal.commands import QUESTIONS
 
 COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {
+        **QUESTIONS,
         "scheduler": LazyCommand("A kube-scheduler extender that publishes its decisions.", "scheduler.__main__:app"),
         "pipeline": LazyCommand(
             "Summaries, documents, placements and alerts from the topics.", "pipeline.__main__:app"

@@ -13,6 +13,22 @@ from pathlib import Path
 
 def main() -> None:
     """Run the command line."""
+    _find_packages()
+    # Found only now.
+    from cli.command import run
+
+    run()
+
+
+def kubectl() -> None:
+    """Run ``kubectl schedulerlog``."""
+    _find_packages()
+    from terminal.kubectl import run
+
+    run()
+
+
+def _find_packages() -> None:
     here = Path(__file__).resolve().parent
     installed = here / "packages"
     # In a checkout this package lies beside the others.
@@ -20,7 +36,3 @@ def main() -> None:
     # Imports make tens of thousands of objects that live as long as the process: to look among them for garbage after
     # every 700, as Python does, takes a tenth of the time to start.
     gc.set_threshold(10_000)
-    # Found only now.
-    from cli.command import run
-
-    run()

@@ -1,0 +1,13 @@
+"""Asks the API: as a program beside kubectl, or over HTTP. Both transports have one interface, and errors are values.
+
+==============  =====================================================================================
+problems        why there is no answer, as values: each with its cause and the next step
+transport       the interface: ``get``, ``post``, ``stream``
+requests        pure: the path of each answer, and that path in the aggregated API
+server_events   pure: the events of a stream (Server-Sent Events)
+url             over HTTP, by a URL and a bearer token
+kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in
+==============  =====================================================================================
+
+It starts at once: nothing here needs more than the standard library.
+"""

@@ -1,0 +1,111 @@
+"""The API over HTTP, by a URL; nothing but the standard library, because a command has to start at once."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from client.problems import NotAllowed, NotFound, Problem, Unreachable, problem_of_status
+from client.requests import ROOT, with_query
+from client.server_events import ServerEvent, server_events
+from client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_MAX_ERROR_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class UrlTransport:
+    url: str
+    """Without a slash at its end; it may have a path."""
+    token: str = ""
+    """Sent as a bearer token, to HTTPS and to this machine alone."""
+    ca_file: str = ""
+    """Certificates that are trusted in place of the system's."""
+    default_namespace: str = "default"
+
+    def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
+        return self._whole("GET", with_query(ROOT + path, query))
+
+    def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
+        return self._whole("POST", with_query(ROOT + path, query), body)
+
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[ServerEvent | Problem]:
+        try:
+            # Without a limit: an unchanged pod has no events, and the API keeps the connection open by comments.
+            with closing(self._connection(None)) as connection:
+                response = self._asked(connection, "GET", with_query(ROOT + path, query), None, "text/event-stream")
+                if response.status != HTTPStatus.OK:
+                    yield self._refusal(response)
+                    return
+                yield from server_events(response)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            yield self._failure(error)
+
+    def namespace(self) -> str:
+        return self.default_namespace
+
+    def _whole(self, method: str, target: str, body: bytes | None = None) -> Json | Problem:
+        try:
+            with closing(self._connection(TIMEOUT_SECONDS)) as connection:
+                response = self._asked(connection, method, target, body, "application/json")
+                if response.status != HTTPStatus.OK:
+                    return self._refusal(response)
+                return read_json(response.read(), self.url)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return self._failure(error)
+
+    def _connection(self, timeout: float | None) -> http.client.HTTPConnection:
+        parts = urlsplit(self.url)
+        host = parts.hostname or ""
+        if parts.scheme == "https":
+            context = ssl.create_default_context(cafile=self.ca_file or None)
+            return http.client.HTTPSConnection(host, parts.port, timeout=timeout, context=context)
+        if self.token and host not in _LOOPBACK:
+            raise ValueError("a token is sent over https alone, and this address is http")
+        return http.client.HTTPConnection(host, parts.port, timeout=timeout)
+
+    def _asked(
+        self, connection: http.client.HTTPConnection, method: str, target: str, body: bytes | None, accept: str
+    ) -> http.client.HTTPResponse:
+        headers = {"Accept": accept}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        if body is not None:
+            # JSON is YAML.
+            headers["Content-Type"] = "application/yaml"
+        connection.request(method, urlsplit(self.url).path + target, body, headers)
+        return connection.getresponse()
+
+    def _refusal(self, response: http.client.HTTPResponse) -> Problem:
+        body = response.read(_MAX_ERROR_BYTES)
+        try:
+            error = json.loads(body)
+            cause, next_step, code = str(error["error"]), str(error["next"]), error.get("code")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            cause = f"{self.url} answers {response.status} {response.reason}"
+            # A page of another server says nothing about the pod.
+            return _of_another_server(response.status, cause)
+        if code == "UnknownPath":
+            return Unreachable(cause, "The API is older than this command, or the address is not an API's.")
+        return problem_of_status(response.status, cause, next_step)
+
+    def _failure(self, error: Exception) -> Problem:
+        cause = str(getattr(error, "strerror", "") or error or type(error).__name__)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            cause = f"its certificate is not trusted ({error.verify_message})"
+            return Unreachable(f"{self.url}: {cause}", "Name its authority with --api-ca-file.")
+        return Unreachable(f"{self.url}: {cause}", "Does the API run there? `curl URL/healthz` answers when it does.")
+
+
+def _of_another_server(status: int, cause: str) -> Problem:
+    problem = problem_of_status(status, cause)
+    if isinstance(problem, NotFound):
+        return Unreachable(cause, "Is it the address of schedulerlog's API?")
+    if isinstance(problem, NotAllowed):
+        return NotAllowed(cause, "Give a token with --api-token-file.")
+    return problem

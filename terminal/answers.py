@@ -1,0 +1,44 @@
+"""From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import typer
+
+from client.problems import Problem
+from client.transport import Json
+from terminal.exit_codes import code_of
+from terminal.options import Asking
+from terminal.screen import complain
+
+Names = Callable[[Json], Iterable[Mapping[str, Any]]]
+"""The pods that an answer is about, for ``-o name``."""
+
+
+def answered(answer: Json | Problem) -> Json:
+    """The answer; a problem is printed with its cause and the next step, and ends the command."""
+    if isinstance(answer, Problem):
+        complain(f"{answer.cause}.")
+        if answer.next_step:
+            complain(answer.next_step)
+        raise typer.Exit(code_of(answer))
+    return answer
+
+
+def is_printed(asking: Asking, answer: Any, names: Names | None = None) -> bool:
+    """Prints the answer as ``-o`` asks, and returns whether it did: a person's form is left to the caller."""
+    from terminal import documents
+
+    match asking.output:
+        case "json":
+            text = documents.as_json(answer)
+        case "yaml":
+            text = documents.as_yaml(answer)
+        case "name" if names:
+            text = documents.names_of(names(answer))
+        case _:
+            return False
+    if text:
+        sys.stdout.write(text + "\n")
+    return True

@@ -1,0 +1,16 @@
+"""The commands of this package, each imported when it is called."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from process.lazy_commands import LazyCommand
+
+QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
+    {
+        "why": LazyCommand("Why a pod waits, or why it is where it is.", "terminal.why:why"),
+        "list": LazyCommand("The pods that wait, or attempts that are searched for.", "terminal.lists:list_pods"),
+        "history": LazyCommand("What schedulers decided about a pod, attempt by attempt.", "terminal.history:history"),
+        "node": LazyCommand("A node's devices and who holds them, now or at a time.", "terminal.nodes:node"),
+    }
+)

@@ -1,0 +1,104 @@
+"""The options that all commands share, each declared once."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, get_type_hints
+
+import typer
+
+from client.transport import Transport
+from process import addresses
+from process.cli import fail, reads
+from terminal.exit_codes import USAGE
+
+URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
+Format = Literal["text", "wide", "json", "yaml", "name"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Whom a command asks, about which namespace, and how it prints the answer."""
+
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Of the pod; default: that of the kubeconfig's context.")
+    ] = ""
+    output: Annotated[
+        Format,
+        typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs."),
+    ] = "text"
+    context: Annotated[str, typer.Option(help="Of the kubeconfig; default: its current one.")] = ""
+    kubeconfig: Annotated[str, typer.Option(help="Default: as kubectl finds it.")] = ""
+    api_url: Annotated[
+        str | None,
+        typer.Option(
+            "--api-url",
+            "--url",
+            envvar=URL_VARIABLE,
+            metavar="URL",
+            help="Ask the API there, and not the aggregated API by kubectl.",
+            **reads(lambda text: addresses.url(text, "https://schedulerlog.example:9090") if text else ""),
+        ),
+    ] = None
+    api_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="SCHEDULERLOG_API_TOKEN_FILE", metavar="FILE", help="Holds a bearer token for the API at the URL."
+        ),
+    ] = None
+    api_ca_file: Annotated[
+        Path | None,
+        typer.Option(envvar="SCHEDULERLOG_API_CA_FILE", metavar="FILE", help="The authority of its certificate."),
+    ] = None
+
+    def transport(self) -> Transport:
+        """Imports the one that is used."""
+        if self.api_url:
+            from client.url import UrlTransport
+
+            return UrlTransport(self.api_url, self._token(), str(self.api_ca_file or ""))
+        from client.kubectl import KubectlTransport
+
+        return KubectlTransport(self.context, self.kubeconfig)
+
+    def pod(self, text: str) -> tuple[str, str]:
+        """Namespace and name of ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME``."""
+        kind, _, name = text.rpartition("/")
+        if kind and kind not in ("pod", "pods", "po"):
+            if self.namespace and self.namespace != kind:
+                fail(f"{text} names another namespace than --namespace {self.namespace}", USAGE)
+            return kind, name
+        return self.namespace or self.transport().namespace(), name
+
+    def _token(self) -> str:
+        if not self.api_token_file:
+            return ""
+        try:
+            return self.api_token_file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"--api-token-file: {self.api_token_file}: {error}", USAGE)
+
+
+def asks(command: Callable[..., None]) -> Callable[..., None]:
+    """A decorator for a command whose first parameter is an ``Asking``: its fields become options after its own."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    hints = get_type_hints(Asking, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in dataclasses.fields(Asking)
+    ]
+    parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        asking = Asking(**{each.name: given.pop(each.name) for each in shared})
+        command(asking, **given)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    return call

@@ -1,0 +1,82 @@
+"""Where text is printed: every line and cell passes ``safe_text`` here, so that no command can forget it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from terminal.safe_text import on_one_line, printable
+
+_UNLIMITED: Final = 100_000
+"""Columns of a pipe: a program that reads a table wants whole names."""
+
+
+class Screen:
+    """Prints to standard output: colours and the terminal's width for a person, whole plain lines for a pipe."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        is_person = sys.stdout.isatty()
+        has_colours = is_person and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        self.console = Console(
+            width=_width(is_person=is_person),
+            # None: no escape code at all. NO_COLOR alone would leave rich its bold.
+            color_system="auto" if has_colours else None,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+    def line(self, text: str = "", style: str = "", *, indent: int = 0) -> None:
+        """A paragraph, folded at the width; all of its lines are indented."""
+        from rich.padding import Padding
+        from rich.text import Text
+
+        self._print(Padding(Text(printable(text), style=style), (0, 0, 0, indent), expand=False))
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
+        """A table as kubectl prints them.
+
+        A column whose name begins with ``#`` is aligned to the right; the first one, which names the thing, is never
+        folded.
+        """
+        from rich.padding import Padding
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for index, name in enumerate(columns):
+            side: Any = "right" if name.startswith("#") else "left"
+            table.add_column(name.lstrip("#"), justify=side, overflow="fold", no_wrap=index == 0)
+        for row in rows:
+            table.add_row(*(Text(on_one_line(cell)) for cell in row))
+        self._print(Padding(table, (0, 0, 0, indent), expand=False))
+
+    def blank(self) -> None:
+        self.console.print()
+
+    def _print(self, shown: Any) -> None:
+        with self.console.capture() as captured:
+            self.console.print(shown)
+        # rich fills lines with spaces up to the width.
+        lines = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        sys.stdout.write(lines)
+
+
+def complain(text: str) -> None:
+    """A line to standard error, without colours."""
+    sys.stderr.write(printable(text) + "\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 attempt``, ``1,200 attempts``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _width(*, is_person: bool) -> int:
+    if columns := os.environ.get("COLUMNS", ""):
+        return max(int(columns), 40) if columns.isdecimal() else 80
+    return shutil.get_terminal_size((80, 24)).columns if is_person else _UNLIMITED

@@ -1,0 +1,96 @@
+"""``schedulerlog why POD``: why it waits, or why it is where it is."""
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from client.problems import Problem
+from client.requests import of_pod
+from client.transport import Json, Transport
+from terminal.answers import answered, is_printed
+from terminal.exit_codes import PLACED, UNKNOWN, WAITING
+from terminal.options import Asking, asks
+from terminal.screen import Screen, counted
+
+_CODES: Final = {"placed": PLACED, "ended": PLACED, "missing": UNKNOWN, "not known": UNKNOWN}
+WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "nobody: wait"}
+SHOWN_SUGGESTIONS: Final = 5
+
+
+@asks
+def why(
+    asking: Asking,
+    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME.")],
+    attempt: Annotated[str, typer.Option(metavar="ID", help="As it was at this attempt; default: now.")] = "",
+) -> None:
+    """Why a pod waits, or why it is where it is; what would have to change.
+
+    \b
+    Examples:
+      schedulerlog why deepseek-0
+      schedulerlog why llm/deepseek-0 -o wide
+      schedulerlog why deepseek-0 -n llm -o json
+
+    Ends with 0 where the pod is placed, 1 where it was refused or waits, 3 where nothing is known of it, 4 where you
+    may not read it, 5 where the API does not answer.
+    """
+    namespace, name = asking.pod(pod)
+    transport = asking.transport()
+    diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
+    code = _CODES.get(diagnosis["state"], WAITING)
+    if not is_printed(asking, diagnosis, lambda found: [found]):
+        suggestions = _suggestions(transport, namespace, name, attempt, code)
+        _show(Screen(), diagnosis, suggestions, is_wide=asking.output == "wide")
+    raise typer.Exit(code)
+
+
+def _suggestions(transport: Transport, namespace: str, name: str, attempt: str, code: int) -> Json | Problem | None:
+    """None where there is nothing to change."""
+    if code != WAITING:
+        return None
+    return transport.get(of_pod(namespace, name, "suggestions"), {"attempt": attempt})
+
+
+def _show(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
+    screen.line(diagnosis["sentence"]["en"], "bold")
+    if obstacle := diagnosis["obstacle"]:
+        screen.blank()
+        _show_obstacle(screen, obstacle)
+    for other in diagnosis["other_obstacles"]:
+        screen.blank()
+        screen.line(f"Also: {other['sentence']['en']}")
+        screen.line(other["remedy"]["en"], indent=2)
+    if isinstance(suggestions, dict) and suggestions["items"]:
+        _show_suggestions(screen, suggestions["items"])
+    _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
+
+
+def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
+    who = " or ".join(WHO[each] for each in obstacle["who_acts"])
+    screen.line(f"Cause ({obstacle['code']})", "bold")
+    screen.line(obstacle["likely_cause"]["en"], indent=2)
+    screen.line(f"Remedy ({who})", "bold")
+    screen.line(obstacle["remedy"]["en"], indent=2)
+    if records := [each["record"] for each in obstacle["evidence"]]:
+        screen.line(f"Evidence: {', '.join(records)}", "dim")
+
+
+def _show_suggestions(screen: Screen, items: list[dict[str, Any]]) -> None:
+    screen.blank()
+    screen.line("It would fit after one of these, which the scheduler's own fit has checked:", "bold")
+    rows = [
+        [each["sentence"]["en"], WHO.get(each["who_acts"], each["who_acts"]), each["node"]]
+        for each in items[:SHOWN_SUGGESTIONS]
+    ]
+    screen.table(["CHANGE", "WHO", "NODE"], rows, indent=2)
+
+
+def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:
+    texts = list(dict.fromkeys(each["text"]["en"] for each in not_known))
+    if not texts:
+        return
+    screen.blank()
+    for text in texts if is_wide else texts[:1]:
+        screen.line(text, "dim")
+    if len(texts) > 1 and not is_wide:
+        screen.line(f"{counted(len(texts) - 1, 'thing')} more could not be known: -o wide names all.", "dim")

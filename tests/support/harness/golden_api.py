@@ -1,0 +1,32 @@
+"""The API as a real server on this machine, whose memory and index hold the golden records: no Kafka, no OpenSearch."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from tests.support.harness.api_app import Caller
+from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.waiting import until
+
+POD = "llm/deepseek-5996b8569d-kgwgx"
+"""Whose attempt is in memory: it was refused by a lock."""
+
+
+@contextmanager
+def golden_api(caller: Caller | None = None) -> Iterator[str]:
+    """The base URL."""
+    if caller is None:
+        caller = Caller(golden_index)
+        caller.remember(attempt())
+    server = uvicorn.Server(uvicorn.Config(caller.app, port=0, log_level="warning", lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,115 @@
+"""A server on this machine answers what the test gives it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
+from client.server_events import ServerEvent
+from client.url import UrlTransport
+
+Answer = tuple[int, bytes]
+Serve = Callable[[Answer], tuple[str, list[Any]]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Gives the address of a server with one answer, and the list of the requests that it got."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(answer: Answer) -> tuple[str, list[Any]]:
+        asked: list[Any] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                asked.append((self.command, self.path, dict(self.headers), body))
+                self.send_response(answer[0])
+                self.send_header("Content-Length", str(len(answer[1])))
+                self.end_headers()
+                self.wfile.write(answer[1])
+
+            do_POST = do_GET  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                """No line for each request."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        return f"http://127.0.0.1:{server.server_address[1]}", asked
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_request_has_path_parameters_and_token(serve: Serve) -> None:
+    url, asked = serve((200, b'{"items": []}'))
+    assert UrlTransport(url + "/below", "secret").get("/pending", {"namespace": "llm"}) == {"items": []}
+    [(method, path, headers, _)] = asked
+    assert (method, path, headers["Authorization"]) == ("GET", "/below/api/v1/pending?namespace=llm", "Bearer secret")
+
+
+def test_a_body_is_posted(serve: Serve) -> None:
+    url, asked = serve((200, b"{}"))
+    UrlTransport(url).post("/simulate", b"kind: Pod")
+    assert (asked[0][0], asked[0][1], asked[0][3]) == ("POST", "/api/v1/simulate", b"kind: Pod")
+    assert "Authorization" not in asked[0][2]
+
+
+OURS = b'{"error": "the cause", "next": "the next step", "code": "%s"}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (400, OURS % b"BadRequest", WrongRequest),
+        (401, OURS % b"Unauthorized", NotAllowed),
+        (403, OURS % b"Forbidden", NotAllowed),
+        (404, OURS % b"NotFound", NotFound),
+        (404, OURS % b"UnknownPath", Unreachable),
+        (410, OURS % b"Expired", WrongRequest),
+        (503, OURS % b"ServiceUnavailable", Unreachable),
+        # Of another server.
+        (404, b"<html>not found</html>", Unreachable),
+        (401, b"log in", NotAllowed),
+        (200, b"<html>", Unreachable),
+        (302, b"", Unreachable),
+    ],
+)
+def test_an_error_is_a_problem_with_its_next_step(serve: Serve, status: int, body: bytes, kind: type[Problem]) -> None:
+    problem = UrlTransport(serve((status, body))[0]).get("/pending")
+    assert type(problem) is kind
+    assert problem.cause
+
+
+def test_our_errors_keep_their_words(serve: Serve) -> None:
+    assert UrlTransport(serve((404, OURS % b"NotFound"))[0]).get("/x") == NotFound("the cause", "the next step")
+
+
+def test_a_stream_gives_events_or_the_problem(serve: Serve) -> None:
+    url, asked = serve((200, b": open\n\nevent: changed\ndata: 1\n\n"))
+    assert list(UrlTransport(url).stream("/pending")) == [ServerEvent("changed", "1", "")]
+    assert asked[0][2]["Accept"] == "text/event-stream"
+    assert list(UrlTransport(serve((403, OURS % b"Forbidden"))[0]).stream("/pending")) == [
+        NotAllowed("the cause", "the next step")
+    ]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://127.0.0.1:1", "http://does-not-exist.invalid"])
+def test_a_server_that_does_not_answer_is_named(url: str) -> None:
+    problem = UrlTransport(url).get("/pending")
+    assert isinstance(problem, Unreachable)
+    assert url in problem.cause
+
+
+def test_a_token_is_not_sent_in_plain_text_to_another_machine() -> None:
+    problem = UrlTransport("http://schedulerlog.example", "secret").get("/pending")
+    assert isinstance(problem, Unreachable)
+    assert "https" in problem.cause
+    assert "secret" not in str(problem)

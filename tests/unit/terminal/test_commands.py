@@ -1,0 +1,122 @@
+import inspect
+import json
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from cli.command import app
+from process.lazy_commands import LazyCommand
+from terminal.commands import QUESTIONS
+from tests.support.harness.golden_api import POD
+from tests.unit.terminal.conftest import Run
+
+SENTENCE = "Node node5 was chosen, and another pod held its lock: llm/qwen-0, for 2 s when\nthe bind was tried.\n"
+
+
+def examples_of(command: LazyCommand) -> list[str]:
+    """The lines of its help that call it."""
+    module, _, name = command.place.partition(":")
+    text = inspect.getdoc(getattr(import_module(module), name)) or ""
+    return re.findall(r"^ +(schedulerlog .*)$", text, re.MULTILINE)
+
+
+EXAMPLES = [line for command in QUESTIONS.values() for line in examples_of(command)]
+
+
+def test_the_first_line_is_the_answer(run: Run) -> None:
+    done = run("why", POD)
+    assert done.exit_code == 1
+    assert done.stdout.startswith(SENTENCE)
+    assert "Remedy (nobody: wait or an administrator)" in done.stdout
+
+
+def test_a_list_begins_with_its_number(run: Run) -> None:
+    assert run("list", "-A").stdout.startswith("1 attempt.\n")
+    assert run("list", "--pending", "-n", "llm").stdout.startswith("1 waiting pod in namespace llm.\n")
+
+
+def test_a_node_is_shown_as_it_was(run: Run) -> None:
+    shown = run("node", "node3", "--at", "2026-04-22T14:00:00Z").stdout
+    assert shown.startswith("node3: 1 of 4 devices are free at 2026-04-22 14:00:00 UTC.\n")
+    assert "HandshakeTooOld" in shown
+
+
+def test_a_history_counts_attempts_and_episodes(run: Run) -> None:
+    first = f"{POD}: 1 attempt in 1 episode, the latest failed on\nnode5.\n"
+    assert run("history", POD).stdout.startswith(first)
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_the_examples_of_the_help_run(run: Run, line: str) -> None:
+    done = run(*shlex.split(line)[1:])
+    # The names of the examples are in no golden record: `why` may end with 3.
+    assert done.exit_code in (0, 1, 3), done.output
+    assert done.stdout
+    assert not done.stderr
+
+
+def test_every_command_has_examples() -> None:
+    assert {name for name, command in QUESTIONS.items() if not examples_of(command)} == set()
+
+
+@pytest.mark.parametrize("line", [["why", POD], ["list", "-A"], ["history", POD], ["node", "node3"]], ids=" ".join)
+def test_lines_fit_80_columns_and_a_pipe_gets_no_escape_code(run: Run, line: list[str]) -> None:
+    shown = run(*line).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
+    assert not [each for each in shown.splitlines() if each != each.rstrip()]
+
+
+def test_a_pipe_gets_whole_lines(run: Run) -> None:
+    assert run("why", POD, COLUMNS="").stdout.startswith(SENTENCE.replace("\nthe", " the"))
+
+
+def test_answers_for_programs_are_the_answers_of_the_api(run: Run) -> None:
+    shown = json.loads(run("why", POD, "-o", "json").stdout)
+    assert (shown["state"], shown["name"]) == ("refused", POD.partition("/")[2])
+    assert yaml.safe_load(run("why", POD, "-o", "yaml").stdout)["sentence"] == shown["sentence"]
+    assert run("list", "-A", "-o", "name").stdout == f"pod/{shown['name']}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["why"], 2, "Missing argument"),
+        (["why", "a/b", "-n", "c"], 2, "another namespace"),
+        (["list", "--since", "yesterday"], 2, "since"),
+        (["why", "x", "--api-url", "nowhere"], 2, "--api-url: not a URL"),
+        (["why", "x", "--api-url", "http://127.0.0.1:1"], 5, "Connection refused"),
+        (["why", "x", "--api-token-file", "/does/not/exist"], 2, "--api-token-file"),
+        (["list", "-o", "xml"], 2, "xml"),
+    ],
+)
+def test_what_is_wrong_is_named_without_a_traceback(run: Run, words: list[str], code: int, text: str) -> None:
+    done = run(*words)
+    assert (done.exit_code, text in done.stderr, done.stdout) == (code, True, ""), done.output
+    assert "Traceback" not in done.output
+
+
+def test_completion_knows_the_commands_and_their_options() -> None:
+    words = {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": "schedulerlog hist", "COMP_CWORD": "1"}
+    assert CliRunner().invoke(app, [], prog_name="schedulerlog", env=words).stdout.split() == ["history"]
+    words |= {"COMP_WORDS": "schedulerlog list --pen", "COMP_CWORD": "2"}
+    assert CliRunner().invoke(app, [], prog_name="schedulerlog", env=words).stdout.split() == ["--pending"]
+
+
+def test_a_command_starts_without_what_is_slow_to_import(golden_url: str) -> None:
+    """0.2 s of CPU on this project's machines (docs/performance.md), most of it typer with pydantic, http, rich."""
+    script = (
+        "import sys, schedulerlog, atexit\n"
+        f"sys.argv = ['schedulerlog', 'why', '{POD}', '--api-url', '{golden_url}']\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "schedulerlog.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    slow = {"numpy", "orjson", "httpx", "yaml", "asyncio", "kubernetes", "schemas", "fastapi", "prometheus_client"}
+    assert slow & set(done.stderr.split()) == set()
