@@ -18,6 +18,8 @@ logging.
 ``checkpoint``    how far a log was read, on disk
 ``kafka``         the sink that sends to Kafka
 ``explain``       the sink that answers for one pod
+``log_pods``      the sink that answers for every pod of a log
+``read_log``      reads a log of any known scheduler to its end
 ``report``        a summary of what was read, for a person
 ``metrics``       the same for Prometheus
 ``options``       the options that the commands share

@@ -38,8 +38,22 @@ _State = tuple[str, int]
 """Node and revision."""
 
 
+class StatesInLog:
+    """The states of nodes that records of devices refer to."""
+
+    def __init__(self) -> None:
+        self._states: BoundedCache[_State, NodeStateChanged] = BoundedCache(MAX_STATES)
+
+    def add(self, event: NodeStateChanged) -> None:
+        self._states.put((event.node, event.revision), event)
+
+    def of(self, devices: DevicesJudged) -> dict[_State, NodeStateChanged]:
+        keys = zip(devices.nodes, devices.revision.tolist(), strict=True)
+        return {key: state for key in keys if (state := self._states.get(key))}
+
+
 @dataclass(slots=True)
-class _Attempt:
+class AttemptInLog:
     """What was read of one attempt."""
 
     fold: AttemptFold = field(default_factory=AttemptFold)
@@ -48,21 +62,38 @@ class _Attempt:
     """Those that ``devices`` refer to."""
     findings: list[FindingReported] = field(default_factory=list)
 
+    def add(self, event: AttemptEvent, known: StatesInLog) -> None:
+        # Through a record and back, so that the answer is that of a consumer.
+        read = decode((record := encode(event)).value, record.headers)
+        if isinstance(read, AttemptEvent):
+            self.fold.add(read)
+        if isinstance(read, DevicesJudged):
+            self.devices.append(read)
+            self.states |= known.of(read)
+        if isinstance(read, FindingReported):
+            self.findings.append(read)
+
+    def device_rows(self) -> Iterator[DeviceLog]:
+        """As ``?detail=full&node=`` of the API, for all nodes."""
+        for record in self.devices:
+            for row in record.each_device(lambda node, revision: self.states.get((node, revision))):
+                yield DeviceLog(container=record.request.container, **row._asdict())
+
 
 @dataclass(slots=True)
 class PodExplanation:
     """Collects the attempts of one pod. ``pod`` is ``namespace/name``, or a name in any namespace."""
 
     pod: str
-    _attempts: dict[str, _Attempt] = field(default_factory=dict)
-    _states: BoundedCache[_State, NodeStateChanged] = field(default_factory=lambda: BoundedCache(MAX_STATES))
+    _attempts: dict[str, AttemptInLog] = field(default_factory=dict)
+    _states: StatesInLog = field(default_factory=StatesInLog)
     _pods: set[str] = field(default_factory=set)
     _others: dict[str, None] = field(default_factory=dict)
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
             if isinstance(event, NodeStateChanged):
-                self._states.put((event.node, event.revision), event)
+                self._states.add(event)
             if not isinstance(event, AttemptEvent):
                 continue
             if self._is_wanted(str(event.pod)):
@@ -72,17 +103,7 @@ class PodExplanation:
 
     def _add(self, event: AttemptEvent) -> None:
         self._pods.add(str(event.pod))
-        attempt = self._attempts.setdefault(event.attempt_id, _Attempt())
-        # Through a record and back, so that the answer is that of a consumer.
-        read = decode((record := encode(event)).value, record.headers)
-        if isinstance(read, AttemptEvent):
-            attempt.fold.add(read)
-        if isinstance(read, DevicesJudged):
-            attempt.devices.append(read)
-            keys = zip(read.nodes, read.revision.tolist(), strict=True)
-            attempt.states |= {key: state for key in keys if (state := self._states.get(key))}
-        if isinstance(read, FindingReported):
-            attempt.findings.append(read)
+        self._attempts.setdefault(event.attempt_id, AttemptInLog()).add(event, self._states)
         # A pending pod is tried thousands of times; the answer is about the latest attempt.
         while len(self._attempts) > MAX_ATTEMPTS:
             # Dictionaries keep their order: the first attempt is the one that began first.
@@ -130,7 +151,7 @@ class PodExplanation:
         if findings := [*attempt.findings, *attempt_audit.findings(latest)]:
             beside["findings"] = [_shown(finding) for finding in findings]
         if is_full:
-            beside |= {"detail": detail(latest), "devices": list(_device_rows(attempt))}
+            beside |= {"detail": detail(latest), "devices": list(attempt.device_rows())}
         json = schedulerlog_json(latest, beside=beside)
         return orjson.dumps(orjson.loads(json), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
@@ -145,10 +166,3 @@ def _shown(finding: FindingReported) -> dict[str, object]:
         "numbers": finding.numbers,
         "evidence": finding.evidence,
     }
-
-
-def _device_rows(attempt: _Attempt) -> Iterator[DeviceLog]:
-    """As ``?detail=full&node=`` of the API, for all nodes."""
-    for record in attempt.devices:
-        for row in record.each_device(lambda node, revision: attempt.states.get((node, revision))):
-            yield DeviceLog(container=record.request.container, **row._asdict())

@@ -19,11 +19,10 @@ from ingest.protocol import LogReader
 from ingest.pump import LinesRead, run
 from ingest.report import report
 from ingest.sources.blocks import UnreadableFileError
-from ingest.sources.follow import Reached, follow, read_file, read_standard_input
+from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
 from process import logs
 from schemas.events import Event
 
-STANDARD_INPUT = "-"
 INTERRUPTED = 130
 """The exit code of shells for a process that SIGINT ended."""
 

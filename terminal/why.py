@@ -37,11 +37,16 @@ def why(
     namespace, name = asking.pod(pod)
     transport = asking.transport()
     diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
-    code = _CODES.get(diagnosis["state"], WAITING)
+    code = code_of_state(diagnosis["state"])
     if not is_printed(asking, diagnosis, lambda found: [found]):
         suggestions = _suggestions(transport, namespace, name, attempt, code)
-        _show(Screen(), diagnosis, suggestions, is_wide=asking.output == "wide")
+        show_diagnosis(Screen(), diagnosis, suggestions, is_wide=asking.output == "wide")
     raise typer.Exit(code)
+
+
+def code_of_state(state: str) -> int:
+    """The exit code for the state of a diagnosis."""
+    return _CODES.get(state, WAITING)
 
 
 def _suggestions(transport: Transport, namespace: str, name: str, attempt: str, code: int) -> Json | Problem | None:
@@ -51,7 +56,8 @@ def _suggestions(transport: Transport, namespace: str, name: str, attempt: str, 
     return transport.get(of_pod(namespace, name, "suggestions"), {"attempt": attempt})
 
 
-def _show(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
+def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
+    """The sentence first, then cause and remedy, what else is in the way, and what would fit."""
     screen.line(diagnosis["sentence"]["en"], "bold")
     if obstacle := diagnosis["obstacle"]:
         screen.blank()

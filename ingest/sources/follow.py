@@ -18,6 +18,8 @@ from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.lines.framing import Framing
 from ingest.sources.blocks import BLOCK_BYTES, UnreadableFileError, read_blocks
 
+STANDARD_INPUT: Final = "-"
+"""In place of a path."""
 BEGINNING_BYTES: Final = 1024
 POLL_SECONDS: Final = 0.5
 

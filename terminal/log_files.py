@@ -1,0 +1,132 @@
+"""``schedulerlog explain LOG [POD]``: the pods of a scheduler's log, without any server."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from client.transport import Json
+from process.cli import fail
+from terminal.answers import is_printed
+from terminal.exit_codes import PLACED, UNKNOWN, USAGE
+from terminal.options import Asking, Format
+from terminal.screen import Screen, complain, counted
+from terminal.times import clock
+from terminal.why import code_of_state, show_diagnosis
+
+_PLACED_STATES: Final = ("placed", "ended")
+
+
+def explain(
+    log: Annotated[Path, typer.Argument(help="Plain or packed (gzip, zstd, xz, bzip2, tar); - is standard input.")],
+    pod: Annotated[str, typer.Argument(metavar="[POD]", help="NAME or NAMESPACE/NAME; without it a table.")] = "",
+    output: Annotated[
+        Format, typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs.")
+    ] = "text",
+) -> None:
+    """Why the pods of a scheduler's log wait, or are where they are: HAMi's or KAI's log, and nothing else.
+
+    \b
+    Examples:
+      schedulerlog explain hami.log
+      schedulerlog explain hami.log llm/deepseek-0
+      kubectl logs -n kube-system deploy/hami-scheduler -c vgpu-scheduler-extender | schedulerlog explain -
+
+    Ends as `why` where a pod is named.
+    """
+    found = _read(log, pod)
+    asking = Asking(output=output)
+    if pod:
+        diagnosis = found[0]["diagnosis"]
+        if not is_printed(asking, diagnosis, lambda answer: [answer]):
+            show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
+        raise typer.Exit(code_of_state(diagnosis["state"]))
+    if not is_printed(asking, {"items": found}, lambda answer: [each["diagnosis"] for each in answer["items"]]):
+        _show_table(Screen(), log, found, is_wide=output == "wide")
+    raise typer.Exit(PLACED)
+
+
+def _read(log: Path, pod: str) -> list[Json]:
+    """A row for each pod, or for the named one alone; ends the command where the log has none."""
+    from ingest.errors import MistakeError
+    from ingest.log_pods import LogPods
+    from ingest.read_log import read_log
+    from ingest.sources.blocks import UnreadableFileError
+
+    pods = LogPods()
+    try:
+        read_log([log], pods)
+    except MistakeError as error:
+        fail(str(error), USAGE)
+    except UnreadableFileError as error:
+        # A log that is torn (a truncated gzip) still answers for what was before the tear.
+        if not pods.pods:
+            fail(str(error), USAGE)
+        complain(f"{error}; the answer is from the part before that")
+    wanted = pods.named(pod) if pod else list(pods.pods.values())
+    if not wanted:
+        fail(_absence(log, pod, list(pods.pods)), UNKNOWN)
+    if pod and len(wanted) > 1:
+        fail(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
+    return [_row(each, pods.last_started_at) for each in wanted]
+
+
+def _row(pod: Any, log_ended_at: datetime) -> Json:
+    from diagnosis.facts import DiagnosisFacts
+    from diagnosis.tree import diagnose
+    from schemas.codec.records import rfc3339
+
+    attempt, devices = pod.latest()
+    at = max(attempt.ended_at or attempt.started_at, log_ended_at)
+    facts = DiagnosisFacts(
+        attempt.cluster, attempt.pod.namespace, attempt.pod.name, at, attempt, is_latest=False, devices=devices
+    )
+    diagnosis = diagnose(facts).model_dump(mode="json")
+    return {
+        "attempts": pod.attempts,
+        "node": attempt.chosen or "",
+        "started_at": rfc3339(attempt.started_at),
+        "diagnosis": diagnosis,
+    }
+
+
+def _absence(log: Path, pod: str, known: list[str]) -> str:
+    if not known:
+        return f"{log} has no attempt of any pod: is it the whole log, at -v=0 or more?"
+    from difflib import get_close_matches
+
+    alike = get_close_matches(pod, known, 5, cutoff=0.5) or known[:5]
+    return f"{log} has no attempt of a pod {pod}; it has {counted(len(known), 'pod')}, such as {', '.join(alike)}"
+
+
+def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
+    placed = sum(each["diagnosis"]["state"] in _PLACED_STATES for each in rows)
+    waiting = len(rows) - placed
+    screen.line(f"{counted(len(rows), 'pod')} in {log}: {placed:,} placed, {waiting:,} not.", "bold")
+    if not rows:
+        return
+    screen.blank()
+    columns = ["POD", "STATUS", "NODE", "#ATTEMPTS", "MAIN OBSTACLE"]
+    # Those that wait first, as somebody reads the log for them.
+    ordered = sorted(rows, key=lambda each: each["diagnosis"]["state"] in _PLACED_STATES)
+    screen.table(
+        [*columns, "LAST (UTC)"] if is_wide else columns, [_cells(each)[: 6 if is_wide else 5] for each in ordered]
+    )
+    if waiting:
+        screen.blank()
+        first = ordered[0]["diagnosis"]
+        screen.line(f"Why one of them: schedulerlog explain {log} {first['namespace']}/{first['name']}", "dim")
+
+
+def _cells(row: Json) -> list[str]:
+    diagnosis = row["diagnosis"]
+    obstacle = diagnosis["obstacle"]
+    return [
+        f"{diagnosis['namespace']}/{diagnosis['name']}",
+        diagnosis["state"],
+        row["node"],
+        str(row["attempts"]),
+        obstacle["code"] if obstacle else "",
+        clock(row["started_at"]),
+    ]

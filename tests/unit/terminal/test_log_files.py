@@ -1,0 +1,62 @@
+"""Logs of real schedulers (tests/conformance, tests/unit/ingest), whose pods and ends were read by hand."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.terminal.conftest import Run
+
+HAMI = "tests/conformance/cases/logs/042.log"
+KAI = "tests/unit/ingest/kai/cases/v0.17-json-log.log"
+
+
+def test_a_log_is_a_table_of_its_pods(run: Run) -> None:
+    done = run("explain", HAMI)
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"4 pods in {HAMI}: 0 placed, 4 not."
+    rows = [line.split()[:2] for line in lines[3:7]]
+    assert rows == [
+        ["ml/train-2002", "refused"],
+        ["default/train-small-2003", "refused"],
+        ["batch/job-small-2004", "binding"],
+        ["ml/notebook-small-2005", "refused"],
+    ]
+
+
+def test_one_pod_of_a_log_has_cause_and_remedy(run: Run) -> None:
+    done = run("explain", HAMI, "train-2002")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("An annotation of the pod can't be read, so no node was judged: calcScore failed\n")
+    assert "Remedy (you)" in done.stdout
+    assert "b57f04dc5ad07005b00747e10a9174f6" in done.stdout
+    assert run("explain", HAMI, "ml/train-2002").stdout == done.stdout
+
+
+def test_the_log_of_kai_is_recognised(run: Run) -> None:
+    shown = json.loads(run("explain", KAI, "-o", "json").stdout)["items"]
+    assert {each["diagnosis"]["name"] for each in shown} == {"infer-0", "train-0", "train-1", "train-2", "train-3"}
+    assert run("explain", KAI, "-o", "name").stdout.splitlines()[0] == "pod/infer-0"
+
+
+def test_a_log_that_ends_in_the_middle_answers_for_what_was_before(run: Run, tmp_path: Path) -> None:
+    packed = gzip.compress(Path(HAMI).read_bytes() * 50, 0)
+    (tmp_path / "torn.gz").write_bytes(packed[: len(packed) // 2])
+    done = run("explain", str(tmp_path / "torn.gz"))
+    assert "the answer is from the part before that" in done.stderr
+    assert done.stdout.startswith("4 pods in ")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["README.md"], 2, "no line is from a scheduler that is known"),
+        (["/does/not/exist"], 2, "No such file"),
+        ([HAMI, "trian-2002"], 3, "it has 4 pods, such as ml/train-2002"),
+    ],
+)
+def test_what_a_log_does_not_have_is_named(run: Run, words: list[str], code: int, text: str) -> None:
+    done = run("explain", *words)
+    assert (done.exit_code, text in done.stderr, done.stdout) == (code, True, ""), done.output
