@@ -60,13 +60,7 @@ def holds(folder: Path, kind: Kind) -> bool:
 
 def report(name: str, kind: Kind, source: Path) -> int:
     """Print how many cases agree, which rules explain others, and the first of the rest; how many the rest are."""
-    tallies: dict[str, Tally] = {}
-    shown = 0
-    for case in kind.read(source):
-        verdict = judged(kind, case)
-        tallies.setdefault(vendor_of(case), Tally()).add(verdict)
-        if verdict.is_wrong and (shown := shown + 1) <= SHOWN:
-            print(f"{name} case {verdict.id}:", *verdict.differences, sep="\n    ")  # noqa: T201
+    tallies = tallies_of(kind, source, name)
     for vendor, tally in sorted(tallies.items()):
         label = f"{name} {vendor}" if vendor else name
         explained = tally.total - tally.agree - tally.wrong
@@ -74,6 +68,18 @@ def report(name: str, kind: Kind, source: Path) -> int:
         for rule, count in sorted(tally.by_rule.items()):
             print(f"    {count} {rule}")  # noqa: T201
     return sum(tally.wrong for tally in tallies.values())
+
+
+def tallies_of(kind: Kind, source: Path, name: str = "") -> dict[str, Tally]:
+    """By vendor. Under a name, the first cases that differ by no rule are printed."""
+    tallies: dict[str, Tally] = {}
+    shown = 0
+    for case in kind.read(source):
+        verdict = judged(kind, case)
+        tallies.setdefault(vendor_of(case), Tally()).add(verdict)
+        if name and verdict.is_wrong and (shown := shown + 1) <= SHOWN:
+            print(f"{name} case {verdict.id}:", *verdict.differences, sep="\n    ")  # noqa: T201
+    return tallies
 
 
 def vendor_of(case: Case) -> str:

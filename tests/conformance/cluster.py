@@ -1,6 +1,9 @@
 """A recorded case as our columns and policy: the cluster as HAMi had seen it when it was asked."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
@@ -29,8 +32,17 @@ def cluster_of(case: Case) -> ClusterColumns:
             columns.apply_node(node_object(node["name"], node["previous"]), now)
     for node in case["nodes"]:
         columns.apply_node(node_object(node["name"], node), now)
-    for pod in case["running_pods"] or ():
+    for pod in map(partial(_as_it_is_called, case["pod"]), case["running_pods"] or ()):
         columns.apply_pod(pod_object(pod))
         if "update" in pod:
             columns.apply_pod(pod_object({**pod, **pod["update"]}))
     return columns
+
+
+def _as_it_is_called(asking: Mapping[str, Any], running: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A running pod with the UID of the asking one is its own earlier reservation; some cases name it otherwise."""
+    return (
+        {**running, "name": asking["name"], "namespace": asking["namespace"]}
+        if running["uid"] == asking["uid"]
+        else running
+    )

@@ -163,7 +163,8 @@ def _node_of(summary: AttemptSummarized, row: int) -> tuple[str, float | str]:
     if word in (PICKED, FITS):
         return FITS, float(summary.score[row])
     refusal = int(summary.refusal[row])
-    return word, refusal_text(summary.refusals[refusal]) if refusal >= 0 else ""
+    # HAMi's reasons have no cause: it is what other lines of the log add.
+    return word, refusal_text(summary.refusals[refusal].model_copy(update={"cause": ""})) if refusal >= 0 else ""
 
 
 def float32(text: str) -> float:

@@ -25,8 +25,9 @@ from hami.quantities import whole
 from hami.requests import UNSET_PERCENT
 from hami.vendors import NVIDIA
 from tests.conformance.cluster import cluster_of, requests_of
-from tests.conformance.codec_replay import codec_answer
+from tests.conformance.codec_replay import REFUSED, codec_answer
 from tests.conformance.difference import Case, Difference
+from tests.conformance.quota_of_apps import counted_as_hami_counts
 
 Replay = Callable[[Case], Iterable[Difference]]
 
@@ -34,6 +35,7 @@ _REGISTER: Final = "hami.io/node-nvidia-register"
 _CORDON: Final = "hami.io/device-cordon"
 _INT32_MAX: Final = 2**31 - 1
 _STABLE_SORT: Final = 12
+_PAIRED: Final = "Ascend910C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,23 @@ def _wraps_at_32_bits(case: Case, difference: Difference, _: Replay) -> bool:
         return max(sum(memory), _held_on(case, devices)) > _INT32_MAX
     asked = [request["NVIDIA"] for request in case["out_requests"] if request]
     shares: list[int] = [request["MemPercentagereq"] for request in asked if _asks_share(request)]
+    if difference.about == "devices" and difference.ours and difference.theirs:
+        totals = {device["id"]: device["devmem"] for device in devices}
+        return _differ_in_wrapped_shares(str(difference.ours), str(difference.theirs), totals, shares)
     widest = max(shares, default=0) * max(memory, default=0)
     taken: int = sum(request["Nums"] * request["Memreq"] for request in asked)
     return widest > _INT32_MAX or _held_on(case, devices) + taken > _INT32_MAX
+
+
+def _differ_in_wrapped_shares(ours: str, theirs: str, totals: Mapping[str, int], shares: Sequence[int]) -> bool:
+    """Each device that HAMi gave and we did not has a share of its memory that was multiplied in 32 bits."""
+    for mine, their in zip(ours.split(";"), theirs.split(";"), strict=True):
+        for given in set(their.split(":")) - set(mine.split(":")):
+            uuid, _, memory_mib, _ = given.split(",")
+            products = [totals[uuid] * share for share in shares]
+            if int(memory_mib) not in [int(_int32(each) / 100) for each in products if _int32(each) != each]:
+                return False
+    return True
 
 
 def _asks_share(asked: Mapping[str, int]) -> bool:
@@ -113,14 +129,16 @@ def _held_on(case: Case, devices: Sequence[Mapping[str, Any]]) -> int:
 # More than 12 devices
 
 
-def _sorts_unstably(case: Case, difference: Difference, _: Replay) -> bool:
+def _sorts_unstably(case: Case, difference: Difference, replay: Replay) -> bool:
     """HAMi's own answer depends on the order of the list, and differs from ours only in devices of equal rank."""
     answer = case["out_per_node"].get(difference.node) or {}
     if not answer.get("alt_results") or len(_devices(case, difference.node)) <= _STABLE_SORT:
         return False
-    if difference.about == "devices" and difference.ours not in answer["alt_results"]:
-        return _parts_at_equal_devices(case, difference)
-    return difference.about in ("devices", "MIG", "reason")
+    if difference.about == "MIG":  # follows from the devices, which another difference compares
+        return any(found.about == "devices" and found.node == difference.node for found in replay(case))
+    if difference.about == "devices" and _parts_at_equal_devices(case, difference):
+        return True
+    return difference.about in ("devices", "reason") and difference.ours in answer["alt_results"]
 
 
 def _parts_at_equal_devices(case: Case, difference: Difference) -> bool:
@@ -162,41 +180,30 @@ def _ranks(case: Case, columns: ClusterColumns, node: str, request: VendorReques
 
 
 def _takes_apps_for_init_containers(case: Case, difference: Difference, replay: Replay) -> bool:
-    """HAMi counts less than several app containers take together, and lets a card pass that is over the quota.
-
-    We refuse more devices for the quota than HAMi; or we took others, and without the quota we take HAMi's.
-    """
-    limited = {quota["namespace"] for quota in case.get("quotas") or ()}
-    pod = case["pod"]
-    inits = len(pod["initContainers"] or ())
-    apps = [request for request in case["out_requests"][inits:] if request]
-    if not inits or len(apps) < 2 or pod["namespace"] not in limited or difference.about == "score":
+    """With app containers counted as HAMi counts them for a pod with init containers, our answer is HAMi's."""
+    inits = len(case["pod"]["initContainers"] or ())
+    if not inits:
         return False
-    if _refused_by_quota(difference.ours) > _refused_by_quota(difference.theirs):
-        return True
-    quotas = [quota for quota in case["quotas"] if quota["namespace"] != pod["namespace"]]
-    return not any(found.node == difference.node for found in replay({**case, "quotas": quotas}))
-
-
-def _refused_by_quota(reason: object) -> int:
-    """How many devices a reason counts as over the quota; 0 for none and for a node that fits."""
-    parts = (part.split("/", 1) for part in str(reason or "").split(", ") if part.endswith(" ResourceQuotaNotFit"))
-    return sum(int(count) for count, _ in parts)
+    with counted_as_hami_counts(inits):
+        return not any(found.node == difference.node for found in replay(case))
 
 
 # Annotations and reviews
 
 
 def _refuses_the_colon_form(case: Case, difference: Difference, _: Replay) -> bool:
-    """We read what HAMi up to v2.7 wrote; HAMi v2.10 finds no JSON there."""
+    """We read what HAMi up to v2.7 wrote, as HAMi's own reader of that form does; HAMi v2.10 finds no JSON there."""
     if case["fn"] != "node_devices" or case["error"] == "":
         return False
     text = case["in"].get(_REGISTER)
-    return isinstance(text, str) and ":" in text and not text.lstrip().startswith(("[", "{", '"'))
+    if not isinstance(text, str) or ":" not in text or text.lstrip().startswith(("[", "{", '"')):
+        return False
+    return [difference.ours] == list(codec_answer({"fn": "register_colon_decode", "in": text}))
 
 
 def _crashes_on_null(case: Case, difference: Difference, _: Replay) -> bool:
-    return case["fn"] in ("register_json_decode", "node_devices") and None in (case["out"] or ())
+    null_is_read = case["fn"] in ("register_json_decode", "node_devices") and None in (case["out"] or ())
+    return null_is_read and difference.ours == REFUSED
 
 
 def _words_of_gos_library(case: Case, difference: Difference, _: Replay) -> bool:
@@ -226,25 +233,31 @@ def _counts_none(case: Case, difference: Difference, _: Replay) -> bool:
     return difference.about == "reason" and len(kept) < len(parts) and difference.ours == ", ".join(kept)
 
 
-def _is_random(case: Case, difference: Difference, _: Replay) -> bool:
-    """Other runs of HAMi itself gave other devices of the node, or took the same vendors' devices in other groups."""
+def _is_random(case: Case, difference: Difference, replay: Replay) -> bool:
+    """Another run of HAMi itself gave our devices of the node, or took pairs of Ascend910C in another order."""
     others = (case.get("rerun_differs") or {}).get(difference.node)
     if not others or difference.about in ("reason", "score"):
         return False
-    if not difference.about.startswith("hami.io/") and difference.about != "devices":
-        return True  # what follows from the devices, which another difference of the case compares
+    if not _names_devices(difference):  # follows from the devices, which another difference compares
+        return any(_names_devices(found) and found.node == difference.node for found in replay(case))
     answers = [json.loads(other.rsplit("|", 1)[0]) for other in others if other.startswith("{")]
-    texts = [text for answer in answers for text in answer.values()]
-    return difference.ours in texts or any(_is_of_equal_size(str(difference.ours), text) for text in texts)
+    texts = {word: [answer[word] for answer in answers if word in answer] for answer in answers for word in answer}
+    if any(difference.ours in of_vendor for of_vendor in texts.values()):
+        return True
+    return any(_is_of_equal_size(str(difference.ours), text) for text in texts.get(_PAIRED, ()))
+
+
+def _names_devices(difference: Difference) -> bool:
+    return difference.about == "devices" or difference.about.startswith("hami.io/")
 
 
 def _is_of_equal_size(ours: str, theirs: str) -> bool:
-    """The same number of devices, with the same amounts, for each container."""
+    """The same number of devices for each container, each of them once, with the same amounts."""
     shapes = [
         [sorted(share.split(",", 1)[1] for share in part.split(":") if share) for part in text.split(";")]
         for text in (ours, theirs)
     ]
-    return shapes[0] == shapes[1]
+    return shapes[0] == shapes[1] and all(len(set(uuids)) == len(uuids) for uuids in map(_uuids, ours.split(";")))
 
 
 def _wraps_the_request(case: Case, difference: Difference, _: Replay) -> bool:

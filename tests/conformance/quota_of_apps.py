@@ -1,0 +1,100 @@
+"""HAMi's count of app containers against a quota, brought about in our fit (`CollapseInitContainerUsage`).
+
+For a pod with N init containers HAMi takes the first N of the app containers that ask for devices for init containers.
+On each device the largest of those counts, or the sum of the later ones if that is more.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from unittest.mock import patch
+
+import numpy as np
+
+from fit.devices.quota import QuotaLeft
+from fit.judge import batch_evaluation
+from fit.judge.device_matrix import DeviceMatrix, Ints
+from fit.judge.device_request import DeviceRequest
+from fit.judge.fit import Checks
+from fit.judge.init_peaks import Peaks
+from fit.judge.per_node import Placed, fit_node_by_node
+from fit.judge.pod_constraints import PodConstraints
+from fit.judge.reference_fit import Amounts, Pick, ReferenceFit, is_over, raised
+from fit.judge.sequential_fit import QuotaColumns
+
+
+@contextmanager
+def counted_as_hami_counts(inits: int) -> Iterator[None]:
+    """Within it, a pod of so many init containers is judged with HAMi's count, one node and one device at a time."""
+    earlier: defaultdict[int, list[Sequence[Pick]]] = defaultdict(list)
+    judge = partial(_fit_node_by_node, inits, earlier)
+    made = batch_evaluation.BatchEvaluation.__init__
+
+    def one_by_one(evaluation: object, constraints: Mapping[str, PodConstraints], *rest: object, **how: object) -> None:
+        earlier.clear()
+        made(
+            evaluation,  # type: ignore[arg-type]
+            {vendor: replace(each, one_by_one=True) for vendor, each in constraints.items()},
+            *rest,  # type: ignore[arg-type]
+            **how,  # type: ignore[arg-type]
+        )
+
+    with (
+        patch.object(batch_evaluation.BatchEvaluation, "__init__", one_by_one),
+        patch.object(batch_evaluation, "fit_node_by_node", judge),
+    ):
+        yield
+
+
+def _fit_node_by_node(
+    inits: int,
+    earlier: dict[int, list[Sequence[Pick]]],
+    constraints: PodConstraints,
+    matrix: DeviceMatrix,
+    request: DeviceRequest,
+    checks: Checks,
+    order: Ints,
+    quota: QuotaColumns | None,
+    placed: Placed,
+    peaks: Peaks | None = None,
+) -> list[ReferenceFit]:
+    """earlier: by node id, what the app containers before this one took."""
+    if peaks is not None or quota is None:
+        return fit_node_by_node(constraints, matrix, request, checks, order, quota, placed, peaks)
+    left = constraints.quota_left
+    whole = QuotaColumns(np.array([left.memory_mib]), np.array([left.cores]))
+    found = []
+    for place, node in enumerate(matrix.ids.tolist()):
+        alone = np.array([place])
+        over = partial(_is_over, inits, earlier[node])
+        with patch("fit.judge.reference_fit.is_over", over):
+            parts = (matrix.only(alone), request, checks.only(alone), order[:, alone], whole, placed)
+            found += fit_node_by_node(constraints, *parts)
+        earlier[node].append(found[-1].picks)
+    return found
+
+
+def _is_over(
+    inits: int,
+    earlier: Sequence[Sequence[Pick]],
+    left: QuotaLeft,
+    picks: Sequence[Pick],
+    peaks: Mapping[str, Amounts] | None,
+) -> bool:
+    if peaks is not None:
+        return is_over(left, picks, peaks)
+    containers = [*earlier, picks]
+    largest: dict[str, Amounts] = {}
+    for taken in containers[:inits]:
+        largest = raised(largest, taken)
+    later: dict[str, Amounts] = {}
+    for taken in containers[inits:]:
+        for pick in taken:
+            memory_mib, cores = later.get(pick.device.uuid, (0, 0))
+            later[pick.device.uuid] = (memory_mib + pick.memory_mib, cores + pick.cores)
+    devices = largest.keys() | later.keys()
+    most = [tuple(map(max, largest.get(uuid, (0, 0)), later.get(uuid, (0, 0)))) for uuid in devices]
+    memory = sum(memory_mib for memory_mib, _ in most)
+    return memory > left.memory_mib or sum(cores for _, cores in most) > left.cores
