@@ -35,7 +35,7 @@ from scheduler.cluster.watch_file import FileWatch
 from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
 from scheduler.http.app import create_app, create_webhook
-from scheduler.http.callers import Callers
+from scheduler.http.callers import AllowedCallers
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
@@ -184,7 +184,7 @@ async def _assemble(
         settings.max_body_size,
         simulates_whole_nodes=settings.whole_nodes == "simulate",
         review=None if at_its_own else review,
-        callers=Callers(settings.client_ca_file is not None, settings.loopback_callers_only),
+        callers=AllowedCallers(settings.client_ca_file is not None, settings.loopback_callers_only),
     )
     publisher = Publisher(spool, kafka.required(), now_utc, metrics, tracing=tracing) if settings.publish else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from process.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
-from scheduler.http.callers import EVERYBODY, Callers
+from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
 from schemas.codec.trace_context import valid
@@ -47,7 +47,7 @@ def create_app(
     *,
     simulates_whole_nodes: bool = False,
     review: Callable[[bytes], bytes] | None = None,
-    callers: Callers = EVERYBODY,
+    callers: AllowedCallers = EVERYBODY,
 ) -> Starlette:
     """`problems` is asked by /readyz: what decisions need, and what they can do without. Ready is where the former is
     empty: behind a Service, a process that is not ready is asked for nothing more.
@@ -126,7 +126,7 @@ def _extender(
     max_body_bytes: int,
     *,
     takes_nothing: bool = False,
-    callers: Callers = EVERYBODY,
+    callers: AllowedCallers = EVERYBODY,
 ) -> Handler:
     async def handle(request: Request) -> Response:
         # Before the body is read: its bytes are memory.

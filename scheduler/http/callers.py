@@ -8,7 +8,7 @@ from starlette.requests import Request
 from scheduler.http.server import KNOWN_CLIENT
 
 
-class Callers(NamedTuple):
+class AllowedCallers(NamedTuple):
     """Those with a client certificate, those on this machine or in this pod, both, or everybody who reaches us."""
 
     have_certificate: bool = False
@@ -23,7 +23,7 @@ class Callers(NamedTuple):
         return ""
 
 
-EVERYBODY: Final = Callers()
+EVERYBODY: Final = AllowedCallers()
 
 
 def _is_on_loopback(host: str) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from scheduler.http.app import create_app
-from scheduler.http.callers import EVERYBODY, Callers
+from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.http.server import KNOWN_CLIENT
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
@@ -23,16 +23,16 @@ def a_request(host: str | None, *, with_certificate: bool = False) -> Request:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
 def test_a_caller_on_loopback_is_one_of_this_pod(host: str) -> None:
-    assert Callers(are_on_loopback=True).refusal(a_request(host)) == ""
+    assert AllowedCallers(are_on_loopback=True).refusal(a_request(host)) == ""
 
 
 @pytest.mark.parametrize("host", ["10.1.2.3", "::ffff:10.1.2.3", "fe80::1", "2001:db8::7f00:1", "localhost", None])
-def test_h1_every_other_caller_is_told_what_to_do(host: str | None) -> None:
-    assert "--loopback-callers-only" in Callers(are_on_loopback=True).refusal(a_request(host))
+def test_h1_every_other_caller_is_refused_with_what_to_do(host: str | None) -> None:
+    assert "--loopback-callers-only" in AllowedCallers(are_on_loopback=True).refusal(a_request(host))
 
 
 def test_h1_where_both_are_asked_for_one_is_not_enough() -> None:
-    both = Callers(have_certificate=True, are_on_loopback=True)
+    both = AllowedCallers(have_certificate=True, are_on_loopback=True)
     assert "certificate" in both.refusal(a_request("127.0.0.1"))
     assert "loopback" in both.refusal(a_request("10.1.2.3", with_certificate=True))
     assert both.refusal(a_request("127.0.0.1", with_certificate=True)) == ""
@@ -50,7 +50,7 @@ async def test_h1_another_caller_reaches_the_webhook_and_probes_alone(tmp_path: 
         dict,
         100_000,
         review=lambda _: b"{}",
-        callers=Callers(are_on_loopback=True),
+        callers=AllowedCallers(are_on_loopback=True),
     )
     body = {"Pod": a_pod(), "NodeNames": ["node1"]}
     answers = {}
