@@ -95,6 +95,6 @@ def _is_over(
             memory_mib, cores = later.get(pick.device.uuid, (0, 0))
             later[pick.device.uuid] = (memory_mib + pick.memory_mib, cores + pick.cores)
     devices = largest.keys() | later.keys()
-    most = [tuple(map(max, largest.get(uuid, (0, 0)), later.get(uuid, (0, 0)))) for uuid in devices]
-    memory = sum(memory_mib for memory_mib, _ in most)
-    return memory > left.memory_mib or sum(cores for _, cores in most) > left.cores
+    larger = [tuple(map(max, largest.get(uuid, (0, 0)), later.get(uuid, (0, 0)))) for uuid in devices]
+    memory = sum(memory_mib for memory_mib, _ in larger)
+    return memory > left.memory_mib or sum(cores for _, cores in larger) > left.cores
