@@ -8,6 +8,8 @@ OpenSearch. The layers, from the top; each imports only those below it (import-l
 server           uvicorn with a certificate that may be replaced; readiness for a kubelet
 own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it
+documents        what describes the API: the OpenAPI document and its page
+pages            the web page below /ui
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route
 fact_collector   the facts of a diagnosis, from memory, the index and the API server

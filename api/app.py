@@ -10,21 +10,19 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
-import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from opensearchpy import AsyncOpenSearch
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
 from api.aggregated.adapter import AggregatedApi
-from api.aggregated.discovery import DOCUMENTS
 from api.attempt_lookup import AttemptLookup
 from api.authority.checks import CallerChecks
 from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
+from api.documents import document_routes
 from api.fact_collector import FactCollector
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -36,8 +34,6 @@ from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http import errors
-from api.http.openapi_document import served
-from api.http.openapi_page import CONTENT_SECURITY_POLICY, documentation_page
 from api.http.request_guard import RequestGuard
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
@@ -113,15 +109,12 @@ def create_app(
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),
     )
-    pages = [Route("/docs", _documentation), Route("/", _documentation), Route("/openapi.json", _openapi)]
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
-    if settings.api_aggregated:
-        pages += [Route(path, _discovery) for path in DOCUMENTS]
     app = FastAPI(
         title="schedulerlog",
         version="1.0",
         description=DESCRIPTION,
-        routes=[*api_routes, *pages],
+        routes=[*api_routes, *document_routes(is_aggregated=settings.api_aggregated)],
         middleware=[
             *aggregated,
             Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
@@ -137,7 +130,9 @@ def create_app(
         # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
         redirect_slashes=False,
     )
-    pages_of_ui = page_routes(Answers(app.router), settings.api_audience, has_login=checks.reviewer is not None)
+    pages_of_ui = page_routes(
+        Answers(app.router), attempts, settings.api_audience, has_login=checks.reviewer is not None
+    )
     app.router.routes.extend(pages_of_ui)
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
@@ -236,19 +231,3 @@ async def _on_point_in_time_gone(request: Request, _: PointInTimeGoneError) -> R
         "continue has expired: it is valid for 5 minutes after each page", "Search again, without continue."
     )
     return await errors.on_api_error(request, expired)
-
-
-async def _openapi(_: Request) -> Response:
-    return Response(served(), media_type="application/json")
-
-
-async def _documentation(_: Request) -> Response:
-    page = documentation_page(orjson.loads(served()))
-    return HTMLResponse(page, headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})
-
-
-async def _discovery(request: Request) -> Response:
-    # The API server asks first for a newer form, and takes this one where that is not acceptable.
-    if "as=APIGroupDiscoveryList" in request.headers.get("accept", ""):
-        return errors.error_response(406, "discovery is in its first form alone", "Accept application/json.")
-    return Response(DOCUMENTS[request.url.path], media_type="application/json")

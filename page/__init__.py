@@ -5,6 +5,9 @@ render         a template with its view, as bytes
 page_context   what every page knows: language, address, cluster; links that keep both
 texts          the texts in English and Chinese, from ``texts.toml``
 formats        how times, durations, amounts and names are written
+node_groups    the nodes of an attempt, grouped by identical refusal
+node_map       the heat map of all nodes, a tile per node
+device_map     the devices of some nodes, with their numbers
 gantt          who held which device over time: bars on a line per device
 commands       the same answer as a command line: curl, kubectl
 =============  =====================================================================================

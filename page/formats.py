@@ -5,7 +5,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 _UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -31,6 +31,16 @@ def _written_out(found: "re.Match[str]") -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def ticks(text: str) -> Markup:
+    """Escaped text; what stands between backquotes becomes ``<code>``."""
+    parts = visible(text).split("`")
+    # A backquote without its other half is one like every other character.
+    if len(parts) % 2 == 0:
+        return escape(visible(text))
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if number % 2 else part for number, part in enumerate(parts))
 
 
 def moment(text: str | datetime | None) -> Markup:

@@ -26,7 +26,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceLine:
+class DeviceTimeline:
     uuid: str
     lanes: int
     """How many pods held it at once, at most."""
@@ -39,7 +39,7 @@ class DeviceLine:
 
 def device_lines(
     placements: Sequence[Mapping[str, Any]], uuids: Sequence[str], begin: datetime, end: datetime
-) -> list[DeviceLine]:
+) -> list[DeviceTimeline]:
     """A line for each of ``uuids`` and then for each other device that was held between ``begin`` and ``end``."""
     held: dict[str, list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {uuid: [] for uuid in uuids}
     for placement in placements:
@@ -50,13 +50,13 @@ def device_lines(
 
 def _line(
     uuid: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], begin: datetime, end: datetime
-) -> DeviceLine:
+) -> DeviceTimeline:
     seconds = (end - begin).total_seconds()
     ends: list[float] = []
     bars: list[Bar] = []
     for placement, device in sorted(found, key=lambda each: str(each[0]["started_at"])):
         start = (parsed(placement["started_at"]) - begin).total_seconds() / seconds * WIDTH
-        stop = WIDTH
+        stop = float(WIDTH)
         if placement["ended_at"]:
             stop = (parsed(placement["ended_at"]) - begin).total_seconds() / seconds * WIDTH
         start, stop = max(0.0, start), min(float(WIDTH), stop)
@@ -68,7 +68,7 @@ def _line(
         ends[lane : lane + 1] = [start + width]
         colour = _colour(f"{placement['namespace']}/{placement['name']}")
         bars.append(Bar(placement, device, round(start, 1), round(width, 1), lane, colour))
-    return DeviceLine(uuid, len(ends), bars)
+    return DeviceTimeline(uuid, len(ends), bars)
 
 
 def _colour(name: str) -> int:

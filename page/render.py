@@ -37,6 +37,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "moment": formats.moment,
+        "ticks": formats.ticks,
         "duration": formats.duration,
         "since": formats.since,
         "amount": formats.amount,

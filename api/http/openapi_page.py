@@ -39,7 +39,8 @@ def documentation_page(openapi: Json) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(info['title'])}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(info['title'])}</h1><p>{_inline_html(info['description'])}</p>"
-        f'<p>The same for programs: <a href="/openapi.json">/openapi.json</a>.</p>{body}</body></html>'
+        f'<p>The same for programs: <a href="/openapi.json">/openapi.json</a>. '
+        f'The answers as pages: <a href="/ui">/ui</a>.</p>{body}</body></html>'
     )
 
 

@@ -2,21 +2,27 @@
 
 from starlette.routing import Route
 
+from api.attempt_lookup import AttemptLookup
 from api.pages.answers import Answers
-from api.pages.cookies import LOGIN, LOGOUT, STATIC
+from api.pages.cookies import EMBED, LOGIN, LOGOUT, STATIC
 from api.pages.home_pages import HomePages
 from api.pages.list_pages import ListPages
 from api.pages.login_pages import LoginPages
 from api.pages.node_pages import NodePages
 from api.pages.page_shell import PageShell
+from api.pages.pod_pages import PodPages
+from api.pages.pod_parts import PodParts
 from api.pages.static_files import StaticFiles
 from page.page_context import ROOT
 
+POD = ROOT + "/pods/{namespace}/{name}"
 
-def page_routes(answers: Answers, audience: str, *, has_login: bool) -> list[Route]:
+
+def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has_login: bool) -> list[Route]:
     """Every page. ``audience`` is what a token has to be issued for, ``has_login`` whether the API asks for one."""
     shell = PageShell(answers)
     login = LoginPages(shell, audience, has_login)
+    pods, parts = PodPages(shell, attempts), PodParts(shell)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
     return [
         Route(STATIC + "{name}", StaticFiles().file),
@@ -26,6 +32,15 @@ def page_routes(answers: Answers, audience: str, *, has_login: bool) -> list[Rou
         Route(ROOT, home.home),
         Route(ROOT + "/", home.home),
         Route(ROOT + "/go", home.go),
+        Route(POD, pods.pod),
+        Route(POD + "/group", pods.group),
+        Route(POD + "/node", pods.node),
+        Route(POD + "/changes", parts.changes),
+        Route(POD + "/scores", parts.scores),
+        Route(POD + "/history", parts.history),
+        Route(POD + "/records", parts.records),
+        Route(POD + "/comparison", parts.comparison),
+        Route(EMBED + "/pod/{namespace}/{name}", pods.pod),
         Route(ROOT + "/nodes", nodes.nodes),
         Route(ROOT + "/nodes/{node}", nodes.node),
         Route(ROOT + "/search", lists.search),

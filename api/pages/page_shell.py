@@ -1,6 +1,5 @@
 """What the handlers of all pages share: the context, rendering, and parts that may be missing."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +9,9 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import HTMLResponse, Response
 
-from api.http.errors import CODES
+from api.http.cluster import CLUSTER, Cluster
+from api.http.errors import ApiError, BadRequestError, UnavailableError
+from api.http.param_types import subdomain_problem
 from api.pages.answers import Answered, Answers
 from api.pages.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
@@ -41,12 +42,7 @@ class PageShell:
 
     async def ask(self, request: Request, path: str, **parameters: str | None) -> Answered:
         """The answer about the page's cluster; ``path`` is what stands behind ``/api/v1``."""
-        base = context_of(request).api
-        return await self.answers.get(request, base + path, parameters)
-
-    async def ask_all(self, request: Request, *paths: str) -> list[Answered]:
-        """The answers of several routes, asked at the same time."""
-        return list(await asyncio.gather(*(self.ask(request, path) for path in paths)))
+        return await self.answers.get(request, cluster_of(request).base + path, parameters)
 
     def show(self, request: Request, template: str, view: Mapping[str, Any], status: int = 200) -> Response:
         return HTMLResponse(render(template, context_of(request), view), status)
@@ -72,7 +68,23 @@ class PageShell:
         """The page for a route's refusal, with its status."""
         body = answered.json()
         page = render_error(context_of(request), answered.status, body["error"], body["next"], body.get("code", ""))
-        return HTMLResponse(page, answered.status if answered.status in CODES or answered.status >= 500 else 400)
+        return HTMLResponse(page, answered.status)
+
+
+def cluster_of(request: Request) -> Cluster:
+    """The cluster that the page is about. Raises ``BadRequestError``."""
+    name = request.query_params.get("cluster")
+    if not name:
+        return Cluster(str(request.app.state.default_cluster))
+    if subdomain_problem(name) or len(name) > 63:
+        raise BadRequestError(f"parameter cluster: {name[:80]!a} is not the name of a cluster", "About lists them.")
+    return Cluster(name, CLUSTER.format(cluster=name))
+
+
+def refusal_of(answered: Answered) -> ApiError:
+    """The error that a route has answered, to be raised again."""
+    body, kinds = answered.json(), {each.status: each for each in ApiError.__subclasses__()}
+    return kinds.get(HTTPStatus(answered.status), UnavailableError)(body["error"], body["next"])
 
 
 def part_of(answered: Answered) -> dict[str, Any]:

@@ -1,21 +1,16 @@
-// Additions to pages that work without them: copying, refreshing, groups that open, the heat map under the keyboard.
+// Additions to pages that work without them: copying, refreshing, parts that come later, the heat map under the keyboard.
 import { enhanceHeatMaps } from "./heat-map.js";
 import { refreshEvery } from "./refresh.js";
 
 function enhance(root) {
-  for (const button of root.querySelectorAll("button.copy")) {
-    if (!navigator.clipboard) continue;
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.previousElementSibling.textContent);
-      const title = button.textContent;
-      button.textContent = document.body.dataset.copied;
-      setTimeout(() => { button.textContent = title; }, 1500);
-    });
-  }
-  // A group's names are fetched when it is opened for the first time.
+  for (const button of root.querySelectorAll("button.copy")) copyWith(button);
+  // The names of a group are fetched when it is opened for the first time.
   for (const group of root.querySelectorAll("details[data-from]")) {
-    group.addEventListener("toggle", () => open(group), { once: true });
+    group.addEventListener("toggle", () => fill(group, group.dataset.from), { once: true });
+  }
+  for (const section of root.querySelectorAll("[data-load]")) {
+    section.querySelector("[data-into]").textContent = section.dataset.loading;
+    fill(section, section.dataset.load);
   }
   for (const choice of root.querySelectorAll("select[data-at-once]")) {
     choice.addEventListener("change", () => choice.form.requestSubmit());
@@ -23,12 +18,29 @@ function enhance(root) {
   enhanceHeatMaps(root);
 }
 
-async function open(group) {
-  const target = group.querySelector("[data-into]");
-  const answer = await fetch(group.dataset.from, { headers: { accept: "text/html" } }).catch(() => null);
-  if (!answer || !answer.ok) return; // the link inside leads to the same
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-part]");
-  if (found) target.replaceChildren(...found.childNodes);
+function copyWith(button) {
+  if (!navigator.clipboard) return;
+  const title = button.textContent;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+    button.textContent = document.body.dataset.copied;
+    setTimeout(() => { button.textContent = title; }, 1500);
+  });
+}
+
+// Another page of ours, of which the part that it exists for is shown here.
+async function fill(owner, address) {
+  const into = owner.querySelector("[data-into]");
+  const answer = await fetch(address, { headers: { accept: "text/html" } }).catch(() => null);
+  const page = answer && new DOMParser().parseFromString(await answer.text(), "text/html");
+  const part = page?.querySelector("[data-part]");
+  if (part) {
+    into.replaceChildren(...part.childNodes);
+    enhance(into);
+  } else if (owner.dataset.failed) {
+    into.textContent = owner.dataset.failed;
+  }
 }
 
 enhance(document);

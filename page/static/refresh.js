@@ -16,6 +16,9 @@ export function refreshEvery(enhance) {
     const text = await answer.text();
     const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
     if (!fresh || fresh.innerHTML === shown) return;
+    // A page that names its version changes with it alone, and not with the seconds that pass.
+    const version = (root) => root.querySelector("[data-version]")?.dataset.version;
+    if (version(fresh) && version(fresh) === version(main)) return;
     shown = fresh.innerHTML;
     main.replaceChildren(...fresh.childNodes);
     enhance(main);

@@ -70,8 +70,8 @@ async def test_a_token_that_is_not_valid_sets_no_cookie_and_shows_the_form_again
     assert not token or token not in answer.text
 
 
-async def test_a_token_is_refused_while_nobody_can_check_it(api: Guarded) -> None:
-    api.reviews.answer = KubeApiError(503, "ServiceUnavailable", "down")
+async def test_a_token_is_refused_while_none_can_be_checked(api: Guarded) -> None:
+    api.reviews.answer = KubeApiError(503, "down")
     answer = await log_in(api)
     assert answer.status_code == 400
     assert "set-cookie" not in answer.headers
