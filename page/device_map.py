@@ -8,7 +8,7 @@ from page.node_map import colour_of
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedNode:
+class MappedNode:
     node: str
     container: str
     devices: list[Mapping[str, Any]]
@@ -17,7 +17,7 @@ class JudgedNode:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMap:
-    rows: list[JudgedNode]
+    rows: list[MappedNode]
     colours: dict[str, str]
     """Of each verdict."""
     columns: int
@@ -31,5 +31,5 @@ def device_map(devices: Sequence[Mapping[str, Any]], codes: Sequence[str]) -> De
     if not rows:
         return None
     known = [*codes, *sorted({device["verdict"] for device in devices} - {*codes, "picked", "fits", "not reached"})]
-    judged = [JudgedNode(node, container, found) for (node, container), found in rows.items()]
+    judged = [MappedNode(node, container, found) for (node, container), found in rows.items()]
     return DeviceMap(judged, colour_of(known), max(map(len, rows.values())))
