@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "dashboards": LazyCommand("Dashboards over the index.", "dashboards.__main__:app"),
         "doctor": LazyCommand("What keeps an installation from working, and its remedy.", "doctor.__main__:app"),
         "embedded": LazyCommand("Kafka, OpenSearch and Kubernetes on this machine.", "embedded.__main__:app"),
+        "mcp": LazyCommand("Answers for assistants (MCP): stdio, or HTTP.", "assistant.command:mcp"),
         "demo": LazyCommand("The five scenarios, from end to end.", "demo.__main__:app"),
     }
 )

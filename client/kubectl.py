@@ -27,6 +27,8 @@ class KubectlTransport:
     """Of the kubeconfig; empty: its current one."""
     kubeconfig: str = ""
     """Empty: as kubectl finds it."""
+    default_namespace: str = ""
+    """Empty: that of the context."""
     program: str = KUBECTL
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
@@ -52,7 +54,9 @@ class KubectlTransport:
                 running.terminate()
 
     def namespace(self) -> str:
-        """That of the context, as kubectl itself takes it."""
+        """The default one, else that of the context, as kubectl itself takes it."""
+        if self.default_namespace:
+            return self.default_namespace
         command = [*self._options(), "config", "view", "--minify", "-o", "jsonpath={..namespace}"]
         try:
             done = subprocess.run([self.program, *command], capture_output=True, text=True, check=False, timeout=10)

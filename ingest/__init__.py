@@ -19,6 +19,7 @@ logging.
 ``kafka``         the sink that sends to Kafka
 ``explain``       the sink that answers for one pod
 ``log_pods``      the sink that answers for every pod of a log
+``log_answers``   what a log says of its pods: a diagnosis of each
 ``read_log``      reads a log of any known scheduler to its end
 ``report``        a summary of what was read, for a person
 ``metrics``       the same for Prometheus

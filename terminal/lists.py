@@ -34,7 +34,7 @@ def list_pods(
       schedulerlog list --pending -n llm -o name
     """
     transport = asking.transport()
-    namespace = "" if all_namespaces else asking.namespace or transport.namespace()
+    namespace = "" if all_namespaces else transport.namespace()
     query = {"namespace": namespace, "reason": reason, "since": since, "limit": str(limit)}
     if pending:
         answer = answered(transport.get("/pods", query | {"state": "waiting"}))

@@ -1,6 +1,5 @@
 """``schedulerlog explain LOG [POD]``: the pods of a scheduler's log, without any server."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -50,13 +49,14 @@ def explain(
 def _read(log: Path, pod: str) -> list[Json]:
     """A row for each pod, or for the named one alone; ends the command where the log has none."""
     from ingest.errors import MistakeError
+    from ingest.log_answers import absence, answers
     from ingest.log_pods import LogPods
     from ingest.read_log import read_log
     from ingest.sources.blocks import UnreadableFileError
 
     pods = LogPods()
     try:
-        read_log([log], pods)
+        read_log(log, pods)
     except MistakeError as error:
         fail(str(error), USAGE)
     except UnreadableFileError as error:
@@ -66,38 +66,17 @@ def _read(log: Path, pod: str) -> list[Json]:
         complain(f"{error}; the answer is from the part before that")
     wanted = pods.named(pod) if pod else list(pods.pods.values())
     if not wanted:
-        fail(_absence(log, pod, list(pods.pods)), UNKNOWN)
+        fail(absence(str(log), pod, pods), UNKNOWN)
     if pod and len(wanted) > 1:
         fail(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
-    return [_row(each, pods.last_started_at) for each in wanted]
+    return [_row(each) for each in answers(wanted, pods.last_started_at)]
 
 
-def _row(pod: Any, log_ended_at: datetime) -> Json:
-    from diagnosis.facts import DiagnosisFacts
-    from diagnosis.tree import diagnose
+def _row(answer: Any) -> Json:
     from schemas.codec.records import rfc3339
 
-    attempt, devices = pod.latest()
-    at = max(attempt.ended_at or attempt.started_at, log_ended_at)
-    facts = DiagnosisFacts(
-        attempt.cluster, attempt.pod.namespace, attempt.pod.name, at, attempt, is_latest=False, devices=devices
-    )
-    diagnosis = diagnose(facts).model_dump(mode="json")
-    return {
-        "attempts": pod.attempts,
-        "node": attempt.chosen or "",
-        "started_at": rfc3339(attempt.started_at),
-        "diagnosis": diagnosis,
-    }
-
-
-def _absence(log: Path, pod: str, known: list[str]) -> str:
-    if not known:
-        return f"{log} has no attempt of any pod: is it the whole log, at -v=0 or more?"
-    from difflib import get_close_matches
-
-    alike = get_close_matches(pod, known, 5, cutoff=0.5) or known[:5]
-    return f"{log} has no attempt of a pod {pod}; it has {counted(len(known), 'pod')}, such as {', '.join(alike)}"
+    started_at, diagnosis = rfc3339(answer.started_at), answer.diagnosis.model_dump(mode="json")
+    return {"attempts": answer.attempts, "node": answer.node, "started_at": started_at, "diagnosis": diagnosis}
 
 
 def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:

@@ -20,16 +20,12 @@ Format = Literal["text", "wide", "json", "yaml", "name"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """Whom a command asks, about which namespace, and how it prints the answer."""
+class ApiConnection:
+    """Whom a command asks, and about which namespace."""
 
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Of the pod; default: that of the kubeconfig's context.")
+        str, typer.Option("--namespace", "-n", help="Of pods; default: that of the kubeconfig's context.")
     ] = ""
-    output: Annotated[
-        Format,
-        typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs."),
-    ] = "text"
     context: Annotated[str, typer.Option(help="Of the kubeconfig; default: its current one.")] = ""
     kubeconfig: Annotated[str, typer.Option(help="Default: as kubectl finds it.")] = ""
     api_url: Annotated[
@@ -59,10 +55,10 @@ class Asking:
         if self.api_url:
             from client.url import UrlTransport
 
-            return UrlTransport(self.api_url, self._token(), str(self.api_ca_file or ""))
+            return UrlTransport(self.api_url, self._token(), str(self.api_ca_file or ""), self.namespace or "default")
         from client.kubectl import KubectlTransport
 
-        return KubectlTransport(self.context, self.kubeconfig)
+        return KubectlTransport(self.context, self.kubeconfig, self.namespace)
 
     def pod(self, text: str) -> tuple[str, str]:
         """Namespace and name of ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME``."""
@@ -71,7 +67,7 @@ class Asking:
             if self.namespace and self.namespace != kind:
                 fail(f"{text} names another namespace than --namespace {self.namespace}", USAGE)
             return kind, name
-        return self.namespace or self.transport().namespace(), name
+        return self.transport().namespace(), name
 
     def _token(self) -> str:
         if not self.api_token_file:
@@ -82,21 +78,32 @@ class Asking:
             fail(f"--api-token-file: {self.api_token_file}: {error}", USAGE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking(ApiConnection):
+    """Also: how it prints the answer."""
+
+    output: Annotated[
+        Format,
+        typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs."),
+    ] = "text"
+
+
 def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator for a command whose first parameter is an ``Asking``: its fields become options after its own."""
-    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    hints = get_type_hints(Asking, include_extras=True)
+    """A decorator for a command whose first parameter is a ``ApiConnection``: its fields become options after its own."""
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+    kind: type[ApiConnection] = first.annotation
+    hints = get_type_hints(kind, include_extras=True)
     shared = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
-        for field in dataclasses.fields(Asking)
+        for field in dataclasses.fields(kind)
     ]
     parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared]
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
-        asking = Asking(**{each.name: given.pop(each.name) for each in shared})
+        asking = kind(**{each.name: given.pop(each.name) for each in shared})
         command(asking, **given)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -58,7 +58,7 @@ def a_program(folder: Path, code: str) -> str:
 
 def test_kubectl_gets_the_path_and_the_context(tmp_path: Path) -> None:
     kubectl = KubectlTransport(
-        "prod", "/a/file", a_program(tmp_path, "import json; print(json.dumps({'a': sys.argv[1:]}))")
+        "prod", "/a/file", program=a_program(tmp_path, "import json; print(json.dumps({'a': sys.argv[1:]}))")
     )
     path = "/apis/schedulerlog.io/v1alpha1/namespaces/llm/pods/x/schedulerlog/diagnosis?attempt=f00"
     expected = ["--context=prod", "--kubeconfig=/a/file", "get", "--raw", path]

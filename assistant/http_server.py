@@ -1,0 +1,24 @@
+"""The server over streamable HTTP: without sessions, so that no request finds the rights of another one."""
+
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+
+from process.addresses import HostPort
+
+PATH = "/mcp"
+
+
+def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | None) -> None:
+    """Serve until the process is stopped; ``pair`` is a certificate and its key, for HTTPS."""
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, json_response=True, stateless_http=True, host=listen.host
+    )
+    certificate, key = pair or (None, None)
+    uvicorn.Server(
+        uvicorn.Config(
+            app, listen.host, listen.port, ssl_certfile=certificate, ssl_keyfile=key, log_level="info", ws="none"
+        )
+    ).run()

@@ -1,0 +1,152 @@
+"""The server by the SDK's own client: over stdio as a process, over HTTP with a token of its caller."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.support.harness.golden_api import POD, golden_api
+from tests.support.waiting import until
+
+NAMESPACE, _, NAME = POD.partition("/")
+ATTEMPT = "6f97a54de6fbb9e27ee3a1dc8d608d38"
+SENTENCE = "Node node5 was chosen, and another pod held its lock: llm/qwen-0, for 2 s when the bind was tried."
+LOG = Path("tests/conformance/cases/logs/042.log")
+CALLS: dict[str, dict[str, Any]] = {
+    "why_pod": {"pod": NAME, "namespace": NAMESPACE},
+    "suggest": {"pod": NAME, "namespace": NAMESPACE},
+    "pending": {},
+    "node_at": {"node": "node3", "at": "2026-04-22T14:00:00Z"},
+    "search": {"namespace": "llm"},
+    "explain_log": {"text": LOG.read_text(), "pod": "train-2002"},
+}
+EVIDENCE = {
+    "why_pod": ATTEMPT,
+    "suggest": ATTEMPT,
+    "pending": ATTEMPT,
+    "node_at": ATTEMPT,
+    "search": ATTEMPT,
+    "explain_log": "b57f04dc5ad07005b00747e10a9174f6",
+}
+
+
+@pytest.fixture(scope="module")
+def api_url() -> Iterator[str]:
+    with golden_api() as url:
+        yield url
+
+
+def stdio(api_url: str) -> Client:
+    command = ["-m", "schedulerlog", "mcp", "--api-url", api_url]
+    return Client(stdio_client(StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))))
+
+
+@contextmanager
+def serving_http(api_url: str) -> Iterator[str]:
+    """The address of the server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "schedulerlog", "mcp", "--http", str(port), "--api-url", api_url]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        assert until(lambda: answers(port))
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def test_every_tool_answers_over_stdio_with_its_evidence(api_url: str) -> None:
+    async with stdio(api_url) as client:
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == set(CALLS)
+        for tool in tools:
+            assert tool.annotations
+            assert tool.annotations.read_only_hint
+            assert tool.description
+        for name, arguments in CALLS.items():
+            done = await client.call_tool(name, arguments)
+            assert not done.is_error, done
+            assert done.structured_content
+            assert EVIDENCE[name] in done.structured_content["evidence"], name
+            text = done.content[0].model_dump()["text"]
+            assert text.startswith(done.structured_content["text"])
+            assert len(text) < 4_000
+        why = await client.call_tool("why_pod", CALLS["why_pod"])
+        assert why.structured_content
+        assert why.structured_content["text"].startswith(SENTENCE)
+
+
+async def test_what_is_not_known_is_an_error_that_says_what_to_do(api_url: str) -> None:
+    async with stdio(api_url) as client:
+        done = await client.call_tool("why_pod", {"pod": "NOT A NAME"})
+        assert done.is_error
+        assert done.content[0].model_dump()["text"].startswith("WrongRequest: ")
+
+
+async def test_over_http_the_callers_token_is_passed_on() -> None:
+    """A proxy in front of the API sees which token came with each question."""
+    seen: list[str] = []
+    with recording(seen) as url, serving_http(url) as address:
+        for token in ("ann", "ben"):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with (
+                httpx2.AsyncClient(headers=headers) as http,
+                Client(streamable_http_client(address, http_client=http)) as client,
+            ):
+                done = await client.call_tool("why_pod", CALLS["why_pod"])
+                assert done.structured_content
+                assert ATTEMPT in done.structured_content["evidence"]
+        async with Client(address) as client:
+            await client.call_tool("why_pod", CALLS["why_pod"])
+    assert seen == ["Bearer ann", "Bearer ben", ""]
+
+
+@contextmanager
+def recording(seen: list[str]) -> Iterator[str]:
+    """The golden API, which notes the ``Authorization`` of each request."""
+    from tests.support.harness.api_app import Caller
+    from tests.support.harness.golden_index import attempt, golden_index
+
+    caller = Caller(golden_index)
+    caller.remember(attempt())
+    inner: Any = caller.app
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(dict(scope["headers"]).get(b"authorization", b"").decode())
+        await inner(scope, receive, send)
+
+    caller.app = noting  # type: ignore[assignment]
+    with golden_api(caller) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--http", "8765"], "give --api-url too"),
+        (["--http", "0.0.0.0:8765", "--api-url", "https://a"], "not taken in plain text"),
+        (["--http", "8765", "--api-url", "https://a", "--api-token-file", "x"], "a token of its own"),
+        (["--http", "8765", "--api-url", "https://a", "--cert-file", "x"], "go together"),
+    ],
+)
+def test_a_server_that_would_lend_its_rights_does_not_start(words: list[str], text: str) -> None:
+    command = [sys.executable, "-m", "schedulerlog", "mcp", *words]
+    environment = {name: value for name, value in os.environ.items() if name != "SCHEDULERLOG_API_URL"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=30)
+    assert (done.returncode, text in done.stderr) == (2, True), done.stderr
