@@ -11,7 +11,7 @@ from page.node_groups import NodeGroup, codes_of
 from schemas.events import FITS, NOT_REACHED, PICKED
 
 COLOURS: Final = 12
-MAX_TILES_PER_ROW: Final = 60
+MAX_TILES_PER_ROW: Final = 80
 CELLS_PER_ROW: Final = 8
 _GAP: Final = 3
 
@@ -58,7 +58,7 @@ def node_map(groups: Sequence[NodeGroup]) -> NodeMap | None:
     if not devices:
         return None
     nodes = sum(len(group.nodes) for group in groups)
-    cell = 12 if nodes <= 100 else 6 if nodes <= 1000 else 4
+    cell = 12 if nodes <= 100 else 6 if nodes <= 1000 else 3
     columns = min(devices, CELLS_PER_ROW if nodes <= 1000 else 4)
     width, height = columns * cell + _GAP, -(-devices // columns) * cell + _GAP
     per_row = max(1, min(MAX_TILES_PER_ROW, 1200 // width, nodes))

@@ -12,7 +12,7 @@ home_pages    the first page, and the way from a pod's name to its page
 pod_pages     a pod: why it waits, its nodes by identical refusal, their devices
 pod_parts     changes, scores, history, records and comparison of a pod
 node_pages    nodes, and one node over time
-list_pages    search, findings, what is behind
+list_pages    pods that wait, search, findings, what is behind
 static_files  style sheet, scripts and icon
 ============  ================================================================================
 """

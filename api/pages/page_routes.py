@@ -43,6 +43,7 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
         Route(EMBED + "/pod/{namespace}/{name}", pods.pod),
         Route(ROOT + "/nodes", nodes.nodes),
         Route(ROOT + "/nodes/{node}", nodes.node),
+        Route(ROOT + "/pending", lists.pending),
         Route(ROOT + "/search", lists.search),
         Route(ROOT + "/findings", lists.findings),
         Route(ROOT + "/about", lists.about),

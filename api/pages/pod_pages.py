@@ -5,6 +5,7 @@ The first answer is quick, whatever the number of nodes; parts that take longer 
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import Request
@@ -44,7 +45,7 @@ class PodPages:
         diagnosis = await self.shell.ask(
             request, f"{_path(request)}/diagnosis", attempt=attempt.attempt_id if attempt and asked else None
         )
-        if not diagnosis.is_right and attempt is None:
+        if diagnosis.status == HTTPStatus.BAD_REQUEST or (not diagnosis.is_right and attempt is None):
             return self.shell.show_problem(request, diagnosis)
         view: dict[str, Any] = {
             **_names(request),

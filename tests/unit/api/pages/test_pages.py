@@ -1,0 +1,184 @@
+"""Every page on the golden records, in both languages, and with names that would do harm."""
+
+import re
+from html.parser import HTMLParser
+from typing import Final
+
+import pytest
+
+from tests.support.builders.events import a_refusal, a_request, a_summary
+from tests.support.harness.api_app import Caller, down
+from tests.support.harness.golden_index import attempt, golden_index
+
+POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
+PAGES: Final = (
+    "/ui",
+    "/ui/pending",
+    "/ui/pending?by=pod",
+    "/ui/findings",
+    "/ui/search?q=memory",
+    "/ui/nodes",
+    "/ui/nodes/node3?range=30d",
+    "/ui/nodes/node3?at=2026-04-23T00:00:00Z",
+    "/ui/about",
+    POD,
+    f"{POD}?at=2026-11-23T00:00:00Z",
+    f"{POD}?attempt={attempt().attempt_id}",
+    f"{POD}/changes",
+    f"{POD}/scores",
+    f"{POD}/history",
+    f"{POD}/records",
+    f"{POD}/node?node=node1",
+    f"{POD}/comparison?attempt={attempt().attempt_id}&with={attempt().attempt_id}",
+    POD.replace("/ui/pods", "/embed/pod"),
+)
+VOID: Final = {"meta", "link", "input", "br", "rect"}
+
+
+class Reader(HTMLParser):
+    """Fails where elements are not closed in their order, or where something would run or be loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        assert not [name for name in values if name.startswith("on") or name == "style"]
+        assert tag != "script" or (values.get("src") or "").startswith("/ui/static/")
+        for name in ("href", "src", "action", "data-load", "data-from"):
+            assert (values.get(name) or "/").startswith(("/", "?", "#")), values
+            assert not (values.get(name) or "").startswith("//"), values
+        if "id" in values:
+            self.ids.append(values["id"] or "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def check(html: str) -> None:
+    reader = Reader()
+    reader.feed(html)
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids))
+
+
+@pytest.fixture(scope="module")
+def api() -> Caller:
+    api = Caller(golden_index)
+    api.remember(attempt())
+    return api
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("path", PAGES)
+async def test_every_page_is_shown_in_both_languages(api: Caller, path: str, language: str) -> None:
+    answer = await api.get(f"{path}{'&' if '?' in path else '?'}lang={language}")
+    assert answer.status_code == 200, answer.text
+    check(answer.text)
+    assert f'<html lang="{language}' in answer.text
+    assert language == "zh" or not re.search(r"[\u4e00-\u9fff]", answer.text.replace("中文", ""))
+
+
+async def test_the_language_follows_the_browser_and_once_chosen_every_link_keeps_it(api: Caller) -> None:
+    assert '<html lang="zh-CN"' in (await api.get("/ui", **{"accept-language": "zh-CN,zh"})).text
+    text = (await api.get(f"{POD}?lang=zh")).text
+    links = re.findall(r'href="(/ui/(?!static)[^"]*)"', text)
+    assert links
+    assert [link for link in links if "lang=" not in link] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/ui/pods/llm/nothing-here?attempt=f00", 404),
+        ("/ui/pods/llm/UPPER", 400),
+        ("/ui/nodes/UPPER", 400),
+        ("/ui/nodes/node3?range=1y", 400),
+        ("/ui/nodes/node3?at=tomorrow", 400),
+        (f"{POD}?at=soon", 400),
+        (f"{POD}?at=99999999999d", 400),
+        (f"{POD}/group?group=9.9.9", 404),
+        (f"{POD}/node?node=unknown", 404),
+        (f"{POD}/comparison", 400),
+        ("/ui/search?status=x", 400),
+        ("/ui/pending?since=yesterday", 400),
+        ("/ui/go?pod=UPPER", 400),
+        ("/ui/pending?cluster=../x", 400),
+        ("/ui/nothing", 404),
+        ("/ui/pods/llm/a%00b", 400),
+    ],
+)
+async def test_what_is_wrong_is_a_page_with_cause_and_next_step(api: Caller, path: str, status: int) -> None:
+    answer = await api.get(path)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"].startswith("text/html")
+    check(answer.text)
+    assert 'class="state' in answer.text
+
+
+async def test_while_the_index_is_down_the_latest_pod_is_shown_and_lists_say_so() -> None:
+    api = Caller(down)
+    api.remember(attempt())
+    answer = await api.get(POD)
+    assert answer.status_code == 200
+    check(answer.text)
+    for path in ("/ui/pending", "/ui/findings", "/ui/nodes/node3"):
+        answer = await api.get(path)
+        assert answer.status_code == 503
+        assert 'class="state unavailable"' in answer.text
+    assert (await api.get("/ui/about")).status_code == 200
+
+
+HOSTILE: Final = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\x1b]0;x\x07",
+    "a\u202eb",
+    "{{ 7*7 }}",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_hostile_names_and_words_are_inert_on_the_page_of_a_pod(text: str) -> None:
+    api = Caller()
+    summary = a_summary(
+        ("node1", text),
+        requests=[a_request(container=text, vendor=text)],
+        refusals=[a_refusal(**{text: 8})],
+        scheduler_message=text,
+        constraints={text: text},
+        missing=text,
+        complete=False,
+        scheduler=text,
+    )
+    api.remember(summary)
+    for path in ("", "/group?group=0.0.0", "/scores", "/history"):
+        answer = await api.get(f"/ui/pods/llm/deepseek-a{path}")
+        check(answer.text)
+        assert "<script>alert" not in answer.text
+        assert "<img" not in answer.text
+        assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", answer.text)
+
+
+async def test_a_pod_of_5000_nodes_is_a_small_page_with_all_its_groups() -> None:
+    api = Caller()
+    names = tuple(f"gpu-{number:04}.cluster.example" for number in range(5000))
+    kinds = [a_refusal(A=8), a_refusal(A=3, B=5), a_refusal(C=7)]
+    api.remember(a_summary(names, refusals=kinds, refusal=[number % 3 for number in range(5000)]))
+    answer = await api.get("/ui/pods/llm/deepseek-a")
+    check(answer.text)
+    assert answer.text.count('<details class="group"') == 3
+    assert len(answer.content) < 60_000
+    group = await api.get("/ui/pods/llm/deepseek-a/group?group=0.0.1&from=400")
+    assert group.text.count('<li><a href="/ui/pods/llm/deepseek-a/node') == 400
+    assert "gpu-1201.cluster.example" in group.text
+
+
+async def test_pages_stand_in_no_openapi_document(api: Caller) -> None:
+    assert '"/ui' not in (await api.get("/openapi.json")).text
+    assert 'href="/ui"' in (await api.get("/")).text
