@@ -5,6 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from schemas.answers.attempts import Answer
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import ObjectProblem
 
 
@@ -33,6 +34,28 @@ class DeviceRefusals(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
+class MainObstacle(Answer):
+    """What keeps a pod from every node, by its latest attempt alone: code and sentence as in the pod's diagnosis."""
+
+    code: str = Field(description="A reason code (docs/reasons.md), or a branch of the diagnosis' tree.")
+    sentence: InBothLanguages
+
+
+class NearestNode(Answer):
+    """Of the nodes that the latest attempt refused for their devices, the one that lacks least, and what it lacks."""
+
+    node: str
+    reasons: dict[str, int] = Field(description="Reason code to the number of its devices, in the attempt.")
+    missing_devices: int | None = Field(
+        description="How many devices it lacks, as the attempt counts them; null where its source does not count."
+    )
+    missing_memory_mib: int | None = Field(
+        description="As it is now: summed over as many of its devices as the pod asks for, those with the most free "
+        "memory, how much each has less than asked. Null while its devices are not known."
+    )
+    missing_cores_percent: int | None = Field(description="The same of cores; 100 is one whole device.")
+
+
 class PodWaiting(Answer):
     """A pod whose latest attempt placed it nowhere, or has no bind result yet."""
 
@@ -52,11 +75,22 @@ class PodWaiting(Answer):
     attempts: int | None = Field(None, description="How many attempts of it are known; null where that is not known.")
     attempt: str = Field(description="The path of its latest attempt.")
     schedulerlog: str
+    waited_seconds: int = Field(0, description="From first_judged_at to the time of the answer.")
+    devices: int | None = Field(
+        None, description="The most devices that it holds at a time; null where what it asks for is not known."
+    )
+    gpu_hours: float | None = Field(None, description="devices x waited_seconds / 3600; null where devices is.")
+    obstacle: MainObstacle | None = Field(None, description="Null where none is known: a bind has no result yet, …")
+    nearest: NearestNode | None = Field(None, description="Null where no node was refused for its devices by name.")
+    models: list[str] = Field(default=[], description="The models of the devices that its latest attempt judged.")
+    pools: list[str] = Field(default=[], description="The node pools that its latest attempt judged nodes of.")
 
 
 class PodsWaiting(Answer):
+    """The answer with ``group_by=pod``, and that of ``/api/v1/pods?state=waiting``."""
+
     total: int
-    items: list[PodWaiting] = Field(description="Longest wait first.")
+    items: list[PodWaiting] = Field(description="Longest wait first, or as `sort` says.")
     continue_: str | None = Field(None, alias="continue")
 
 
@@ -73,6 +107,8 @@ class WorkloadWaiting(Answer):
     first_judged_at: str = Field(description="When the first attempt of the pod that waits longest began.")
     last_judged_at: str
     examples: list[PodWaiting] = Field(description="Those that wait longest, at most three.")
+    devices: int = Field(0, description="Of its pods together, as far as they are known.")
+    gpu_hours: float = Field(0, description="Of its pods together.")
 
 
 class WorkloadBlocked(Answer):
@@ -94,5 +130,63 @@ class Pending(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
-ANSWERS: Final = (DeviceRefusals, Pending, PodsWaiting)
+class ObstacleWaiting(Answer):
+    """The waiting pods that ask for the same and are kept out by the same."""
+
+    obstacle: MainObstacle | None = Field(
+        description="Of the pod among them that waits longest; null for pods of which no obstacle is known."
+    )
+    asked: str = Field(description="What each of them asks for, as `2 x 40000 MiB, 30 % of cores`; empty if not known.")
+    pods: int
+    workloads: int = Field(description="How many workloads they belong to.")
+    namespaces: int
+    devices: int = Field(description="Of its pods together, as far as they are known.")
+    gpu_hours: float = Field(description="Of its pods together.")
+    first_judged_at: str = Field(description="When the first attempt of the pod that waits longest began.")
+    last_judged_at: str
+    nearest: NearestNode | None = Field(description="Of the pod that waits longest.")
+    examples: list[PodWaiting] = Field(description="Those that wait longest, at most three.")
+
+
+class PendingObstacles(Answer):
+    """The answer with ``group_by=obstacle``."""
+
+    pods: int = Field(description="How many pods wait, for whatever reason.")
+    total: int = Field(description="How many different obstacles there are.")
+    items: list[ObstacleWaiting] = Field(description="Those with the most pods first, or as `sort` says.")
+    continue_: str | None = Field(None, alias="continue")
+
+
+class PendingRow(Answer):
+    """A waiting pod, workload or obstacle without nesting (``format=flat``), and the columns of ``format=csv``.
+
+    What a row is not about is empty, or null: of a workload's or an obstacle's row, what its pods do not share.
+    """
+
+    pods: int = Field(description="1 for a pod.")
+    namespace: str
+    name: str
+    workload: str
+    queue: str
+    priority_class: str
+    scheduler: str
+    status: str
+    first_judged_at: str = Field(description="Since when it waits; of several pods, the one that waits longest.")
+    last_judged_at: str
+    waited_seconds: int
+    attempts: int | None
+    devices: int | None
+    gpu_hours: float | None
+    obstacle: str = Field(description="The code.")
+    sentence: str = Field(description="In English.")
+    sentence_zh: str
+    reasons: str = Field(description="Reason codes, separated by spaces.")
+    nearest_node: str
+    missing_devices: int | None
+    missing_memory_mib: int | None
+    missing_cores_percent: int | None
+    schedulerlog: str
+
+
+ANSWERS: Final = (DeviceRefusals, Pending, PendingObstacles, PodsWaiting)
 """Each has a JSON Schema of its own."""
