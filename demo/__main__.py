@@ -45,6 +45,7 @@ def show_addresses(console: Console, running: Stack) -> None:
     """Print where the services listen, and requests to try."""
     api, curl = running.url("api"), f"curl --cacert {running.authority}"
     console.rule("[bold]Everything keeps running until Ctrl-C[/]")
+    console.print(f"Page        {api}/ui/pods/default/gpu-pod-default (a browser warns of the demo's own authority)")
     console.print(f"scheduler   {running.url('scheduler')}\nAPI         {api}", highlight=False)
     console.print(f"Kafka       {running.backends.bootstrap_servers}", highlight=False)
     console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)

@@ -13,7 +13,7 @@ function enhanceHeatMap(map) {
   all[0].tabIndex = 0;
 
   function show(cell) {
-    words.textContent = cell.getAttribute("aria-label");
+    words.textContent = cell.title;
   }
   map.addEventListener("pointerover", (event) => event.target.classList.contains("cell") && show(event.target));
   map.addEventListener("focusin", (event) => {
