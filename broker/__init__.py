@@ -12,6 +12,7 @@
 ``security``          addresses, TLS and SASL, as arguments of every client
 ``refusals``          why a broker refuses a connection, and what to do about it
 ``faust_connection``  the same for a Faust app
+``unpacking``         bounds on what compressed records are unpacked to
 ``errors``            the errors of the client that others catch, and their words
 ====================  =======================================================================================
 """

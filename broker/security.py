@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from aiokafka.abc import AbstractTokenProvider
 
-# It makes every client say why its connections fail.
+# They make every client say why its connections fail, and bound what it unpacks.
+import broker.unpacking  # noqa: F401
 from broker.refusals import RefusedError
 from process.kafka_connection import KafkaConnection
 from process.secret_files import revealed

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from process.cluster_name import as_cluster_name
+from schemas.codec.records import MAX_DECODED_BYTES
 
 _NANOSECONDS: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_370_764_800  # the year 9999
@@ -44,7 +45,9 @@ class ShippedLine(NamedTuple):
 
 
 def lines_of_record(value: bytes) -> list[ShippedLine] | None:
-    """The lines in a record, in order; None for a value that is not the JSON of a shipper."""
+    """The lines in a record, in order; None for a value that is not the JSON of a shipper, or too long for one."""
+    if len(value) > MAX_DECODED_BYTES:
+        return None
     try:
         parsed = orjson.loads(value)
     except orjson.JSONDecodeError:

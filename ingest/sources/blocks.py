@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Final, Self, cast
 
 import zstandard
 
@@ -25,6 +25,10 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _XZ: Final = b"\xfd7zXZ\x00"
 _BZIP2: Final = b"BZh"
 _TAR_MAGIC: Final = slice(257, 262)
+_READ_WHOLE: Final = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE
+)  # fmt: skip
+_MAX_HEADER_BYTES: Final = 1024 * 1024
 
 
 class UnreadableFileError(ReadingError):
@@ -83,10 +87,22 @@ def _is_tar(path: Path, closing: ExitStack) -> bool:
     return _unpacked(file, closing).read(512)[_TAR_MAGIC] == b"ustar"
 
 
+class _BoundedHeader(tarfile.TarInfo):
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Raises ``tarfile.ReadError`` for a long name or extended header that is absurd: they are read whole."""
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _READ_WHOLE and header.size > _MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
+
+
 def _members(path: Path, unpacked: IO[bytes], packed_position: Callable[[], int]) -> Iterator[Block]:
     """The members in order. Read as a stream: unpacked, an archive may be larger than the disk."""
-    with tarfile.open(fileobj=unpacked, mode="r|") as archive:
-        for member in archive:
+    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_BoundedHeader) as archive:
+        while member := archive.next():
+            # The archive keeps all of them otherwise, with their headers.
+            archive.members.clear()  # type: ignore[attr-defined]
             if content := archive.extractfile(member):
                 changed = datetime.fromtimestamp(max(member.mtime, 0), UTC)
                 yield from _pieces(Origin(f"{path}:{member.name}", changed), content, packed_position, 0)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from broker.record import Outgoing
-from schemas.codec.records import EncodedRecord, rfc3339
+from schemas.codec.records import UNREADABLE, EncodedRecord, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
 # The record itself may be as long as the topic allows; its cause must not make the dead letter longer than that.
@@ -14,6 +14,7 @@ _MAX_CAUSE_CHARACTERS: Final = 2_000
 MAX_VALUE_BYTES: Final = 8 * 1024 * 1024
 """A compressed record of a MiB may hold a GiB: one that no topic takes would be sent again without an end."""
 MAX_HEADER_BYTES: Final = 1024 * 1024
+_MAX_KEY_BYTES: Final = 64 * 1024
 _CUT_TO: Final = 64 * 1024
 
 
@@ -35,20 +36,30 @@ class Source(Protocol):
 
 
 def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
-    """The dead letter of a record. A value or headers that are too long for the topic are cut, and it says so."""
-    value, headers, cut = source.value, list(source.headers), []
+    """The dead letter of a record. What is too long for the topic is cut, and it says so."""
+    key, value, headers, cut = source.key, source.value, list(source.headers), []
     if value is not None and len(value) > MAX_VALUE_BYTES:
         cut.append(f"the value had {len(value)} bytes, these are the first {_CUT_TO}")
         value = value[:_CUT_TO]
     if (size := sum(len(name) + len(content or b"") for name, content in headers)) > MAX_HEADER_BYTES:
         cut.append(f"its own headers, {size} bytes, were left out")
         headers = []
+    if key is not None and len(key) > _MAX_KEY_BYTES:
+        cut.append(f"its key, {len(key)} bytes, was left out")
+        key = None
+    if any(name == UNREADABLE for name, _ in headers):
+        cut.append("the batch of records was not unpacked")
+    elif key is None and value is None:
+        cut.append("it had neither key nor value")
+    if key is None and value is None:
+        # The client sends no record without both.
+        value = b""
     place = (source.topic, str(source.partition), str(source.offset))
     values = (*place, cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time), "; ".join(cut))
     # A cause may quote a lone surrogate of the record, which UTF-8 has no bytes for.
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.
-    bare = EncodedRecord(source.key, value, [*why, *headers])  # type: ignore[arg-type]
+    bare = EncodedRecord(key, value, [*why, *headers])  # type: ignore[arg-type]
     return Outgoing(DEAD_LETTERS.name, bare)
 
 

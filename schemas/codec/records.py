@@ -21,6 +21,11 @@ CONTENT_TYPE: Final = "application/json"
 MAX_VALUE_BYTES: Final = 64 * 1024
 """What every CloudEvents intermediary must forward."""
 
+MAX_DECODED_BYTES: Final = 2 * 1024 * 1024
+"""A longer value is rejected before it is parsed: what JSON makes of it may take thirty times as much memory."""
+UNREADABLE: Final = "schedulerlog_unreadable"
+"""The header of a record that stands for a batch of records that could not be read; its value is the cause."""
+
 E = TypeVar("E", bound=Event)
 M = TypeVar("M", bound=BaseModel)
 
@@ -125,6 +130,8 @@ def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> 
 def event_type(headers: Iterable[tuple[str, bytes]] | None) -> type[Event] | Rejected:
     """The type of event that a record with these headers holds."""
     kind = _TYPES.get(named := _header(headers, "ce_type"))
+    if kind is None and (cause := _header(headers, UNREADABLE)):
+        return Rejected(cause[:500].decode(errors="replace"))
     return kind or Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
 
 
@@ -134,6 +141,8 @@ def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
 
 
 def decode_value(kind: type[E], value: bytes) -> E | Rejected:
+    if len(value) > MAX_DECODED_BYTES:
+        return Rejected(f"{len(value)} bytes are more than a record of the contract has", "value")
     try:
         plain = orjson.loads(value)
     except orjson.JSONDecodeError as error:

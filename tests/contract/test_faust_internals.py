@@ -1,6 +1,6 @@
 """What our code overrides and reads in Faust, mode and aiokafka is as it was when it was read.
 
-See pipeline.worker.faust_consumer and broker.refusals.
+See pipeline.worker.faust_consumer, broker.refusals and broker.unpacking.
 
 When a pin moves, a failure here names what to read again before the override is kept.
 """
@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient
+from aiokafka.consumer.fetcher import PartitionRecords
 from faust.tables.manager import TableManager
 from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from mode import Service
 
 from broker.refusals import ExplainedConnection, TokenAuthenticator
+from broker.unpacking import BoundedPartitionRecords
 from pipeline.worker.faust_consumer import ConsumerInLoop, NoTables, RunConsumer
 
 PINNED = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
@@ -39,6 +41,7 @@ OVERRIDDEN = {
     },
     ExplainedConnection: {"connect": "b0f9ba7f0cf6", "authenticator_oauth": "8fdc4e867f0d"},
     TokenAuthenticator: {"step": "3a013ab61098"},
+    BoundedPartitionRecords: {"__init__": "8ec1c2ae6ea1"},
     NoTables: {"on_start": "365dd25fbc0e"},
     RunConsumer: {
         "on_init": "ddcf40c78693",
@@ -61,6 +64,7 @@ CALLED = {
 READ = {
     AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
+    PartitionRecords: ("while records.has_next()", "for record in next_batch:", "= next_batch.next_offset"),
     AIOKafkaConsumer: ("=self._fetch_max_wait_ms",),
     AIOKafkaClient: ("await create_conn(", 'raise KafkaConnectionError(f"Unable to bootstrap'),
 }

@@ -368,3 +368,26 @@ def test_a_metrics_address_in_use_is_named(running: Pipeline) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert f"--metrics-address: can't listen on 127.0.0.1:{running.port}: Address already in use" in done.stderr
+
+
+def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbours_are_indexed(
+    running: Pipeline,
+) -> None:
+    sent = attempts("bombs", 6)
+    before = len(running.topic("schedulerlog.dead-letters"))
+    running.send([event for events in sent[:3] for event in events])
+    key, _, headers = encode(sent[0][0])
+    # 12 kB on the topic, and a record below the bound of batches that is longer than a dead letter may be.
+    for size in (200_000_000, 12_000_000):
+        running.send_records(
+            [EncodedRecord(key, bytes(size), headers)], compression_type="zstd", max_request_size=2**29
+        )
+    running.send([event for events in sent[3:] for event in events])
+    assert_each_is_stored_once_as_it_was_sent(running, "bombs", sent)
+    letters = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 2)
+    assert {dict(letter.headers)["dead_letter_cut"] for letter in letters} == {
+        b"the batch of records was not unpacked",
+        b"the value had 12000000 bytes, these are the first 65536",
+    }
+    assert running.metric("schedulerlog_worker_is_waiting") == 0
+    assert running.peak_memory_bytes("worker") < 350_000_000

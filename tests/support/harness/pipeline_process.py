@@ -65,8 +65,9 @@ class Pipeline:
     def send(self, events: Iterable[AttemptEvent]) -> None:
         self.send_records([encode(event) for event in events])
 
-    def send_records(self, records: Sequence[EncodedRecord]) -> None:
-        asyncio.run(_send(self.servers.bootstrap_servers, records))
+    def send_records(self, records: Sequence[EncodedRecord], **options: Any) -> None:
+        """``options`` are those of the producer."""
+        asyncio.run(_send(self.servers.bootstrap_servers, records, **options))
 
     def documents(self, query: dict[str, Any] | None = None, alias: str = "schedulerlog-attempts") -> dict[str, Any]:
         """Id to document of all that match."""
@@ -130,6 +131,11 @@ class Pipeline:
     def recreate_topic(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
         asyncio.run(recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
 
+    def peak_memory_bytes(self, name: str) -> int:
+        """The most memory that the process has had."""
+        status = Path(f"/proc/{self.processes.pid(name)}/status").read_text(encoding="ascii")
+        return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
+
     def metric(self, name: str) -> float:
         lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5).text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
@@ -147,8 +153,8 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
         yield Pipeline(servers, processes, int(ports["worker"]), int(ports["index"]))
 
 
-async def _send(servers: str, records: Sequence[EncodedRecord]) -> None:
-    async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True) as producer:
+async def _send(servers: str, records: Sequence[EncodedRecord], **options: Any) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True, **options) as producer:
         for record in records:
             await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
         await producer.flush()

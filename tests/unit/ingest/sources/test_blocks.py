@@ -3,6 +3,7 @@ import gzip
 import io
 import lzma
 import tarfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,3 +91,16 @@ def test_a_truncated_packed_log_is_read_as_far_as_it_goes(pack: Callable[[bytes]
     text = b"".join(found)
     assert TEXT.startswith(text)
     assert len(text) > len(TEXT) // 10
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
+def test_m10_an_archive_whose_header_unpacks_to_much_is_refused_in_little_memory(kind: bytes, tmp_path: Path) -> None:
+    path, header = tmp_path / "bomb.tar.gz", tarfile.TarInfo("long")
+    header.type, header.size = kind, 100_000_000
+    path.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(header.size)))
+    tracemalloc.start()
+    with pytest.raises(UnreadableFileError, match=r"bomb\.tar\.gz: a header of 100000000 bytes"):
+        list(read_blocks(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000

@@ -51,6 +51,20 @@ def test_headers_that_no_topic_takes_are_left_out() -> None:
         original(again(letter))
 
 
+def test_a_key_that_no_topic_takes_is_left_out() -> None:
+    letter = dead_letter(Read(key=b"k" * 70_000), "value: not JSON", AT)
+    assert letter.record.key is None
+    with pytest.raises(ValueError, match="its key, 70000 bytes, was left out"):
+        original(again(letter))
+
+
+def test_a_record_without_key_and_value_has_a_dead_letter_that_the_client_sends() -> None:
+    letter = dead_letter(Read(key=None, value=None), "value: the record has no value", AT)
+    assert letter.record.value == b""
+    with pytest.raises(ValueError, match="it had neither key nor value"):
+        original(again(letter))
+
+
 def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
     assert DEAD_LETTERS.max_message_bytes > MAX_VALUE_BYTES + MAX_HEADER_BYTES + 10_000
 
