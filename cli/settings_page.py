@@ -10,9 +10,10 @@ from cli.command import COMMANDS
 from process import unknown_variables
 from process.lazy_commands import load
 from process.settings_table import Setting, settings_of_command
+from terminal.commands import QUESTIONS
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
-SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor")
+SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor", *QUESTIONS, "mcp")
 _BEGIN: Final = "<!-- begin: made by `make generate` -->\n"
 _END: Final = "<!-- end -->\n"
 _GROUPS: Final = (
@@ -74,7 +75,8 @@ def _row(same: list[Setting]) -> str:
 def _commands(same: list[Setting]) -> Iterator[str]:
     by_service = groupby(dict.fromkeys(each.command for each in same), lambda command: command.partition(" ")[0])
     for service, commands in by_service:
-        yield f"{service} ({', '.join(command.partition(' ')[2] for command in commands)})"
+        below = ", ".join(command.partition(" ")[2] for command in commands)
+        yield f"{service} ({below})" if below else service
 
 
 def main() -> None:

@@ -54,7 +54,9 @@ def show_addresses(console: Console, running: Stack) -> None:
     path = schedulerlog_path("default/gpu-pod-default")
     console.print(f"  {curl} '{api}{path}?detail=full&node=node3'", soft_wrap=True, highlight=False)
     console.print(f"  {curl} '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
-    console.print(f"  {curl} {api}/api/v1/nodes/node1/occupancy\n", soft_wrap=True, highlight=False)
+    console.print(f"  {curl} {api}/api/v1/nodes/node1/occupancy", soft_wrap=True, highlight=False)
+    why = f"{sys.executable} -m schedulerlog why default/gpu-pod-default --api-ca-file {running.authority}"
+    console.print(f"  {why} --api-url {api}\n", soft_wrap=True, highlight=False)
     console.print(
         f"Edit {running.cluster.path}: the scheduler reads it again after each change. Logs are in {FOLDER / 'logs'}."
     )

@@ -19,6 +19,13 @@ URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
 Format = Literal["text", "wide", "json", "yaml", "name"]
 
 
+def _only_by_variable(parameter: typer.CallbackParam, context: typer.Context, token: str) -> str:
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "COMMANDLINE":
+        fail("--api-token: everyone on this machine can read a command line: give --api-token-file", USAGE)
+    return token
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiConnection:
     """Whom a command asks, and about which namespace."""
@@ -35,7 +42,7 @@ class ApiConnection:
             "--url",
             envvar=URL_VARIABLE,
             metavar="URL",
-            help="Ask the API there, and not the aggregated API by kubectl.",
+            help="Of the API; without it kubectl asks the aggregated API.",
             **reads(lambda text: addresses.url(text, "https://schedulerlog.example:9090") if text else ""),
         ),
     ] = None
@@ -45,6 +52,16 @@ class ApiConnection:
             envvar="SCHEDULERLOG_API_TOKEN_FILE", metavar="FILE", help="Holds a bearer token for the API at the URL."
         ),
     ] = None
+    api_token: Annotated[
+        str,
+        typer.Option(
+            envvar="SCHEDULERLOG_API_TOKEN",
+            metavar="TEXT",
+            hidden=True,
+            help="The token itself; only by this variable.",
+            callback=_only_by_variable,
+        ),
+    ] = ""
     api_ca_file: Annotated[
         Path | None,
         typer.Option(envvar="SCHEDULERLOG_API_CA_FILE", metavar="FILE", help="The authority of its certificate."),
@@ -71,7 +88,7 @@ class ApiConnection:
 
     def _token(self) -> str:
         if not self.api_token_file:
-            return ""
+            return self.api_token
         try:
             return self.api_token_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
@@ -89,7 +106,7 @@ class Asking(ApiConnection):
 
 
 def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator for a command whose first parameter is a ``ApiConnection``: its fields become options after its own."""
+    """A decorator for a command whose first parameter is an ``ApiConnection``: its fields become options as well."""
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     kind: type[ApiConnection] = first.annotation
     hints = get_type_hints(kind, include_extras=True)

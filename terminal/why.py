@@ -9,11 +9,13 @@ from client.requests import of_pod
 from client.transport import Json, Transport
 from terminal.answers import answered, is_printed
 from terminal.exit_codes import PLACED, UNKNOWN, WAITING
+from terminal.node_groups import alike_nodes
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted
+from terminal.times import clock
 
 _CODES: Final = {"placed": PLACED, "ended": PLACED, "missing": UNKNOWN, "not known": UNKNOWN}
-WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "nobody: wait"}
+WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "waiting"}
 SHOWN_SUGGESTIONS: Final = 5
 
 
@@ -39,9 +41,15 @@ def why(
     diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
     code = code_of_state(diagnosis["state"])
     if not is_printed(asking, diagnosis, lambda found: [found]):
+        screen, is_wide = Screen(), asking.output == "wide"
         suggestions = _suggestions(transport, namespace, name, attempt, code)
-        show_diagnosis(Screen(), diagnosis, suggestions, is_wide=asking.output == "wide")
+        show_diagnosis(screen, diagnosis, suggestions, is_wide=is_wide)
+        _show_nodes(screen, transport.get(_attempt_path(namespace, name, attempt), {"detail": "full"}), is_wide=is_wide)
     raise typer.Exit(code)
+
+
+def _attempt_path(namespace: str, name: str, attempt: str) -> str:
+    return f"/attempts/{attempt}" if attempt else of_pod(namespace, name, "schedulerlog")
 
 
 def code_of_state(state: str) -> int:
@@ -57,17 +65,20 @@ def _suggestions(transport: Transport, namespace: str, name: str, attempt: str, 
 
 
 def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
-    """The sentence first, then cause and remedy, what else is in the way, and what would fit."""
+    """The sentence first, then cause and remedy, what would fit, what else is in the way, and what is not known."""
     screen.line(diagnosis["sentence"]["en"], "bold")
     if obstacle := diagnosis["obstacle"]:
         screen.blank()
         _show_obstacle(screen, obstacle)
-    for other in diagnosis["other_obstacles"]:
-        screen.blank()
-        screen.line(f"Also: {other['sentence']['en']}")
-        screen.line(other["remedy"]["en"], indent=2)
     if isinstance(suggestions, dict) and suggestions["items"]:
         _show_suggestions(screen, suggestions["items"])
+    if others := diagnosis["other_obstacles"]:
+        screen.blank()
+        screen.line("Also in the way", "bold")
+        for other in others:
+            screen.line(other["sentence"]["en"], indent=2)
+            if is_wide:
+                screen.line(other["remedy"]["en"], "dim", indent=4)
     _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
 
 
@@ -75,7 +86,7 @@ def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
     who = " or ".join(WHO[each] for each in obstacle["who_acts"])
     screen.line(f"Cause ({obstacle['code']})", "bold")
     screen.line(obstacle["likely_cause"]["en"], indent=2)
-    screen.line(f"Remedy ({who})", "bold")
+    screen.line(f"Remedy, by {who}", "bold")
     screen.line(obstacle["remedy"]["en"], indent=2)
     if records := [each["record"] for each in obstacle["evidence"]]:
         screen.line(f"Evidence: {', '.join(records)}", "dim")
@@ -83,12 +94,24 @@ def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
 
 def _show_suggestions(screen: Screen, items: list[dict[str, Any]]) -> None:
     screen.blank()
-    screen.line("It would fit after one of these, which the scheduler's own fit has checked:", "bold")
+    screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
+    for each in items[:SHOWN_SUGGESTIONS]:
+        screen.line(f"{each['sentence']['en']} ({WHO[each['who_acts']]})", indent=2)
+
+
+def _show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
+    """The nodes of the attempt; nothing where it can't be read, as what was asked is answered."""
+    if isinstance(log, Problem) or not log["filter"]["nodes"]:
+        return
+    detail = log["detail"]
+    screen.blank()
+    judged = f"{detail['fit_nodes']:,} of {counted(detail['offered_nodes'], 'node')} fitted"
+    screen.line(f"Attempt {detail['attempt_id']}, {clock(detail['started_at'])} UTC: {judged}", "bold")
     rows = [
-        [each["sentence"]["en"], WHO.get(each["who_acts"], each["who_acts"]), each["node"]]
-        for each in items[:SHOWN_SUGGESTIONS]
+        [f"{len(each.names):,}", each.verdict, each.why, ", ".join(each.names) if is_wide else each.shown_names]
+        for each in alike_nodes(log["filter"]["nodes"], detail["chosen"])
     ]
-    screen.table(["CHANGE", "WHO", "NODE"], rows, indent=2)
+    screen.table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
 
 
 def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:
@@ -96,7 +119,9 @@ def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide:
     if not texts:
         return
     screen.blank()
-    for text in texts if is_wide else texts[:1]:
+    if not is_wide:
+        subjects = ", ".join(dict.fromkeys(each["subject"] for each in not_known))
+        screen.line(f"Not known: {subjects} (-o wide says why).", "dim")
+        return
+    for text in texts:
         screen.line(text, "dim")
-    if len(texts) > 1 and not is_wide:
-        screen.line(f"{counted(len(texts) - 1, 'thing')} more could not be known: -o wide names all.", "dim")

@@ -1,12 +1,13 @@
 """The aggregated API as deploy/kustomize installs it, behind a real API server: kubectl, Roles, requests past it."""
 
 import json
+import os
 import ssl
 import subprocess
 import sys
 import uuid
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +15,14 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+import yaml
+from typer.testing import CliRunner, Result
 
 from embedded.control_plane import ControlPlane
+from embedded.control_plane.folder import link_kubectl
 from embedded.ports import KUBERNETES_PORTS, free_port
 from process.certificate_authority import CLIENT, Authority
+from terminal.kubectl import app
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import Callers
 from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, combined, emptied, of_kind
@@ -234,6 +239,42 @@ def status_with(world: World, shown: tuple[bytes, bytes], headers: dict[str, str
             return client.get(world.path(OTHER), headers=headers).status_code
         except httpx.TransportError:
             return 0
+
+
+@pytest.fixture(scope="module")
+def kubectl(world: World) -> Callable[..., Result]:
+    """``kubectl schedulerlog`` with the credentials of a caller, and its namespace."""
+    link_kubectl(world.folder, world.cluster.binary)
+
+    def run(caller: str, *words: str) -> Result:
+        write_token(world.cluster, world.team_a, caller, folder := world.folder / caller)
+        kubeconfig = yaml.safe_load(a_kubeconfig(folder, world.cluster).read_text())
+        kubeconfig["contexts"][0]["context"]["namespace"] = world.team_a
+        (folder / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+        path = f"{world.folder / 'bin'}:{os.environ['PATH']}"
+        return CliRunner().invoke(app, words, env={"KUBECONFIG": str(folder / "kubeconfig"), "PATH": path})
+
+    return run
+
+
+def test_kubectl_schedulerlog_asks_with_kubectls_credentials(world: World, kubectl: Callable[..., Result]) -> None:
+    # Its attempts are recorded; no object of its name is in the cluster. The role is aggregated by a controller.
+    sentence = f"Pod {world.team_a}/train-0 does not exist."
+    eventually(lambda: kubectl("viewer", "why", "train-0").stdout.startswith(sentence), "the diagnosis is not answered")
+    listed = kubectl("viewer", "list", "-o", "name")
+    assert sorted(listed.stdout.split()) == ["pod/train-0", "pod/train-1"]
+    assert kubectl("viewer", "history", "train-0", "-o", "json").stdout.startswith("{")
+
+
+def test_the_exit_code_of_kubectl_schedulerlog_says_why_there_is_no_answer(
+    world: World, kubectl: Callable[..., Result]
+) -> None:
+    refused = kubectl("viewer", "why", f"{world.team_b}/secret-model")
+    assert (refused.exit_code, "is forbidden" in refused.stderr, refused.stdout) == (4, True, ""), refused.output
+    assert kubectl("stranger", "list", "-A").exit_code == 4
+    unknown = kubectl("viewer", "history", "does-not-exist")
+    assert (unknown.exit_code, "is recorded" in unknown.stderr) == (3, True), unknown.output
+    assert kubectl("viewer", "why", "train-0", "--context", "nowhere").exit_code == 5
 
 
 @pytest.mark.parametrize("name", ["api", "certificate"])

@@ -34,7 +34,7 @@ def test_the_first_line_is_the_answer(run: Run) -> None:
     done = run("why", POD)
     assert done.exit_code == 1
     assert done.stdout.startswith(SENTENCE)
-    assert "Remedy (nobody: wait or an administrator)" in done.stdout
+    assert "Remedy, by waiting or an administrator" in done.stdout
 
 
 def test_a_list_begins_with_its_number(run: Run) -> None:
@@ -96,6 +96,7 @@ def test_answers_for_programs_are_the_answers_of_the_api(run: Run) -> None:
         (["why", "x", "--api-url", "http://127.0.0.1:1"], 5, "Connection refused"),
         (["why", "x", "--api-token-file", "/does/not/exist"], 2, "--api-token-file"),
         (["list", "-o", "xml"], 2, "xml"),
+        (["list", "--api-token", "secret"], 2, "--api-token-file"),
     ],
 )
 def test_what_is_wrong_is_named_without_a_traceback(run: Run, words: list[str], code: int, text: str) -> None:

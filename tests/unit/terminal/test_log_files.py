@@ -30,7 +30,7 @@ def test_one_pod_of_a_log_has_cause_and_remedy(run: Run) -> None:
     done = run("explain", HAMI, "train-2002")
     assert done.exit_code == 1
     assert done.stdout.startswith("An annotation of the pod can't be read, so no node was judged: calcScore failed\n")
-    assert "Remedy (you)" in done.stdout
+    assert "Remedy, by you" in done.stdout
     assert "b57f04dc5ad07005b00747e10a9174f6" in done.stdout
     assert run("explain", HAMI, "ml/train-2002").stdout == done.stdout
 

@@ -1,0 +1,35 @@
+"""The API over the examples' cluster: one pod of the examples was decided there, as ``make demo`` shows it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fit import manifests
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decision import SchedulingPolicy
+from fit.simulate import simulate
+from hami.vendors import ONLY_NVIDIA
+from summaries.fold import summarize
+from tests.support.harness.api_app import Caller
+from tests.support.harness.states_in_memory import states_of
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+AT = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
+
+
+def example_caller(pod: str) -> Caller:
+    """``pod`` names a file of examples/pods; its one attempt and the state of every node are in memory."""
+    cluster = manifests.read(EXAMPLES / "cluster.yaml")
+    events = simulate(
+        cluster, manifests.read_pod(EXAMPLES / "pods" / f"{pod}.yaml"), "hami-scheduler", SchedulingPolicy(), AT
+    )
+    caller = Caller()
+    caller.remember(summarize(events))
+    columns = ClusterColumns(ONLY_NVIDIA)
+    for node in cluster.nodes.values():
+        columns.apply_node(node)
+    for other in cluster.pods.values():
+        columns.apply_pod(other)
+    for state in states_of(columns):
+        caller.app.state.devices.take(state)
+    caller.app.state.devices.is_caught_up = True
+    return caller
