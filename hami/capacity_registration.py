@@ -22,11 +22,10 @@ NODE_TYPE: Final = "AWSNodeType"
 def devices_by_capacity(node: Mapping[str, Any], vendor: Vendor) -> tuple[Device, ...] | None:
     """The devices of a vendor; None where the node names no capacity, or none of it."""
     capacity = mapping(mapping(node.get("status")).get("capacity"))
-    cores, memory = whole(capacity.get(vendor.resources.cores)), whole(capacity.get(vendor.resources.memory))
-    count = whole(capacity.get(vendor.resources.count))
-    leading = cores if vendor.family in (Family.CAMBRICON, Family.MTHREADS) else count
-    if not leading:
+    names = vendor.resources
+    if not whole(capacity.get(names.cores if vendor.family in (Family.CAMBRICON, Family.MTHREADS) else names.count)):
         return None
+    count, cores, memory = (whole(capacity.get(name)) for name in (names.count, names.cores, names.memory))
     metadata = mapping(node.get("metadata"))
     name = f"{metadata.get('name', '')}-{vendor.node.register}"
     made = _MADE[vendor.family](vendor, count or 0, cores or 0, memory or 0)

@@ -50,21 +50,28 @@ class VendorDevices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """The registrations in a Node object, as they are. nvidia: None where NVIDIA's annotation is absent."""
+    """The registrations in a Node object, as they are. nvidia: None where NVIDIA's annotation is absent.
+
+    others: by code, those of the other vendors that the node has something of.
+    """
 
     nvidia: NodeDevices | Malformed | None
-    others: tuple[VendorDevices, ...]
-    malformed: tuple[Malformed, ...]
-    """Registrations of other vendors that can't be read."""
+    others: Mapping[int, Registration | Malformed]
 
     @property
     def problem(self) -> Malformed | None:
         """The first registration that can't be read, NVIDIA's before all others."""
-        return self.nvidia if isinstance(self.nvidia, Malformed) else next(iter(self.malformed), None)
+        all_found = (self.nvidia, *self.others.values())
+        return next((found for found in all_found if isinstance(found, Malformed)), None)
 
     def all_devices(self, vendors: Vendors) -> NodeDevices | None:
         """All devices that can be read; None for none."""
-        return combine(self.nvidia if isinstance(self.nvidia, NodeDevices) else None, self.others, vendors)
+        others = [
+            VendorDevices(code, found)
+            for code, found in self.others.items()
+            if isinstance(found, Registration) and found.devices
+        ]
+        return combine(self.nvidia if isinstance(self.nvidia, NodeDevices) else None, others, vendors)
 
 
 def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = None) -> NodeReading:
@@ -75,17 +82,12 @@ def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = 
     """
     annotations = mapping(mapping(node.get("metadata")).get("annotations"))
     nvidia = find_vendor(vendors, NVIDIA.word)
-    found = [
-        (code, read_vendor(node, vendor, now)) for code, vendor in enumerate(vendors, 1) if vendor.word != NVIDIA.word
-    ]
+    found = {
+        code: read_vendor(node, vendor, now) for code, vendor in enumerate(vendors, 1) if vendor.word != NVIDIA.word
+    }
     return NodeReading(
         decode_node(annotations, nvidia.node.register) if nvidia else None,
-        tuple(
-            VendorDevices(code, devices)
-            for code, devices in found
-            if isinstance(devices, Registration) and devices.devices
-        ),
-        tuple(devices for _, devices in found if isinstance(devices, Malformed)),
+        {code: devices for code, devices in found.items() if devices is not None},
     )
 
 

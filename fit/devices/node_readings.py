@@ -13,9 +13,9 @@ from fit.devices.registration_step import (
 )
 from hami.handshake import allocatable_devices
 from hami.json_values import mapping
-from hami.node_registration import NodeDevices, VendorDevices, combine, read_node, read_vendor
+from hami.node_registration import NodeDevices, NodeReading, VendorDevices, combine, read_node
 from hami.registration import Malformed, Registration
-from hami.vendors import NVIDIA, Family, Vendor, Vendors, find_vendor
+from hami.vendors import NVIDIA, Family, Vendors, find_vendor
 
 
 class NodeReadings:
@@ -46,37 +46,28 @@ class NodeReadings:
         if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
             self._last[name] = LastLook(allocatable, annotations[keys.register])
             self._nvidia_devices[name] = nvidia
-        others = self._others_of(name, node, annotations, now)
+        others = self._others_of(name, node, reading, now)
         counting = combine(self._nvidia_devices.get(name), others, self._vendors)
         found = nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia
         self._explain(name, found, step, is_registered=counting is not None)
         return counting
 
     def _others_of(
-        self, name: str, node: Mapping[str, Any], annotations: Mapping[str, Any], now: datetime | None
+        self, name: str, node: Mapping[str, Any], reading: NodeReading, now: datetime | None
     ) -> list[VendorDevices]:
         """The devices of other vendors, in the order of the table."""
         kept = self._others.setdefault(name, {})
+        annotations = mapping(mapping(node.get("metadata")).get("annotations"))
         for code, vendor in enumerate(self._vendors, 1):
-            if vendor.family is not Family.NVIDIA:
-                self._look_at(kept, code, vendor, node, annotations, now)
+            found = reading.others.get(code)
+            if vendor.family is Family.NVIDIA or (found is None and code not in kept):
+                continue
+            step = vendor_step(vendor, node, annotations, found, now)
+            if step is RegistrationStep.DROP:
+                kept.pop(code, None)
+            elif step is RegistrationStep.READ and isinstance(found, Registration):
+                kept[code] = found
         return [VendorDevices(code, kept[code]) for code in sorted(kept)]
-
-    def _look_at(
-        self,
-        kept: dict[int, Registration],
-        code: int,
-        vendor: Vendor,
-        node: Mapping[str, Any],
-        annotations: Mapping[str, Any],
-        now: datetime | None,
-    ) -> None:
-        found = read_vendor(node, vendor, now)
-        step = vendor_step(vendor, node, annotations, found, now)
-        if step is RegistrationStep.DROP:
-            kept.pop(code, None)
-        elif step is RegistrationStep.READ and isinstance(found, Registration):
-            kept[code] = found
 
     def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
         """NVIDIA's registration, unless it has a form that is switched off."""

@@ -1,6 +1,5 @@
 """A pod's way through the real kube-scheduler, asking our extender over HTTPS: what the API server shows of it."""
 
-import base64
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -23,11 +22,11 @@ from tests.support.control_plane.objects import (
     a_gpu_pod,
     annotate,
     annotations_of,
-    create,
     create_pods,
     created_nodes,
     list_pods,
 )
+from tests.support.control_plane.webhook import webhook_of
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
@@ -167,30 +166,8 @@ async def test_nodes_sent_whole_lead_to_the_same_placement(
 
 @pytest.fixture
 def webhook(control_plane: ControlPlane, extender: Extender, namespace: str) -> Iterator[None]:
-    """The API server asks our webhook about every pod of the namespace; what fails there is refused, not ignored."""
-    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-    called = {
-        "name": "vgpu.hami.io",
-        "clientConfig": {
-            "url": f"{extender.url}/webhook",
-            "caBundle": base64.b64encode(extender.ca.read_bytes()).decode(),
-        },
-        "rules": [rule],
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-    }
-    with control_plane.client() as client:
-        create(client, path, {"metadata": {"name": namespace}, "webhooks": [called]})
-        try:
-            # The API server learns of it with a delay; until then pods pass unchanged.
-            probe = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
-            eventually(lambda: _is_mutated(create(client, probe, _unaddressed("probe"))), extender.log.read_text)
-            yield
-        finally:
-            client.delete(f"{path}/{namespace}")
+    with webhook_of(control_plane, extender, namespace, _unaddressed("probe")):
+        yield
 
 
 def _unaddressed(name: str, **spec: Any) -> Json:
@@ -200,10 +177,6 @@ def _unaddressed(name: str, **spec: Any) -> Json:
     del pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
     pod["spec"] |= spec
     return pod
-
-
-def _is_mutated(pod: Json) -> bool:
-    return bool(pod["spec"]["schedulerName"] == NAME)
 
 
 async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_placed(

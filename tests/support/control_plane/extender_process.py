@@ -6,14 +6,18 @@ import ssl
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import httpx
+import yaml
 
 from process.certificate_authority import Authority
 from tests.support.harness.forked import Forked
 
-MANAGED = ("gpu", "gpumem", "gpumem-percentage", "gpucores", "priority")
+DEPLOYED: Final = (
+    Path(__file__).parents[3] / "deploy" / "kustomize" / "components" / "scheduler" / "kube-scheduler.yaml"
+)
+"""What names the resources of every vendor."""
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
 
@@ -114,6 +118,7 @@ class Extender:
 
 def scheduler_configuration(url: str, ca: Path, name: str, *, node_cache_capable: bool = True) -> dict[str, Any]:
     """A KubeSchedulerConfiguration whose one profile asks the extender at ``url``, as HAMi's chart writes it."""
+    deployed = yaml.safe_load(DEPLOYED.read_text())
     extender = {
         "urlPrefix": url,
         "enableHTTPS": True,
@@ -124,7 +129,7 @@ def scheduler_configuration(url: str, ca: Path, name: str, *, node_cache_capable
         "weight": 1,
         "httpTimeout": "30s",
         "ignorable": False,
-        "managedResources": [{"name": f"nvidia.com/{word}", "ignoredByScheduler": True} for word in MANAGED],
+        "managedResources": deployed["extenders"][0]["managedResources"],
     }
     return {
         "profiles": [{"schedulerName": name}],

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.main import get_command
 
 from api.aggregated.discovery import GROUP, LISTS
 from cli.command import app
+from fit import device_config
 from process.unknown_variables import known_variables
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
@@ -69,3 +71,13 @@ def test_who_may_view_a_namespace_may_read_every_list_of_the_aggregated_api() ->
 
 def test_every_variable_is_a_setting() -> None:
     assert settings() <= known_variables()
+
+
+def test_kube_scheduler_leaves_the_resources_of_every_vendor_to_the_extender() -> None:
+    """One that it does not leave is compared with the node's allocatable, where most of them do not stand."""
+    configuration = yaml.safe_load((KUSTOMIZE / "components" / "scheduler" / "kube-scheduler.yaml").read_text())
+    managed = configuration["extenders"][0]["managedResources"]
+    vendors = device_config.read(device_config.SHIPPED)
+    names = {name for vendor in vendors for name in astuple(vendor.resources) if name}
+    assert {each["name"] for each in managed} == names
+    assert all(each["ignoredByScheduler"] for each in managed)

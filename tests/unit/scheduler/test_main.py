@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from process.variables import KAFKA as KAFKA_VARIABLE
 from scheduler.__main__ import app
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
+from tests.support.builders.vendor_examples import FOLDER, NAMES
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -124,6 +125,13 @@ def test_a_simulation_says_of_the_filter_what_was_worked_out_by_hand(name: str) 
     assert answer["filter"] == expected["filter"]
     assert answer["bind"] == {"status": "", "summary": ""}
     assert answer["status"] == ("pending" if expected["status"] == "succeeded" else "failed")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_of_each_vendor_would_be_placed(name: str) -> None:
+    result = simulated(FOLDER / f"{name}.yaml", FOLDER / "pods" / f"{name}.yaml")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["filter"]["status"] == "passed"
 
 
 def test_a_simulation_shows_more_when_asked(cluster: Path, tmp_path: Path) -> None:

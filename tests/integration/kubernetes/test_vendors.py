@@ -1,0 +1,82 @@
+"""The example pod of each vendor through the real API server, our webhook and the real kube-scheduler."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from embedded.control_plane import ControlPlane
+from process.certificate_authority import Authority
+from tests.support.backends import Addresses
+from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
+from tests.support.control_plane.device_plugins import DevicePlugins
+from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.objects import (
+    CHOSEN,
+    Json,
+    a_gpu_pod,
+    annotations_of,
+    create_pods,
+    created_nodes,
+    list_pods,
+)
+from tests.support.control_plane.webhook import webhook_of
+from tests.support.waiting import eventually
+
+NAME = "hami-vendors"
+AMOUNTS = {"cpu": "64", "memory": "512Gi", "pods": "110"}
+
+
+@pytest.fixture
+def extender(
+    control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Extender]:
+    flags = ("--kafka", backends.bootstrap_servers)
+    authority = Authority.new("the tests' authority")
+    with Extender(tmp_path_factory.mktemp("vendors"), control_plane.kubeconfig, authority, NAME, *flags) as running:
+        control_plane.start_scheduler(scheduler_configuration(running.url, running.ca, NAME))
+        yield running
+
+
+def node_of(vendor: str, name: str) -> Json:
+    node = example_node(vendor, name)
+    status = node.setdefault("status", {})
+    node["status"] = {key: {**status.get(key, {}), **AMOUNTS} for key in ("allocatable", "capacity")}
+    return node
+
+
+def pod_of(vendor: str) -> Json:
+    """As a user writes it: no scheduler."""
+    pod = example_pod(vendor)
+    pod["metadata"] = {"name": vendor}
+    spec = pod["spec"]
+    spec.pop("schedulerName", None)
+    return pod | {"spec": spec | {"terminationGracePeriodSeconds": 0}}
+
+
+def test_the_example_of_every_vendor_is_placed_on_its_vendors_node(
+    control_plane: ControlPlane, extender: Extender, namespace: str
+) -> None:
+    probe = a_gpu_pod("probe", NAME, gpumem=1000)
+    del probe["spec"]["schedulerName"]
+    nodes = [node_of(vendor, f"{namespace}-{vendor}") for vendor in NAMES]
+    with (
+        created_nodes(control_plane, nodes),
+        DevicePlugins(control_plane, namespace),
+        webhook_of(control_plane, extender, namespace, probe),
+        control_plane.client() as client,
+    ):
+        create_pods(client, namespace, map(pod_of, NAMES))
+
+        def all_run() -> bool:
+            return all(pod["status"]["phase"] == "Running" for pod in list_pods(client, namespace))
+
+        eventually(all_run, lambda: str([(p["metadata"]["name"], p["status"]) for p in list_pods(client, namespace)]))
+        pods = {pod["metadata"]["name"]: pod for pod in list_pods(client, namespace)}
+    assert set(pods) == set(NAMES)
+    keys = {vendor.pod.allocated for vendor in VENDORS}
+    for vendor, pod in pods.items():
+        annotations = annotations_of(pod)
+        # A pod of one vendor of a mixed node may be on that one, too.
+        assert pod["spec"]["nodeName"] == annotations[CHOSEN]
+        assert pod["spec"]["nodeName"] in {f"{namespace}-{vendor}", f"{namespace}-mixed"}
+        assert keys & set(annotations), annotations

@@ -1,0 +1,29 @@
+"""The example node and pod of each vendor (examples/vendors)."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from fit import device_config
+
+FOLDER: Final = Path(__file__).parents[3] / "examples" / "vendors"
+VENDORS: Final = device_config.read(device_config.SHIPPED)
+MIXED: Final = "mixed"
+"""Two vendors on one node, and a container that asks for both."""
+NAMES: Final = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def example_node(name: str, node: str = "") -> dict[str, Any]:
+    """The node, under another name where one is given."""
+    found: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    found["metadata"]["name"] = node or found["metadata"]["name"]
+    return found
+
+
+def example_pod(name: str, uid: str = "uid", limits: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The pod, whose last container has these limits too."""
+    pod: dict[str, Any] = yaml.safe_load((FOLDER / "pods" / f"{name}.yaml").read_text())
+    pod["metadata"]["uid"] = uid
+    pod["spec"]["containers"][-1]["resources"]["limits"].update(limits or {})
+    return pod
