@@ -10,8 +10,10 @@ own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it
 documents        what describes the API: the OpenAPI document and its page
 pages            the web page below /ui
+exported         what the metrics read at each scrape
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route
+watch            the changes of attempts as they happen
 fact_collector   the facts of a diagnosis, from memory, the index and the API server
 attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
 authority        who asks, and what they may read

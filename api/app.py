@@ -5,7 +5,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
@@ -23,6 +22,7 @@ from api.authority.checks import CallerChecks
 from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
 from api.documents import document_routes
+from api.exported import export
 from api.fact_collector import FactCollector
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -33,10 +33,12 @@ from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.waiting import WaitingHandlers
+from api.handlers.watching import WatchHandlers
 from api.http import errors
 from api.http.request_guard import RequestGuard
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
-from api.memory.attempts_consumer import AttemptsTopic, TopicState
+from api.memory.attempts_consumer import AttemptsTopic
+from api.memory.change_log import log_beside
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
@@ -46,6 +48,8 @@ from api.pages.page_routes import page_routes
 from api.pages.page_session import PageSession
 from api.routes import routes
 from api.settings import Settings
+from api.watch.shown import ShownChanges
+from api.watch.streams import Streams
 from fit import device_config
 from process.logs import about
 from process.server_tls import Certificates
@@ -85,8 +89,8 @@ def create_app(
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
-    topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing)
-    _export(metrics, latest, topic.state)
+    changes = log_beside(settings.api_cached_pods, settings.api_cache_size)
+    topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing, changes)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
     index = OpenSearch(client, metrics.observe_index)
@@ -98,13 +102,15 @@ def create_app(
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     devices = ClusterDevices(device_config.read(device_config.SHIPPED))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
+    watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
+    export(metrics, latest, topic.state, watching)
     api_routes = routes(
-        SchedulerlogHandlers(attempts, index),
+        SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name)),
         SuggestionHandlers(attempts, index, devices),
         PlacementHandlers(attempts, index),
-        WaitingHandlers(index),
+        WaitingHandlers(index, watching),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),
@@ -136,21 +142,9 @@ def create_app(
     app.router.routes.extend(pages_of_ui)
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
-    app.state.devices = devices
+    app.state.devices, app.state.changes = devices, changes
     app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
-
-
-def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None:
-    """Let ``metrics`` read what memory and consumer hold."""
-    pods = latest.pods
-    metrics.watch("cached_pods", lambda: len(pods))
-    metrics.watch("cache_bytes", lambda: pods.size_bytes)
-    metrics.watch("cache_evicted_pods", lambda: pods.evicted)
-    metrics.watch("topic_lag_records", lambda: topic.lag_records)
-    metrics.watch("topic_following", lambda: float(topic.is_following(time.monotonic())))
-    metrics.watch("topic_records", lambda: topic.records)
-    metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
 def _lifespan(

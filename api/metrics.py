@@ -20,12 +20,17 @@ GAUGES: Final = {
     "cache_bytes": "Size of the attempts in memory, as JSON.",
     "topic_lag_records": "Records on the attempts topic that are not read yet.",
     "topic_following": "1 while memory is as current as the attempts topic.",
+    "watches": "Watches that are open.",
+    "watchable_changes": "Changes of attempts in memory that a watch may still read.",
+    "watchable_bytes": "Size of their attempts, as JSON.",
     "certificates_current": "1 while certificate, key and authorities are in force as their sources have them now.",
 }
 """Gauges that are read at each scrape."""
 
 COUNTERS: Final = {
     "cache_evicted_pods": "Pods evicted to keep the bounds of memory.",
+    "watches_cut_off": "Watches whose clients took nothing for 10 s.",
+    "watch_objects": "Objects made for watches; all that watch a change share one.",
     "topic_records": "Records read from the attempts topic.",
     "topic_rejected_records": "Records on the attempts topic that are not attempts.",
 }

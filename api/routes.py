@@ -21,6 +21,7 @@ from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.errors import PROBLEM
 from api.http.openapi_document import operation_id
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
+from api.http.watch_query import EVENT_STREAM, LINES
 from schemas.answers.attempts import (
     Error,
     FullSchedulerLog,
@@ -35,6 +36,7 @@ from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.suggestions import Suggestions
 from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting
+from schemas.answers.watching import WatchEvent
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
 NODE: Final = "/nodes/{node}"
@@ -59,6 +61,10 @@ _PAGED: Final = {
     },
 }
 _ERROR_CONTENT: Final = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
+WATCHED: Final = {
+    media: {"schema": {"$ref": f"#/components/schemas/{WatchEvent.__name__}"}} for media in (LINES, EVENT_STREAM)
+}
+"""With ``watch=true``: each line, or each event, is one of these."""
 _COUNTED: Final = _PAGED | {
     TOTAL_HEADER: {"description": "The number of items on all pages.", "schema": {"type": "integer"}}
 }
@@ -122,12 +128,20 @@ def routes(
 def _attempts(schedulerlog: SchedulerlogHandlers) -> list["_About"]:
     log = SchedulerLog | FullSchedulerLog
     return [
-        _About(POD + "/schedulerlog", schedulerlog.schedulerlog, log, "A pod's schedulerlog", _TAGGED, _PAGE_OF_ONE),
+        _About(
+            POD + "/schedulerlog",
+            schedulerlog.schedulerlog,
+            log,
+            "A pod's schedulerlog",
+            _TAGGED,
+            _PAGE_OF_ONE,
+            has_watch=True,
+        ),
         _About(
             POD + "/schedulerlog/history", schedulerlog.history, History, "A pod's history", _PAGED, (400, 404, 503)
         ),
         _About("/attempts/{attempt_id}", schedulerlog.attempt, log, "An attempt", _TAGGED, _PAGE_OF_ONE),
-        _About("/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, _PAGE),
+        _About("/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, _PAGE, has_watch=True),
     ]
 
 
@@ -143,7 +157,7 @@ def _comparisons(comparisons: ComparisonHandlers) -> list["_About"]:
 
 def _waiting(waiting: WaitingHandlers) -> list["_About"]:
     return [
-        _About("/pending", waiting.pending, Pending, "Pending pods by workload", _COUNTED, _PAGE),
+        _About("/pending", waiting.pending, Pending, "Pending pods by workload", _COUNTED, _PAGE, has_watch=True),
         _About("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, _PAGE),
         _About("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
     ]
@@ -187,6 +201,7 @@ class _About:
     errors: tuple[int, ...]
     text_type: str = ""
     """The media type of an answer that has no model."""
+    has_watch: bool = False
 
     def routes(self, prefix: str) -> list[Route]:
         """The routes for GET and for HEAD, which the OpenAPI document leaves out."""
@@ -198,6 +213,8 @@ class _About:
         responses["default"] = {"model": Error, "description": "Every other error."}
         if self.headers:
             responses[200] = {"headers": self.headers}
+        if self.has_watch:
+            responses[200] = responses.get(200, {}) | {"content": WATCHED}
         if self.text_type:
             responses[200] = {"content": {self.text_type: {"schema": {"type": "string"}}}}
         names_cluster = prefix == CLUSTER

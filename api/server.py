@@ -30,7 +30,7 @@ class ServerWithCertificate(uvicorn.Server):
     """uvicorn, which follows the files of its certificate."""
 
     def __init__(self, app: Any, certificates: Certificates | None, **options: Any) -> None:
-        self._certificates = certificates
+        self.app, self._certificates = app, certificates
         secured: dict[str, Any] = {"ssl_context_factory": lambda *_: certificates.context} if certificates else {}
         # No path is a WebSocket, and no connection becomes one.
         super().__init__(uvicorn.Config(app, ws="none", **secured, **options))
@@ -51,6 +51,11 @@ class ServerWithCertificate(uvicorn.Server):
                 new_protocol, sock=each, ssl=self.config.ssl, backlog=self.config.backlog, ssl_handshake_timeout=limit
             )
             self.servers.append(listening)
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        # Watches never end by themselves: without it every shutdown would take as long as it may.
+        self.app.state.changes.close()
+        await super().shutdown(sockets)
 
     async def serve(self, sockets: list[socket] | None = None) -> None:
         following = asyncio.create_task(self._certificates.run()) if self._certificates else None

@@ -79,6 +79,9 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, 
     api_replayed_records: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 50_000
     """How many of the topic's last records are read at the start, of all partitions together."""
 
+    api_watches: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 2000
+    """How many watches may be open at once; of one caller that is known, a tenth of it."""
+
     @model_validator(mode="after")
     def _checks_the_callers_that_show_certificates(self) -> Self:
         certificate, _, client_ca = CERTIFICATE_VARIABLES

@@ -15,7 +15,17 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import attempts, clusters, comparisons, diagnosis, nodes, placements, suggestions, waiting
+from schemas.answers import (
+    attempts,
+    clusters,
+    comparisons,
+    diagnosis,
+    nodes,
+    placements,
+    suggestions,
+    waiting,
+    watching,
+)
 from schemas.events import EVENTS
 from schemas.ids import schema_id
 from schemas.reasons import Reason, catalogue
@@ -27,6 +37,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *diagnosis.ANSWERS,
     *suggestions.ANSWERS,
     *waiting.ANSWERS,
+    *watching.ANSWERS,
     *placements.ANSWERS,
     *clusters.ANSWERS,
     *nodes.ANSWERS,

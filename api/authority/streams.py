@@ -1,7 +1,7 @@
 """Ends answers that take long, such as watches, when their caller may no longer read them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Final, TypeVar
 
 from api.authority.access import Access
@@ -32,7 +32,7 @@ async def when_refused(
             return error
 
 
-async def while_allowed(events: AsyncIterator[T], refused: Awaitable[ApiError]) -> AsyncIterator[T]:
+async def while_allowed(events: AsyncIterator[T], refused: Awaitable[ApiError]) -> AsyncGenerator[T]:
     """The events until ``refused`` (``when_refused``) has an answer, which is raised; none is returned after it."""
     ending = asyncio.ensure_future(refused)
     following: asyncio.Future[T] | None = None

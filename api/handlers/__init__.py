@@ -5,6 +5,7 @@ headers.
 schedulerlog    the latest attempt of a pod, its history, and search over all attempts
 placements      findings, pod placements, observations, and nodes at a time
 waiting         pods by state, and what a device refused
+watching        the changes of a pod, of attempts or of pending pods as they happen
 clusters        which clusters there are, their nodes, and their schedulers
 comparisons     why a node was chosen; two nodes or two attempts side by side
 diagnosis       why a pod waits: the decision tree

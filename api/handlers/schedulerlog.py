@@ -13,12 +13,13 @@ from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.handlers.not_found import no_attempt_of_pod
 from api.handlers.others import may_see_lock_holder, without_lock_holder
+from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.continue_token import Position, encode_token
 from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
-from api.http.query_params import HistoryQuery, SchedulerlogQuery, SearchQuery, refuse_repeated
+from api.http.query_params import HistoryQuery, PageOfNodes, SchedulerlogQuery, SearchQuery, refuse_repeated
 from api.index.attempt_queries import SEARCH_SOURCE, WORKLOADS, PodName, SearchPosition, search_filters, workload_found
 from api.index.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
 from api.index.client import IndexDownError, OpenSearch
@@ -43,6 +44,7 @@ class NodePosition(Position):
 class SchedulerlogHandlers:
     attempts: AttemptLookup
     index: OpenSearch
+    watching: WatchHandlers
 
     async def schedulerlog(
         self,
@@ -54,6 +56,8 @@ class SchedulerlogHandlers:
     ) -> Response:
         """The pod's latest scheduling attempt: every node that was judged, with its verdict and the reasons."""
         refuse_repeated(request, "node")
+        if query.watch:
+            return await self.watching.pod(request, cluster, namespace, name, query)
         attempt = await readable_latest(self.attempts, request, cluster, PodName(cluster.name, namespace, name))
         return await self._answer(request, cluster, attempt, query)
 
@@ -62,7 +66,7 @@ class SchedulerlogHandlers:
         request: Request,
         cluster: RequestedCluster,
         attempt_id: AttemptInPath,
-        query: Annotated[SchedulerlogQuery, Query()],
+        query: Annotated[PageOfNodes, Query()],
     ) -> Response:
         """One scheduling attempt, also one that later attempts of its pod have followed: the answer as for a pod.
 
@@ -72,9 +76,7 @@ class SchedulerlogHandlers:
         attempt = await readable_attempt(self.attempts, request, cluster, attempt_id)
         return await self._answer(request, cluster, attempt, query)
 
-    async def _answer(
-        self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: SchedulerlogQuery
-    ) -> Response:
+    async def _answer(self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: PageOfNodes) -> Response:
         summary = attempt.summary()
         hides_holder = bool(query.detail) and not await may_see_lock_holder(access_of(request), cluster, summary)
         if hides_holder:
@@ -92,7 +94,7 @@ class SchedulerlogHandlers:
         return response
 
     async def _with_devices(
-        self, request: Request, attempt: StoredAttempt, summary: AttemptSummarized, query: SchedulerlogQuery
+        self, request: Request, attempt: StoredAttempt, summary: AttemptSummarized, query: PageOfNodes
     ) -> Response:
         # Without an ETag: the index may gain or lose device records while the attempt stays the same.
         devices: list[dict[str, Any]] | None
@@ -140,6 +142,8 @@ class SchedulerlogHandlers:
     ) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
         refuse_repeated(request)
+        if query.watch:
+            return await self.watching.search(request, cluster, query)
         await access_of(request).require(cluster, list_pods(query.namespace))
         scope = token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, SearchPosition)
@@ -156,7 +160,7 @@ class SchedulerlogHandlers:
 def _schedulerlog_response(
     request: Request,
     summary: AttemptSummarized,
-    query: SchedulerlogQuery,
+    query: PageOfNodes,
     devices: list[dict[str, Any]] | None = None,
     devices_note: str = "",
 ) -> Response:
@@ -188,7 +192,7 @@ def _schedulerlog_response(
     return Response(schedulerlog_json(summary, chosen, additions), headers=headers, media_type="application/json")
 
 
-def _page_of_nodes(summary: AttemptSummarized, query: SchedulerlogQuery, position: NodePosition | None) -> Chosen:
+def _page_of_nodes(summary: AttemptSummarized, query: PageOfNodes, position: NodePosition | None) -> Chosen:
     """Raises ``ExpiredError`` where ``position`` belongs to another attempt of the pod, or to an older version."""
     if position and (position.attempt_id, position.version) != (summary.attempt_id, summary.version):
         raise ExpiredError(

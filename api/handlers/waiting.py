@@ -11,6 +11,7 @@ from starlette.responses import Response
 from api.authority.access import access_of
 from api.authority.rights import list_pods
 from api.handlers.listing import answer_page, item_of
+from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response
@@ -43,6 +44,7 @@ from schemas.indices import OBSERVATIONS, POD_STATES
 @dataclass(frozen=True, slots=True)
 class WaitingHandlers:
     index: OpenSearch
+    watching: WatchHandlers
 
     async def pending(
         self, request: Request, cluster: RequestedCluster, query: Annotated[PendingQuery, Query()]
@@ -54,6 +56,8 @@ class WaitingHandlers:
         workload whose number of pods changes between two pages may be on both, or on neither.
         """
         refuse_repeated(request)
+        if query.watch:
+            return await self.watching.pending(request, cluster, query)
         await access_of(request).require(cluster, list_pods(query.namespace))
         scope = token_scope(access_of(request).caller_name, "pending", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, WorkloadsPosition)

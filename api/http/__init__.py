@@ -5,8 +5,10 @@ request_guard     ASGI middleware: refuses percent-encoded paths, counts every a
 json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
 cluster           which cluster a request is about, and the paths that lead to other answers about it
 param_types       types of path and query parameters: names, times, whole numbers
+query_base        what every model of query parameters is based on
 query_params      one model for the query of each endpoint
 comparison_query  the query of comparisons
+watch_query       the parameters of a watch, as Kubernetes names them
 continue_token    opaque tokens that hold where the next page begins
 pagination        the token of a request, and the headers that lead to the next page
 errors            every error as JSON: the cause and the next step

@@ -6,6 +6,7 @@ ApiError
   ForbiddenError        403  the caller is known, and may not read this
   NotFoundError         404  nothing is recorded under this name
   ExpiredError          410  the page to continue from no longer exists
+  TooManyRequestsError  429  the caller has to wait, or to ask for less
   UnavailableError      503  a store is down or overloaded; the same request may succeed later
   UnreadableError       500  a document in the index can't be decoded
 """
@@ -80,6 +81,10 @@ class ExpiredError(ApiError):
     status = HTTPStatus.GONE
 
 
+class TooManyRequestsError(ApiError):
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+
 class UnavailableError(ApiError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
@@ -130,8 +135,9 @@ def error_response(
 
 async def on_api_error(_: Request, error: ApiError) -> Response:
     """Exception handler of every ``ApiError``."""
-    # Only for 503, where the same request may succeed later.
-    headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
+    # Only where the same request may succeed later.
+    may_succeed = isinstance(error, UnavailableError | TooManyRequestsError)
+    headers = {"Retry-After": RETRY_AFTER_SECONDS} if may_succeed else None
     return error_response(error.status, error.error, error.next_step, headers, error.code)
 
 

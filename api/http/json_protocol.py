@@ -1,7 +1,8 @@
-"""uvicorn's HTTP protocol, with three additions.
+"""uvicorn's HTTP protocol, with four additions.
 
 Bytes that can't be parsed as HTTP are answered in JSON; such a request never reaches the application. A request's scope
-has the certificate that its client has shown. A client that takes too long to send its request is hung up on.
+has the certificate that its client has shown, and a way to hang up at once. A client that takes too long to send its
+request is hung up on.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 CLIENT_ROOT: Final = "schedulerlog.client_root"
 """The entry of a scope's ``extensions`` with the authority by which the handshake has checked the client's certificate,
 in DER form."""
+ABORT: Final = "schedulerlog.abort"
+"""The entry of a scope's ``extensions`` with what hangs up at once, without waiting for a client that does not read."""
 REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request."""
 MAX_HEAD_BYTES: Final = 64 * 1024
@@ -31,7 +34,7 @@ _NEXT: Final = (
 class JsonProtocol(HttpToolsProtocol):
     """uvicorn's parser, which would answer such bytes with plain text."""
 
-    certificate_extensions: "dict[str, Any] | None" = None
+    extensions: "dict[str, Any]"
     request_seconds = REQUEST_SECONDS
     _deadline: asyncio.TimerHandle | None = None
     _head_bytes: int | None = 0
@@ -41,9 +44,10 @@ class JsonProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._expect_request()
         # Here, after the handshake. What it gives was checked by it: without a check it is empty.
+        self.extensions = {ABORT: transport.abort}
         tls = transport.get_extra_info("ssl_object")
         if tls and (shown := tls.getpeercert()):
-            self.certificate_extensions = {CLIENT_CERTIFICATE: shown, CLIENT_ROOT: _root_of(tls)}
+            self.extensions |= {CLIENT_CERTIFICATE: shown, CLIENT_ROOT: _root_of(tls)}
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_expecting()
@@ -77,9 +81,8 @@ class JsonProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._expect_request()
-        if self.certificate_extensions:
-            scope: Any = self.scope
-            scope["extensions"] = self.certificate_extensions
+        scope: Any = self.scope
+        scope["extensions"] = self.extensions
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         self._refuse(400, _CAUSE, _NEXT)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from api.http.cluster import CLUSTER, ROOT
 from api.http.errors import PROBLEM
+from schemas.answers.watching import WatchEvent
 
 Json = dict[str, Any]
 
@@ -74,7 +75,9 @@ def refined(document: Json, examples: Mapping[str, Any]) -> Json:
     named = {key: {"value": value} for key, value in examples.items()}
     paths = {path: _path(path, methods, examples) for path, methods in document["paths"].items()}
     tags = [{"name": name, "description": text} for name, text in TAGS.items()]
-    components = document["components"] | {"examples": named}
+    # FastAPI knows the models of answers alone, not those of other media types.
+    schemas = document["components"]["schemas"] | {WatchEvent.__name__: WatchEvent.model_json_schema()}
+    components = document["components"] | {"examples": named, "schemas": dict(sorted(schemas.items()))}
     return document | {"tags": tags, "paths": paths, "components": components}
 
 
@@ -100,7 +103,9 @@ def _response(status: str, response: Json, example: str, examples: Mapping[str, 
         content = {PROBLEM: next(iter(content.values()))}
     if example in examples:
         reference = {"examples": {example: {"$ref": f"#/components/examples/{example}"}}}
-        content = {kind: body | reference for kind, body in content.items()}
+        # An example is that of the first media type: the events of a watch are something else.
+        first = next(iter(content))
+        content = {kind: body | (reference if kind == first else {}) for kind, body in content.items()}
     return response | ({"content": content} if content else {})
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import Request
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from api.http.errors import BadRequestError
 from api.http.param_types import (
@@ -19,6 +19,8 @@ from api.http.param_types import (
     TimeText,
     WholeNumber,
 )
+from api.http.query_base import Query as Query
+from api.http.watch_query import WatchParameters
 
 MAX_NODES: Final = 100
 MAX_ITEMS: Final = 200
@@ -45,21 +47,6 @@ def _without_duplicates(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-class Query(BaseModel):
-    """Refuses unknown parameters: a misspelt filter that is ignored would give the answer to another question."""
-
-    # ``allow``, because ``forbid`` would name only the wrong parameter and not those that exist.
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown(cls, parameters: Any) -> Any:
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        if unknown := sorted(set(parameters) - set(known)):
-            raise ValueError(f"parameter {unknown[0][:60]!a} is unknown here; known are: {', '.join(known) or 'none'}")
-        return parameters
-
-
 def refuse_repeated(request: Request, *repeatable: str) -> None:
     """Raise ``BadRequestError`` for a parameter given twice: FastAPI would silently drop one of the values."""
     given = request.query_params.multi_items()
@@ -75,7 +62,7 @@ class NoQuery(Query):
     """The endpoint takes no parameters."""
 
 
-class SchedulerlogQuery(Query):
+class PageOfNodes(Query):
     node: Annotated[list[ObjectName], BeforeValidator(split_at_commas), AfterValidator(_without_duplicates)] = Field(
         default=[],
         description=f"Only these nodes: repeat the parameter, or separate names by commas; at most {MAX_NODES}.",
@@ -97,12 +84,17 @@ class SchedulerlogQuery(Query):
     )
 
 
+# pydantic lists the fields of the last base first, in the OpenAPI document too: those of a watch come last.
+class SchedulerlogQuery(WatchParameters, PageOfNodes):
+    """The attempt that a pod has now, or all that come."""
+
+
 class HistoryQuery(Query):
     limit: WholeNumber = Field(DEFAULT_EPISODES, ge=1, le=MAX_EPISODES, description="The page size in episodes.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
 
 
-class SearchQuery(Query):
+class PageOfAttempts(Query):
     namespace: NamespaceName | None = Field(None, description="The pod's namespace.")
     pod: ObjectName | None = Field(None, description="The pod's name.")
     node: ObjectName | None = Field(None, description="A node that the attempt judged.")
@@ -128,6 +120,10 @@ class SearchQuery(Query):
     group_by: Literal["workload"] | None = Field(None, description="The first page also counts pods by workload.")
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in attempts.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+
+
+class SearchQuery(WatchParameters, PageOfAttempts):
+    """The attempts that there were, or all that come."""
 
 
 class RangeQuery(Query):
@@ -157,7 +153,7 @@ class FindingFilters(FindingTypeFilter):
     scheduler: Keyword | None = Field(None, description="The scheduler whose decision the finding is about.")
 
 
-# pydantic lists the fields of the last base first, in the OpenAPI document too: the filters, then the range.
+# The filters, then the range.
 class PodFindingsQuery(RangeQuery, FindingTypeFilter):
     """Findings of one pod."""
 
@@ -216,7 +212,7 @@ class WaitingFilters(Query):
     reason: Keyword | None = Field(None, description="A reason code of the pods' latest attempts, spelled exactly.")
 
 
-class PendingQuery(WaitingFilters):
+class PendingQuery(WatchParameters, WaitingFilters):
     since: TimeText = Field(
         "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
     )

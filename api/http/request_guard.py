@@ -8,6 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.http.errors import error_response
 from api.metrics import Metrics
 
+UNTIMED_STATE: Final = "untimed"
+"""The entry of a request's state that says that its answer is a stream: how long that was open is no latency."""
 UNMATCHED: Final = "unmatched"
 """The ``route`` label of a request that no route matched."""
 
@@ -49,4 +51,5 @@ class RequestGuard:
             # The route's template, never the path: names of pods must not become labels.
             route = getattr(scope.get("route"), "path", UNMATCHED)
             self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(perf_counter() - started)
+            if UNTIMED_STATE not in scope.get("state", ()):
+                self._metrics.seconds.labels(route).observe(perf_counter() - started)

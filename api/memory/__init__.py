@@ -2,6 +2,8 @@
 
 ==================  ==========================================================================
 attempts_consumer   reads the topic and puts its records into memory
+change_log          the latest changes in their order, and who waits for which of them
+decision_delay      how late an attempt is when it is in memory
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges
 lru                 a least-recently-used store, bounded by count and by bytes

@@ -13,7 +13,9 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from api.memory.latest_attempts import LatestAttempts
+from api.memory.change_log import ChangeLog
+from api.memory.decision_delay import ObserveDelay, decision_delay
+from api.memory.latest_attempts import LatestAttempts, Taken
 from broker.consumer import connected, new_consumer
 from broker.errors import UNAVAILABLE, explained
 from broker.record import about_attempt, about_record
@@ -25,7 +27,7 @@ from process.log_once import LoggedProblem
 from process.tracing import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import traceparent_of
-from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized
+from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
 from schemas.topics import ATTEMPTS
 
 log = logging.getLogger(__name__)
@@ -44,12 +46,6 @@ CURRENT_SECONDS: Final = 10.0
 """Memory counts as current for so long after the last answer of the brokers."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 5.0
-
-
-ObserveDelay = Callable[[str, float], None]
-"""Takes the source of an attempt, and the seconds from its latest event to now."""
-ARCHIVE_SECONDS: Final = 3600.0
-"""Older attempts are not late where a log was read: it was read later than it was written. A scheduler's own are."""
 
 
 @dataclass(slots=True)
@@ -84,8 +80,11 @@ class AttemptsTopic:
         max_records: int,
         observe_delay: ObserveDelay,
         tracing: Tracing = NO_TRACING,
+        changes: ChangeLog | None = None,
     ) -> None:
+        """``changes``: what else gets every change."""
         self._tracing = tracing
+        self._changes = ChangeLog(0, 0) if changes is None else changes
         self.state = TopicState()
         self._observe_delay = observe_delay
         self._kafka = kafka
@@ -139,14 +138,17 @@ class AttemptsTopic:
         first = await consumer.beginning_offsets(partitions)
         end = await consumer.end_offsets(partitions)
         share = -(-self._max_records // max(len(partitions), 1))  # rounded up
+        jumped = set()
         for partition in partitions:
             # A session after the first continues where the one before it stopped, unless retention has deleted those
             # records, or the topic was created again.
             offset = self._positions.get(partition, -1)
             if not first[partition] <= offset <= end[partition]:
                 offset = max(first[partition], end[partition] - share)
+                jumped.add(partition.partition)
             consumer.seek(partition, offset)
             self._positions[partition] = offset
+        self._changes.begin({each.partition: self._positions[each] for each in partitions}, jumped)
 
     async def _read(self, consumer: Any) -> None:
         partitions = consumer.assignment()
@@ -197,7 +199,10 @@ class AttemptsTopic:
         """Put ``records`` into memory; requests are served in between."""
         until = time.monotonic() + SLICE_SECONDS
         for record in records:
-            event = take_record(record.value, record.headers, self._latest, self.state, time.time)
+            event, taken = take_record(record.value, record.headers, self._latest, self.state, time.time)
+            self._changes.read(
+                record.partition, record.offset, taken, pod_key(event.cluster, event.pod) if event else ""
+            )
             if event and self._tracing.is_on and self.state.replayed:
                 self._trace(record, event)
             # What the replay reads was decided long ago.
@@ -214,37 +219,21 @@ def take_record(
     latest: LatestAttempts,
     state: TopicState,
     clock: Callable[[], float],
-) -> AttemptSummarized | AttemptRepeated | None:
-    """Put one record into memory and return it; a record that is not an attempt is counted and skipped.
+) -> tuple[AttemptSummarized | AttemptRepeated | None, Taken | None]:
+    """Put one record into memory and return it, with what it changed; one that is no attempt is counted and skipped.
 
     ``clock`` returns Unix time in seconds.
     """
     state.records += 1
     event = decode(value, headers)
     if isinstance(event, AttemptSummarized) and value is not None:
-        latest.add(event, value, clock())
-        return event
+        return event, latest.add(event, value, clock())
     if isinstance(event, AttemptRepeated):
-        latest.add_retry(event, clock())
-        return event
+        return event, latest.add_retry(event, clock())
     state.rejected += 1
     log.debug(
         "attempts topic: skipped a record, not an attempt: %s",
         event if isinstance(event, Rejected) else event.TYPE,
         extra=about_record(headers),
     )
-    return None
-
-
-def decision_delay(event: AttemptSummarized | AttemptRepeated, now: float) -> tuple[str, float] | None:
-    """Who reported the attempt, and how many seconds ago its latest event was; None where that is no delay of ours.
-
-    ``now`` is Unix time in seconds.
-    """
-    # The other parts of a summary came before this one, and count once.
-    if isinstance(event, AttemptSummarized) and event.part + 1 < event.parts:
-        return None
-    source = event.reports[0].source if event.reports else ""
-    # A version is the time of the latest event. Clocks differ: a delay is never negative.
-    seconds = max(now - event.version / 1_000_000, 0.0)
-    return None if source != SCHEDULER and seconds > ARCHIVE_SECONDS else (source, seconds)
+    return None, None

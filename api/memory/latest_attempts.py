@@ -6,7 +6,7 @@ three times as much memory.
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from api.memory.lru import Lru
 from schemas.codec.chunking import join
@@ -33,6 +33,8 @@ class CachedAttempt:
     """The JSON of its records, or of those of the attempt that it repeats, in the order of their parts."""
     retry: AttemptRepeated | None = None
     """The attempt itself where it repeats another one."""
+    status: str = ""
+    """As of a summary."""
 
     @property
     def original_id(self) -> str:
@@ -51,6 +53,18 @@ class CachedAttempt:
         return resolve(self.retry, original) if self.retry else original
 
 
+class Taken(NamedTuple):
+    """An attempt that became known as a whole, or known better."""
+
+    attempt: CachedAttempt
+    """Without ``values`` where it repeats an attempt that memory does not have."""
+    before: CachedAttempt | None
+    """What memory had of the pod."""
+    is_latest: bool
+    """Is it the latest of its pod?"""
+    size_bytes: int
+
+
 class LatestAttempts:
     """Pod (``cluster/namespace/name``) to its latest attempt.
 
@@ -63,21 +77,23 @@ class LatestAttempts:
         # Held from the comparison with the cached attempt until the newer one is stored.
         self._lock = Lock()
 
-    def add(self, part: AttemptSummarized, value: bytes, now: float) -> None:
+    def add(self, part: AttemptSummarized, value: bytes, now: float) -> Taken | None:
         """Take one record: ``part`` is the decoded ``value``. ``now`` is Unix time in seconds.
 
-        An attempt is answered once all of its parts are there, and replaces an older one of its pod then.
+        An attempt is answered once all of its parts are there, and replaces an older one of its pod then. None while
+        parts are missing, and for what memory has already.
         """
         with self._lock:
             pod, started_at = pod_key(part.cluster, part.pod), part.started_at.timestamp()
             cached = self.pods.peek(pod)
-            if cached and cached.recency >= (started_at, part.version, part.attempt_id):
-                return
-            if values := self._complete_values(part, value, now):
-                attempt = CachedAttempt(part.cluster, part.attempt_id, part.version, started_at, values)
-                self._put(pod, attempt, sum(map(len, values)) + len(pod), now)
+            if cached and cached.recency == (started_at, part.version, part.attempt_id):
+                return None
+            if not (values := self._complete_values(part, value, now)):
+                return None
+            attempt = CachedAttempt(part.cluster, part.attempt_id, part.version, started_at, values, status=part.status)
+            return self._take(pod, attempt, cached, now)
 
-    def add_retry(self, retry: AttemptRepeated, now: float) -> None:
+    def add_retry(self, retry: AttemptRepeated, now: float) -> Taken | None:
         """Take the record of an attempt that repeats the one before it. ``now`` is Unix time in seconds.
 
         If memory does not have that one, it forgets the pod: what it has is out of date, and the index has both.
@@ -85,13 +101,17 @@ class LatestAttempts:
         with self._lock:
             pod, started_at = pod_key(retry.cluster, retry.pod), retry.started_at.timestamp()
             cached = self.pods.peek(pod)
-            if cached is None or cached.recency >= (started_at, retry.version, retry.attempt_id):
-                return
-            if cached.original_id != retry.repeats:
-                self.pods.remove(pod)
-                return
-            attempt = CachedAttempt(retry.cluster, retry.attempt_id, retry.version, started_at, cached.values, retry)
-            self._put(pod, attempt, sum(map(len, cached.values)) + len(pod) + _RETRY_BYTES, now)
+            own = (started_at, retry.version, retry.attempt_id)
+            if cached and cached.recency == own:
+                return None
+            known = cached.values if cached and cached.original_id == retry.repeats else ()
+            attempt = CachedAttempt(
+                retry.cluster, retry.attempt_id, retry.version, started_at, known, retry, retry.status
+            )
+            if known or (cached and cached.recency > own):
+                return self._take(pod, attempt, cached, now)
+            self.pods.remove(pod)
+            return Taken(attempt, cached, is_latest=True, size_bytes=_size(pod, attempt))
 
     def get(self, cluster: str, namespace: str, name: str, now: float) -> CachedAttempt | None:
         """The pod's latest attempt; counts as a use at ``now`` (Unix time in seconds)."""
@@ -102,11 +122,19 @@ class LatestAttempts:
         found = (each for each in self.pods.values() if each.attempt_id == attempt_id)
         return next((each for each in found if each.cluster == cluster), None)
 
-    def _put(self, pod: str, attempt: CachedAttempt, size_bytes: int, now: float) -> None:
-        # A version is the Unix time of the attempt's latest record in microseconds. Records are replayed partition by
-        # partition, so the time of arrival says nothing. Never later than now: a pod whose scheduler has a fast clock
-        # would never be evicted.
-        self.pods.put(pod, attempt, size_bytes, min(attempt.version / 1e6, now))
+    def of(self, *key: str) -> list[CachedAttempt]:
+        """The attempts of a cluster, of one of its namespaces, or of one pod there. Counts as no use."""
+        prefix = "/".join(key)
+        return [each for pod, each in self.pods.items() if pod == prefix or pod.startswith(prefix + "/")]
+
+    def _take(self, pod: str, attempt: CachedAttempt, cached: CachedAttempt | None, now: float) -> Taken:
+        size_bytes, is_latest = _size(pod, attempt), cached is None or cached.recency < attempt.recency
+        if is_latest:
+            # A version is the Unix time of the attempt's latest record in microseconds. Records are replayed partition
+            # by partition, so the time of arrival says nothing. Never later than now: a pod whose scheduler has a fast
+            # clock would never be evicted.
+            self.pods.put(pod, attempt, size_bytes, min(attempt.version / 1e6, now))
+        return Taken(attempt, cached, is_latest, size_bytes)
 
     def _complete_values(self, part: AttemptSummarized, value: bytes, now: float) -> tuple[bytes, ...] | None:
         """The values of all parts of the attempt; None while some are missing."""
@@ -122,3 +150,7 @@ class LatestAttempts:
             return None
         self._incomplete.remove(key)
         return tuple(values[number] for number in range(part.parts))
+
+
+def _size(pod: str, attempt: CachedAttempt) -> int:
+    return sum(map(len, attempt.values)) + len(pod) + (_RETRY_BYTES if attempt.retry else 0)

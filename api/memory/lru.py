@@ -53,6 +53,11 @@ class Lru(Generic[K, V]):
         with self._lock:
             return [entry.value for entry in self._entries.values()]
 
+    def items(self) -> list[tuple[K, V]]:
+        """As ``values``, each with its key."""
+        with self._lock:
+            return [(key, entry.value) for key, entry in self._entries.items()]
+
     def peek(self, key: K) -> V | None:
         """The value, without counting as a use."""
         with self._lock:

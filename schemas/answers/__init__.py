@@ -6,6 +6,7 @@ comparisons   why a node was chosen; two nodes or two attempts side by side
 diagnosis     why a pod waits
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
+watching      the events of a watch
 placements    pods on nodes, findings, and the state of one node
 nodes         all nodes of a cluster, and its schedulers
 clusters      which clusters there are

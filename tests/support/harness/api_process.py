@@ -17,6 +17,7 @@ from tests.support.harness.forked import Forked
 @dataclass(frozen=True, slots=True)
 class Served:
     client: httpx.Client
+    process: "Forked | None" = None
 
     def get(self, path: str, **query: str) -> httpx.Response:
         return self.client.get(path, params=query)
@@ -55,7 +56,7 @@ def serving(
         url = next(word for word in line.split() if word.startswith("http"))
         verify = ssl.create_default_context(cafile=authority) if authority else True
         with httpx.Client(base_url=url, timeout=30, verify=verify) as client:
-            yield Served(client)
+            yield Served(client, process)
     finally:
         process.terminate()
         assert process.wait(timeout=120) in (0, -15)

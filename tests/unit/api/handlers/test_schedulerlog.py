@@ -309,6 +309,11 @@ async def test_the_openapi_document_names_every_parameter_answer_and_error(calle
         "limit",
         "continue",
         "detail",
+        "watch",
+        "resourceVersion",
+        "allowWatchBookmarks",
+        "sendInitialEvents",
+        "timeoutSeconds",
     ]
     assert all(each["description"] for each in operation["parameters"])
     assert set(operation["responses"]) == {"200", "400", "404", "410", "503", "default"}

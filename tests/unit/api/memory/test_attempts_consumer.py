@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from api.memory.attempts_consumer import AttemptsTopic, decision_delay
+from api.memory.attempts_consumer import AttemptsTopic
+from api.memory.decision_delay import decision_delay
 from api.memory.latest_attempts import LatestAttempts
 from process.kafka_connection import kafka_at
 from schemas.events import AttemptSummarized

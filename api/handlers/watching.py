@@ -1,0 +1,141 @@
+"""Answers requests with watch=true: the changes of a pod, of attempts or of pending pods as they happen."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import Request
+from starlette.responses import Response
+
+from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.authority.access import access_of
+from api.authority.rights import Right, get_pod, list_pods
+from api.authority.streams import when_refused, while_allowed
+from api.http.cluster import AGGREGATED, Cluster
+from api.http.errors import UnavailableError
+from api.http.query_params import PendingQuery, SchedulerlogQuery, SearchQuery
+from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, requested_offsets, wants_event_stream
+from api.index.attempt_queries import PodName
+from api.memory.change_log import Change, ChangeLog, Key
+from api.memory.latest_attempts import CachedAttempt
+from api.watch.events import Watch, events, subscribed
+from api.watch.shown import ShownChanges
+from api.watch.streams import EventStream, Streams
+from api.watch.views import ViewName
+from schemas.codec.records import encode_value
+
+_SECONDS: Final = (1800, 3600)
+"""How long a watch takes that names no time; not the same for all, so that they don't all come back at once."""
+_AGGREGATED_POD_SECONDS: Final = 50
+"""The API server ends what it forwards after a minute, unless it is the watch of a list."""
+_INDEX_SECONDS: Final = 5.0
+"""The index shows an attempt about a second after the topic."""
+_LIST_FILTERS: Final = ("namespace", "workload", "queue", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchHandlers:
+    attempts: AttemptLookup
+    log: ChangeLog
+    shown: ShownChanges
+    streams: Streams
+
+    async def pod(
+        self, request: Request, cluster: Cluster, namespace: str, name: str, query: SchedulerlogQuery
+    ) -> Response:
+        """The latest attempt of the pod, and every later one."""
+        pod = PodName(cluster.name, namespace, name)
+        return await self._answer(request, cluster, pod, get_pod(namespace, name), "pod", query, ())
+
+    async def search(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
+        """The latest attempts of the pods in memory, and every later one."""
+        key: Key = tuple(filter(None, (cluster.name, query.namespace, query.namespace and query.pod)))
+        right, filters = list_pods(query.namespace), (*_LIST_FILTERS, "pod", "status", "scheduler")
+        return await self._answer(request, cluster, key, right, "attempts", query, filters)
+
+    async def pending(self, request: Request, cluster: Cluster, query: PendingQuery) -> Response:
+        """The pods that wait, and every change."""
+        key: Key = tuple(filter(None, (cluster.name, query.namespace)))
+        return await self._answer(request, cluster, key, list_pods(query.namespace), "pending", query, _LIST_FILTERS)
+
+    async def _answer(
+        self,
+        request: Request,
+        cluster: Cluster,
+        key: Key,
+        right: Right,
+        view: ViewName,
+        query: WatchParameters,
+        filters: Collection[str],
+    ) -> Response:
+        access = access_of(request)
+        await access.require(cluster, right)
+        query.refuse_beside_watch(filters)
+        since, is_sse = requested_offsets(request, query), wants_event_stream(request)
+        if request.method == "HEAD":
+            return Response(media_type=EVENT_STREAM if is_sse else LINES)
+        self._require_current()
+        self.streams.refuse_more(access.caller_name)
+        wanted = query.model_dump(include={*filters} - {"namespace"}, exclude_none=True)
+        watch = Watch(
+            view, cluster, is_sse, is_sse or query.allow_watch_bookmarks, _seconds(query, cluster, view), wanted
+        )
+        subscription = await subscribed(self.log, key, since, view)
+        try:
+            initial = await self._initial(key, view) if since is None and query.send_initial_events else None
+        except BaseException:
+            self.log.unsubscribe(subscription)
+            raise
+
+        async def allowed() -> AsyncGenerator[bytes]:
+            found = events(self.log, self.shown, watch, subscription, initial, self._find)
+            async with aclosing(while_allowed(found, when_refused(access, cluster, right))) as shown:
+                async for each in shown:
+                    yield each
+
+        def close() -> None:
+            self.log.unsubscribe(subscription)
+
+        return EventStream(self.streams, access.caller_name, allowed(), close, is_sse=is_sse)
+
+    def _require_current(self) -> None:
+        if not self.attempts.topic.is_following(time.monotonic()):
+            raise UnavailableError(
+                "this process does not follow the topic of attempts now, so it can't tell what changes",
+                "Try again; GET /readyz shows when it does.",
+            )
+
+    async def _initial(self, key: Key, view: ViewName) -> Sequence[CachedAttempt]:
+        """What there is before the first change."""
+        if view == "pod":
+            latest = await self.attempts.latest(PodName(*key))
+            return [_cached(latest)] if latest else []
+        return self.attempts.memory.of(*key)
+
+    async def _find(self, change: Change) -> CachedAttempt | None:
+        """The change's attempt from the index."""
+        until = time.monotonic() + _INDEX_SECONDS
+        while time.monotonic() < until:
+            if found := await self.attempts.by_id(change.attempt.cluster, change.attempt.attempt_id):
+                return _cached(found)
+            await asyncio.sleep(_INDEX_SECONDS / 10)
+        return None
+
+
+def _cached(attempt: StoredAttempt) -> CachedAttempt:
+    """As memory would have it."""
+    if isinstance(attempt, CachedAttempt):
+        return attempt
+    summary = attempt.summary()
+    value = encode_value(summary)
+    started_at, version, attempt_id = attempt.recency
+    return CachedAttempt(summary.cluster, attempt_id, version, started_at, (value,), status=summary.status)
+
+
+def _seconds(query: WatchParameters, cluster: Cluster, view: ViewName) -> float:
+    seconds = query.timeout_seconds or random.uniform(*_SECONDS)  # noqa: S311 - no secret depends on it
+    return min(seconds, _AGGREGATED_POD_SECONDS) if cluster.base == AGGREGATED and view == "pod" else seconds

@@ -1,0 +1,150 @@
+"""The events of one watch, from its place in the log until it ends."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from api.http.cluster import Cluster
+from api.http.errors import ExpiredError, UnavailableError
+from api.memory.change_log import Change, ChangeLog, Offsets, OffsetsGoneError, Subscription, version_of
+from api.memory.latest_attempts import CachedAttempt
+from api.watch.framing import bookmark, framed
+from api.watch.shown import ShownChanges
+from api.watch.views import KINDS, Decoded, ViewName, matches, object_of
+
+BOOKMARK_SECONDS: Final = 15.0
+"""Also what keeps Server-Sent Events open where a proxy ends silent answers."""
+BATCH_BYTES: Final = 64 * 1024
+_BEHIND_SECONDS: Final = 3.0
+_LOOK_SECONDS: Final = 0.05
+
+Find = Callable[[Change], Awaitable[CachedAttempt | None]]
+"""The attempt of a change as a whole, where memory does not have it; None where nobody has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What one caller watches."""
+
+    view: ViewName
+    cluster: Cluster
+    is_sse: bool
+    has_bookmarks: bool
+    seconds: float
+    """After which it ends."""
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    """Parameter to value, of those that narrow it."""
+
+    def bookmark(self, version: str, *, ends_initial: bool = False) -> bytes:
+        return bookmark(KINDS[self.view], version, is_sse=self.is_sse, ends_initial=ends_initial)
+
+
+async def subscribed(log: ChangeLog, key: tuple[str, ...], since: Offsets | None, view: ViewName) -> Subscription:
+    """A place in the log behind ``since``, or at its end. Raises ``ExpiredError``, ``UnavailableError``."""
+    until = time.monotonic() + _BEHIND_SECONDS
+    # Another replica may have read further.
+    while since and not log.has_read(since):
+        if time.monotonic() > until:
+            raise UnavailableError(
+                "this replica has not read as far as the resourceVersion", "Try again, or watch without it."
+            )
+        await asyncio.sleep(_LOOK_SECONDS)
+    try:
+        return log.subscribe(key, since, only_latest=view != "attempts")
+    except OffsetsGoneError:
+        raise expired() from None
+
+
+def expired() -> ExpiredError:
+    return ExpiredError(
+        "the resourceVersion is older than what memory holds",
+        "Read the answer without watch again, and watch from now: without resourceVersion.",
+    )
+
+
+def lost() -> ExpiredError:
+    return ExpiredError(
+        "the watch is behind by more than memory holds: its reader is too slow, or the topic was created again",
+        "Read the answer without watch again, and watch from now: without resourceVersion.",
+    )
+
+
+async def events(
+    log: ChangeLog,
+    shown: ShownChanges,
+    watch: Watch,
+    subscription: Subscription,
+    initial: Sequence[CachedAttempt] | None,
+    find: Find,
+) -> AsyncIterator[bytes]:
+    """One or more events at a time, until the watch's time is over. Raises ``ExpiredError``.
+
+    ``initial`` is what memory had when the subscription was made; None for a watch that does not begin with it.
+    """
+    ends_at = time.monotonic() + watch.seconds
+    if initial is not None:
+        version = version_of(subscription.since)
+        for attempt in initial:
+            if event := _initial_event(watch, attempt, version):
+                yield event
+                await asyncio.sleep(0)  # decoding takes milliseconds: others are answered in between
+        if watch.has_bookmarks:
+            yield watch.bookmark(version, ends_initial=True)
+    newest = max((each.recency for each in initial or ()), default=None) if watch.view == "pod" else None
+    while (left := ends_at - time.monotonic()) > 0 and not subscription.is_closed:
+        async for batch in _batches(log, shown, watch, subscription, newest, find):
+            yield batch
+        if subscription.is_lost:
+            raise lost()
+        await _arrived(subscription, min(left, BOOKMARK_SECONDS))
+        if watch.has_bookmarks and not subscription.arrived.is_set():
+            yield watch.bookmark(log.version)
+    if watch.has_bookmarks and not subscription.waiting:
+        yield watch.bookmark(log.version)
+
+
+def _initial_event(watch: Watch, attempt: CachedAttempt, version: str) -> bytes:
+    decoded = Decoded(attempt)
+    if (watch.view == "pending" and attempt.status == "succeeded") or not matches(decoded.fields, watch.wanted):
+        return b""
+    # Without a place: who comes back after the first of them has not read the others.
+    return framed("ADDED", object_of(watch.view, watch.cluster, decoded, version), "", is_sse=watch.is_sse)
+
+
+async def _batches(
+    log: ChangeLog,
+    shown: ShownChanges,
+    watch: Watch,
+    subscription: Subscription,
+    newest: tuple[float, int, str] | None,
+    find: Find,
+) -> AsyncIterator[bytes]:
+    """The events of the changes that wait, about ``BATCH_BYTES`` at a time; of a pod those after ``newest``."""
+    subscription.arrived.clear()
+    batch: list[bytes] = []
+    for change in _after(log.take(subscription), newest):
+        whole = change
+        if watch.view == "pod" and not change.attempt.values:
+            found = await find(change)
+            if found is None:
+                raise lost()
+            whole = replace(change, attempt=found)
+        batch.append(shown.event(watch.view, watch.cluster, whole, watch.wanted, is_sse=watch.is_sse))
+        if sum(map(len, batch)) > BATCH_BYTES:
+            yield b"".join(batch)
+            batch.clear()
+    if any(batch):
+        yield b"".join(batch)
+
+
+def _after(changes: Iterator[Change], newest: tuple[float, int, str] | None) -> Iterator[Change]:
+    return (change for change in changes if newest is None or change.attempt.recency > newest)
+
+
+async def _arrived(subscription: Subscription, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await subscription.arrived.wait()

@@ -1,0 +1,128 @@
+"""The answer that sends the events of a watch; how many there are, and of whom."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api.http.errors import ApiError, TooManyRequestsError
+from api.http.json_protocol import ABORT
+from api.http.request_guard import UNTIMED_STATE
+from api.http.watch_query import EVENT_STREAM, LINES
+from api.watch.framing import error_event
+
+SEND_SECONDS: Final = 10.0
+"""A client that takes nothing for so long is hung up on."""
+CALLER_SHARE: Final = 10
+"""One caller may have this part of all streams, where callers are known."""
+
+
+class Streams:
+    """At most ``max_streams`` at once."""
+
+    def __init__(self, max_streams: int) -> None:
+        self._max = max_streams
+        self._open: Counter[str] = Counter()
+        self.cut_off = 0
+        """Streams whose clients took nothing for too long."""
+
+    def __len__(self) -> int:
+        return self._open.total()
+
+    @contextmanager
+    def counted(self, caller: str) -> Iterator[None]:
+        """While it is open. Raises ``TooManyRequestsError``."""
+        self.refuse_more(caller)
+        self._open[caller] += 1
+        try:
+            yield
+        finally:
+            self._open[caller] -= 1
+            if not self._open[caller]:
+                del self._open[caller]
+
+    def refuse_more(self, caller: str) -> None:
+        """Raise ``TooManyRequestsError`` where one more would be too many."""
+        own = max(self._max // CALLER_SHARE, 1) if caller else self._max
+        if len(self) >= self._max or self._open[caller] >= own:
+            raise TooManyRequestsError(
+                f"{self._open[caller] if len(self) < self._max else len(self)} watches are open, and no more may be",
+                "End some of them; one watch of a namespace shows all of its pods.",
+            )
+
+
+class EventStream(Response):
+    """Sends ``events`` as they come; an ``ApiError`` that they raise is the last event."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        caller: str,
+        events: AsyncGenerator[bytes],
+        close: Callable[[], None],
+        *,
+        is_sse: bool,
+    ) -> None:
+        # X-Accel-Buffering: nginx would hold events back until it has a page of them.
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        super().__init__(media_type=EVENT_STREAM if is_sse else LINES, headers=headers)
+        del self.headers["content-length"]
+        self._streams, self._caller, self._events, self._close = streams, caller, events, close
+        self._is_sse = is_sse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"][UNTIMED_STATE] = True
+        abort: Callable[[], None] | None = scope.get("extensions", {}).get(ABORT)
+        try:
+            with self._streams.counted(self._caller):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await _first_of(self._send_all(send, abort), _disconnected(receive))
+        finally:
+            self._close()
+
+    async def _send_all(self, send: Send, abort: Callable[[], None] | None) -> None:
+        try:
+            # Before the first event, so that the client knows that it is being answered.
+            await send(_body(b""))
+            try:
+                async with aclosing(self._events) as events:
+                    async for batch in events:
+                        await self._sent(send, batch)
+            except ApiError as error:
+                await self._sent(send, error_event(error, is_sse=self._is_sse))
+            await self._sent(send, b"", is_last=True)
+        except TimeoutError:
+            self._streams.cut_off += 1
+            if abort:
+                abort()
+
+    async def _sent(self, send: Send, body: bytes, *, is_last: bool = False) -> None:
+        async with asyncio.timeout(SEND_SECONDS):
+            await send(_body(body, is_last=is_last))
+
+
+def _body(body: bytes, *, is_last: bool = False) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": not is_last}
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        """The request's body, which nobody reads."""
+
+
+async def _first_of(*awaited: Awaitable[None]) -> None:
+    """Waits until one of them ends, and ends the others."""
+    tasks = [asyncio.ensure_future(each) for each in awaited]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,151 @@
+"""What a watch shows of a change: of a pod its schedulerlog, else an item as the list without watch has it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, Protocol
+
+from api.http.cluster import Cluster
+from api.index.attempt_queries import search_item
+from api.index.waiting_pods import pod_waiting
+from api.memory.latest_attempts import CachedAttempt
+from api.watch.framing import API_VERSION, EventType
+from schemas.answers.attempts import AttemptFound, SchedulerLog
+from schemas.answers.waiting import PodWaiting
+from schemas.answers.watching import WatchMetadata
+from schemas.codec.records import encode_value, rfc3339
+from schemas.documents.attempts import reasons_of
+from schemas.documents.pod_states import state_after_attempt
+from schemas.events import AttemptRepeated, AttemptSummarized
+from summaries.answer import schedulerlog_json
+
+ViewName = Literal["pod", "attempts", "pending"]
+KINDS: Final[Mapping[ViewName, str]] = {
+    "pod": SchedulerLog.__name__,
+    "attempts": AttemptFound.__name__,
+    "pending": PodWaiting.__name__,
+}
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """An attempt whose records are decoded at most once."""
+
+    attempt: CachedAttempt
+
+    @cached_property
+    def summary(self) -> AttemptSummarized:
+        """Not of an attempt that repeats one which memory does not have."""
+        return self.attempt.summary()
+
+    @property
+    def event(self) -> AttemptSummarized | AttemptRepeated:
+        """What is known of it without the attempt that it repeats."""
+        if self.attempt.retry and not self.attempt.values:
+            return self.attempt.retry
+        return self.summary
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """What watches may be narrowed by: parameter to value."""
+        event, description = self.event, self.event.description
+        return {
+            "pod": event.pod.name,
+            "status": event.status,
+            "scheduler": event.scheduler,
+            "workload": description.workload if description else "",
+            "queue": description.queue if description else "",
+            "reason": event.reasons if isinstance(event, AttemptRepeated) else reasons_of(event),
+        }
+
+
+def matches(fields: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
+    """Has an attempt with these fields all that is wanted?"""
+    return all(
+        value in fields[name] if isinstance(fields[name], list) else value == fields[name]
+        for name, value in wanted.items()
+    )
+
+
+def object_of(view: ViewName, cluster: Cluster, decoded: Decoded, version: str) -> bytes:
+    """The JSON of an event's object."""
+    event = decoded.event
+    metadata = WatchMetadata(
+        namespace=event.pod.namespace, name=event.pod.name, uid=event.pod.uid, resourceVersion=version
+    )
+    head = {"kind": KINDS[view], "apiVersion": API_VERSION, "metadata": metadata}
+    return encode_value(head)[:-1] + b"," + _answer(view, cluster, decoded)[1:]
+
+
+def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
+    if view == "pod":
+        return schedulerlog_json(decoded.summary)
+    event = decoded.event
+    if view == "pending" and event.status == "succeeded":
+        # It waits no longer: what a list shows of waiting pods is not true of it.
+        return encode_value(_names(cluster, event))
+    if view == "pending":
+        state = state_after_attempt(event)
+        return pod_waiting(cluster, {"_source": state.fields}).model_dump_json().encode()
+    item = search_item(cluster, event) if isinstance(event, AttemptSummarized) else _item_of_retry(cluster, event)
+    return item.model_dump_json().encode()
+
+
+def _names(cluster: Cluster, event: AttemptSummarized | AttemptRepeated) -> dict[str, str]:
+    namespace, name = event.pod.namespace, event.pod.name
+    paths = {"attempt": cluster.attempt(event.attempt_id), "schedulerlog": cluster.schedulerlog(namespace, name)}
+    return {"namespace": namespace, "name": name, **paths}
+
+
+def _item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
+    """As ``search_item``, of an attempt whose nodes are with the one that it repeats, which memory does not have."""
+    return AttemptFound(
+        attempt_id=retry.attempt_id,
+        namespace=retry.pod.namespace,
+        name=retry.pod.name,
+        scheduler=retry.scheduler,
+        started_at=rfc3339(retry.started_at),
+        ended_at=rfc3339(retry.ended_at) if retry.ended_at else None,
+        status=retry.status,
+        complete=True,
+        chosen=None,
+        offered_nodes=retry.offered_nodes,
+        fit_nodes=retry.fit_nodes,
+        reasons=retry.reasons,
+        summary=retry.text,
+        workload=retry.description.workload if retry.description else "",
+        attempt=cluster.attempt(retry.attempt_id),
+        schedulerlog=cluster.schedulerlog(retry.pod.namespace, retry.pod.name),
+    )
+
+
+class ChangeOfAttempt(Protocol):
+    """What is needed of a change to name its type."""
+
+    @property
+    def attempt(self) -> CachedAttempt: ...
+    @property
+    def is_latest(self) -> bool: ...
+    @property
+    def before_id(self) -> str: ...
+    @property
+    def before_status(self) -> str: ...
+
+
+def event_type(view: ViewName, change: ChangeOfAttempt, *, is_wanted: bool) -> EventType | None:
+    """The type of the event for a change; None where the watch shows nothing of it.
+
+    ``is_wanted``: does the attempt match what the watch is narrowed by? What memory no longer has may have been shown
+    before, so it is taken away rather than kept.
+    """
+    if view == "pod":
+        return "MODIFIED" if change.before_id else "ADDED"
+    if view == "attempts":
+        is_known = change.before_id == change.attempt.attempt_id or not change.is_latest
+        if is_wanted:
+            return "MODIFIED" if is_known else "ADDED"
+        return "DELETED" if is_known else None
+    waited = change.before_status != "succeeded"
+    if is_wanted and change.attempt.status != "succeeded":
+        return "MODIFIED" if change.before_id and waited else "ADDED"
+    return "DELETED" if waited else None

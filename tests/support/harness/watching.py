@@ -1,0 +1,74 @@
+"""The application without a network, whose topic a test writes while somebody watches."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import httpx
+import orjson
+
+from api.memory.attempts_consumer import TopicState, take_record
+from api.memory.change_log import ChangeLog
+from api.memory.latest_attempts import LatestAttempts
+from schemas.codec.chunking import split
+from schemas.codec.records import encode
+from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
+from tests.support.harness.api_app import Caller
+
+Published = AttemptSummarized | AttemptRepeated
+
+
+class WrittenTopic:
+    """Writes attempts to the topic of an application, where its consumer would read them; two partitions."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller, self._offsets = caller, [0, 0]
+        self.changes.begin({0: 0, 1: 0}, {0, 1})
+        caller.remember()
+
+    @property
+    def changes(self) -> ChangeLog:
+        log: ChangeLog = self._caller.app.state.changes
+        return log
+
+    def publish(self, *attempts: Published, partition: int = 0) -> None:
+        latest: LatestAttempts = self._caller.app.state.latest
+        for each in attempts:
+            for part in split(each) if isinstance(each, AttemptSummarized) else [each]:
+                _, value, headers = encode(part)
+                _, taken = take_record(value, headers, latest, TopicState(), time.time)
+                self.changes.read(partition, self._offsets[partition], taken, pod_key(each.cluster, each.pod))
+                self._offsets[partition] += 1
+
+    async def watch(self, path: str, *attempts: Published, **headers: str) -> httpx.Response:
+        """The answer to ``path``, while ``attempts`` are published one by one; the process ends after them."""
+        asked = asyncio.ensure_future(self._caller.get(path, **headers))
+        await reached(lambda: self.changes.subscribers > 0 or asked.done())
+        for each in attempts:
+            self.publish(each)
+            await asyncio.sleep(0)
+        await reached(lambda: not any(each.waiting for each in self.changes.subscriptions()))
+        self.changes.close()
+        try:
+            return await asked
+        finally:
+            self.changes.is_closed = False
+
+    async def events(self, path: str, *attempts: Published, **headers: str) -> list[dict[str, Any]]:
+        return lines(await self.watch(path, *attempts, **headers))
+
+
+def lines(answer: httpx.Response) -> list[dict[str, Any]]:
+    assert answer.status_code == httpx.codes.OK, answer.text
+    return [orjson.loads(line) for line in answer.text.splitlines()]
+
+
+def types(events: Sequence[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+async def reached(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - nothing tells when it holds
+            await asyncio.sleep(0)

@@ -1,0 +1,309 @@
+"""Watches of the whole application: what is sent, from which place on, and when it ends."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from api.memory.change_log import ChangeLog
+from schemas.answers.attempts import AttemptFound, SchedulerLog
+from schemas.answers.waiting import PodWaiting
+from schemas.answers.watching import WatchEvent
+from schemas.events import AttemptSummarized, BindOutcome, PodDescription, PodRef
+from tests.support.builders.events import STARTED, a_repetition, a_summary
+from tests.support.fakes.reviews import Grant
+from tests.support.harness.api_app import POD, Caller
+from tests.support.harness.guarded_api import READS_LLM, Guarded
+from tests.support.harness.watching import WrittenTopic, lines, reached, types
+
+PATH = POD + "?watch=true"
+ATTEMPTS, PENDING = "/api/v1/schedulerlogs?watch=true", "/api/v1/pending?watch=true"
+NEXT = "&sendInitialEvents=false"
+
+
+def an_attempt(number: int = 0, pod: str = "deepseek-a", namespace: str = "llm", **fields: Any) -> AttemptSummarized:
+    """The pod's attempt ``number`` minutes after its first."""
+    started = STARTED + timedelta(minutes=number)
+    plain: dict[str, Any] = {
+        "attempt_id": f"{number:02x}{pod.encode().hex():0>30}"[:32],
+        "pod": PodRef(namespace=namespace, name=pod, uid=f"uid-{pod}"),
+        "started_at": started,
+        "ended_at": started,
+        "version": int(started.timestamp() * 1e6),
+    }
+    return a_summary(**plain | fields)
+
+
+def placed(number: int = 0, pod: str = "deepseek-a") -> AttemptSummarized:
+    later = an_attempt(number, pod)
+    bind = BindOutcome(node="node1", bound=True, ended_at=later.started_at)
+    return an_attempt(number, pod, status="succeeded", chosen="node1", bind=bind, version=later.version + 1)
+
+
+@pytest.fixture
+def topic() -> WrittenTopic:
+    return WrittenTopic(Caller())
+
+
+async def test_a_pod_is_watched_from_its_latest_attempt_on(topic: WrittenTopic) -> None:
+    topic.publish(an_attempt(), an_attempt(0, "other"))
+    events = await topic.events(PATH, an_attempt(1), an_attempt(1, "other"), placed(1))
+    assert types(events) == ["ADDED", "MODIFIED", "MODIFIED"]
+    assert [each["object"]["status"] for each in events] == ["failed", "failed", "succeeded"]
+    for event in events:
+        WatchEvent.model_validate(event)
+        shown = event["object"]
+        assert (shown.pop("kind"), shown.pop("apiVersion")) == ("SchedulerLog", "schedulerlog.io/v1alpha1")
+        assert shown.pop("metadata")["name"] == "deepseek-a"
+        SchedulerLog.model_validate(shown)
+
+
+async def test_the_object_is_the_answer_without_watch(topic: WrittenTopic) -> None:
+    caller = topic._caller
+    [event] = await topic.events(PATH + NEXT, an_attempt(1))
+    answer = (await caller.get(POD)).json()
+    assert {name: event["object"][name] for name in answer} == answer
+
+
+async def test_a_watch_resumes_behind_the_last_event(topic: WrittenTopic) -> None:
+    first, second = await topic.events(PATH + NEXT, an_attempt(1), an_attempt(2))
+    for each in (3, 4):
+        topic.publish(an_attempt(each), an_attempt(each, "other"))
+    version = second["object"]["metadata"]["resourceVersion"]
+    resumed = await topic.events(f"{PATH}&resourceVersion={version}", an_attempt(5))
+    assert [attempt_of(each, topic) for each in resumed] == [3, 4, 5]
+    again = await topic.events(f"{PATH}&resourceVersion={first['object']['metadata']['resourceVersion']}")
+    assert len(again) == 4
+    assert [each["object"] for each in again[1:]] == [each["object"] for each in resumed]
+
+
+def attempt_of(event: dict[str, Any], topic: WrittenTopic) -> int:
+    """Which minute's attempt an event shows, by its place in the log."""
+    version = event["object"]["metadata"]["resourceVersion"]
+    found = next(each for each in topic.changes._changes.values() if each.version == version)
+    return round((found.attempt.started_at - STARTED.timestamp()) / 60)
+
+
+async def test_a_place_is_that_of_every_partition(topic: WrittenTopic) -> None:
+    topic.publish(an_attempt(1), partition=0)
+    topic.publish(an_attempt(1, "other"), partition=1)
+    topic.publish(an_attempt(2), partition=0)
+    events = await topic.events(ATTEMPTS + "&resourceVersion=1.0")
+    assert [each["object"]["metadata"]["resourceVersion"] for each in events] == ["1.1", "2.1"]
+    assert [each["object"]["name"] for each in events] == ["other", "deepseek-a"]
+
+
+async def test_a_place_that_memory_no_longer_has_is_gone(topic: WrittenTopic) -> None:
+    topic.changes._max_count = 2
+    topic.publish(*(an_attempt(number) for number in range(4)))
+    answer = await topic._caller.get(PATH + "&resourceVersion=1.0")
+    assert (answer.status_code, answer.json()["code"]) == (410, "Expired")
+    assert len(await topic.events(PATH + "&resourceVersion=2.0")) == 2
+
+
+async def test_a_place_of_another_topic_is_gone(topic: WrittenTopic) -> None:
+    answer = await topic._caller.get(PATH + "&resourceVersion=0.0.0")
+    assert answer.status_code == 410
+
+
+async def test_a_replica_that_is_behind_says_so(topic: WrittenTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.watch.events._BEHIND_SECONDS", 0.05)
+    answer = await topic._caller.get(PATH + "&resourceVersion=99.0")
+    assert answer.status_code == 503
+    assert "this replica" in answer.json()["error"]
+
+
+async def test_a_reader_that_is_too_slow_ends_with_an_error(topic: WrittenTopic) -> None:
+    log: ChangeLog = topic.changes
+    log._max_count = 3
+    topic.publish(an_attempt())
+
+    asked = asyncio.ensure_future(topic._caller.get(PATH + NEXT))
+    await reached(lambda: log.subscribers > 0)
+    # All at once: nothing is read in between.
+    topic.publish(*(an_attempt(number) for number in range(1, 6)))
+    events = lines(await asked)
+    assert types(events) == ["ERROR"]
+    status = events[0]["object"]
+    assert (status["kind"], status["code"], status["reason"]) == ("Status", 410, "Expired")
+
+
+async def test_a_topic_that_was_created_again_ends_every_watch(topic: WrittenTopic) -> None:
+    log = topic.changes
+    place = log.subscribe(("default",), None)
+    log.begin({0: 0, 1: 0}, set())
+    assert not place.is_lost
+    topic.publish(an_attempt())
+    log.begin({0: 0, 1: 0}, {0, 1})
+    assert place.is_lost
+    assert log.version == "0.0"
+
+
+async def test_attempts_are_watched_by_namespace_and_narrowed(topic: WrittenTopic) -> None:
+    topic.publish(an_attempt(), an_attempt(0, "b", "other"))
+    own = await topic.events(ATTEMPTS + "&namespace=llm", an_attempt(1), an_attempt(1, "b", "other"), placed(1))
+    assert types(own) == ["ADDED", "ADDED", "MODIFIED"]
+    for event in own:
+        shown = {name: value for name, value in event["object"].items() if name in AttemptFound.model_fields}
+        assert AttemptFound.model_validate(shown).namespace == "llm"
+    failed = await topic.events(
+        ATTEMPTS + NEXT + "&namespace=llm&status=failed&pod=c", an_attempt(1, "c"), an_attempt(2), placed(1, "c")
+    )
+    assert types(failed) == ["ADDED", "DELETED"]
+
+
+async def test_a_narrowing_word_is_compared_as_a_whole(topic: WrittenTopic) -> None:
+    described = an_attempt(1, description=PodDescription(queue="gold"))
+    reasons = ATTEMPTS + NEXT + "&reason=CardInsufficientMemory&queue=gold"
+    assert len(await topic.events(reasons, described)) == 1
+    assert await topic.events(ATTEMPTS + NEXT + "&queue=gol", an_attempt(2)) == []
+
+
+async def test_pending_pods_come_and_go(topic: WrittenTopic) -> None:
+    topic.publish(an_attempt(), placed(0, "b"))
+    events = await topic.events(PENDING, an_attempt(1), an_attempt(1, "c"), placed(1), placed(1, "b"))
+    assert [(each["type"], each["object"]["name"]) for each in events] == [
+        ("ADDED", "deepseek-a"),
+        ("MODIFIED", "deepseek-a"),
+        ("ADDED", "c"),
+        ("DELETED", "deepseek-a"),
+    ]
+    shown = {name: value for name, value in events[0]["object"].items() if name in PodWaiting.model_fields}
+    PodWaiting.model_validate(shown)
+
+
+async def test_a_retry_is_shown_although_memory_has_forgotten_what_it_repeats(topic: WrittenTopic) -> None:
+    retry = a_repetition(version=5)
+    [found] = await topic.events(ATTEMPTS, retry)
+    assert found["object"]["summary"] == retry.text
+    assert found["object"]["reasons"] == ["CardInsufficientMemory"]
+    [waiting] = await topic.events(PENDING + "&resourceVersion=0.0")
+    assert waiting["object"]["reasons"] == ["CardInsufficientMemory"]
+
+
+async def test_bookmarks_say_how_far_the_watch_has_come(topic: WrittenTopic) -> None:
+    topic.publish(an_attempt())
+    path = PATH + "&allowWatchBookmarks=true&timeoutSeconds=1"
+    events = await topic.events(path, an_attempt(1), an_attempt(2, "other"))
+    assert types(events) == ["ADDED", "BOOKMARK", "MODIFIED", "BOOKMARK"]
+    assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert events[3]["object"]["metadata"]["resourceVersion"] == "3.0"
+
+
+async def test_server_sent_events_have_their_place_as_id(topic: WrittenTopic) -> None:
+    accept = {"accept": "text/event-stream"}
+    answer = await topic.watch(PATH + NEXT, an_attempt(1), an_attempt(2), **accept)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    ids, data = zip(*(each.split("\n", 1) for each in answer.text.strip().split("\n\n")), strict=True)
+    assert ids == ("id: 1.0", "id: 2.0", "id: 2.0")
+    assert all(each.startswith('data: {"type":') for each in data)
+    resumed = await topic.watch(PATH, **accept, **{"last-event-id": "1.0"})
+    assert resumed.text.startswith("id: 2.0\n")
+
+
+async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
+    asked = [asyncio.ensure_future(topic._caller.get(ATTEMPTS + NEXT)) for _ in range(20)]
+    await reached(lambda: topic.changes.subscribers == 20)
+    topic.publish(an_attempt(1), an_attempt(2))
+    answer = await topic.watch(ATTEMPTS + "&resourceVersion=0.0")
+    answers = [each.content for each in await asyncio.gather(*asked)]
+    assert set(answers) == {answer.content}
+    metrics = (await topic._caller.get("/metrics")).text
+    assert "schedulerlog_api_watch_objects_total 2.0" in metrics
+    assert "schedulerlog_api_watches 0.0" in metrics
+
+
+@pytest.mark.parametrize(
+    ("path", "cause"),
+    [
+        (PATH + "&resourceVersion=abc", "'abc' is not a resourceVersion"),
+        (PATH + "&resourceVersion=1.-1", "is not a resourceVersion"),
+        (PATH + "&resourceVersion=" + "9" * 20, "is not a resourceVersion"),
+        (PATH + "&timeoutSeconds=-1", "greater than or equal to 0"),
+        (PATH + "&timeoutSeconds=1e9", "not a whole number"),
+        (PATH + "&watch=false", "given 2 times"),
+        (POD + "?watch=perhaps", "boolean"),
+        (POD + "?resourceVersion=5", "resourceVersion is about watches"),
+        (PATH + "&node=n1", "parameter node: a watch does not have it"),
+        (PATH + "&detail=full", "parameter detail: a watch does not have it"),
+        (ATTEMPTS + "&limit=5", "parameter limit: a watch does not have it"),
+        (ATTEMPTS + "&q=x&since=2h", "parameter q, since: a watch does not have it"),
+        (PENDING + "&since=1h", "parameter since: a watch does not have it"),
+        ("/api/v1/attempts/f00?watch=true", "parameter 'watch' is unknown"),
+    ],
+)
+async def test_a_wrong_watch_names_its_mistake(topic: WrittenTopic, path: str, cause: str) -> None:
+    answer = await topic._caller.get(path)
+    assert answer.status_code == 400
+    assert cause in answer.json()["error"]
+    assert not topic.changes.subscribers
+
+
+async def test_a_wrong_last_event_id_names_its_mistake(topic: WrittenTopic) -> None:
+    answer = await topic._caller.get(PATH, **{"last-event-id": "1.x"})
+    assert (answer.status_code, "Last-Event-ID" in answer.json()["error"]) == (400, True)
+
+
+async def test_nothing_is_watched_while_the_topic_is_not_followed() -> None:
+    caller = Caller()
+    caller.remember(following=False)
+    assert (await caller.get(PATH)).status_code == 503
+
+
+async def test_more_watches_than_allowed_are_refused(topic: WrittenTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.watch.streams.Streams.__len__", lambda _: 2000)
+    answer = await topic._caller.get(PATH)
+    assert (answer.status_code, answer.json()["code"]) == (429, "TooManyRequests")
+    assert answer.headers["retry-after"]
+
+
+async def test_head_opens_no_watch(topic: WrittenTopic) -> None:
+    answer = await topic._caller.client.head(PATH)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json;stream=watch")
+    assert not topic.changes.subscribers
+
+
+@pytest.fixture
+def guarded() -> Guarded:
+    api = Guarded()
+    api.begin()
+    return api
+
+
+LISTS_LLM = Grant("alice", "list", "pods", "llm")
+
+
+async def test_a_watch_needs_the_right_of_the_answer_without_watch(guarded: Guarded) -> None:
+    alice = guarded.reviews.caller("alice", READS_LLM)
+    for path in (PATH.replace("/llm/", "/other/"), ATTEMPTS, ATTEMPTS + "&namespace=llm", PENDING + "&namespace=llm"):
+        assert await guarded.status(path, alice) == 403, path
+    assert await guarded.status(PATH, {}) == 401
+
+
+async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(guarded: Guarded) -> None:
+    alice = guarded.reviews.caller("alice", LISTS_LLM)
+    topic = WrittenTopic(guarded)
+    topic.publish(an_attempt(0, "secret", "other"), an_attempt())
+    events = await topic.events(
+        ATTEMPTS + "&namespace=llm&resourceVersion=0.0", an_attempt(1, "secret", "other"), an_attempt(1), **alice
+    )
+    assert [each["object"]["name"] for each in events] == ["deepseek-a", "deepseek-a"]
+
+
+async def test_a_watch_ends_when_its_right_is_revoked(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.authority.streams.CHECK_SECONDS", 0.02)
+    alice = guarded.reviews.caller("alice", LISTS_LLM)
+    topic = WrittenTopic(guarded)
+    asked = asyncio.ensure_future(guarded.get(ATTEMPTS + NEXT + "&namespace=llm", **alice))
+    await reached(lambda: topic.changes.subscribers > 0)
+    topic.publish(an_attempt(1))
+    await asyncio.sleep(0.05)
+    guarded.reviews.grants.clear()
+    guarded.clock.now += 6
+    await asyncio.sleep(0.1)
+    topic.publish(an_attempt(2))
+    events = lines(await asked)
+    assert types(events) == ["ADDED", "ERROR"]
+    assert events[1]["object"]["code"] == 403
+    assert not topic.changes.subscribers
