@@ -7,6 +7,7 @@ facts            what is known, where it comes from, and what could not be known
 objects          objects of the API server as facts
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree and puts the answer together
+waiting          what an attempt says to lists of waiting pods: its obstacle, and the nodes that lacked least
 
 Questions
 

@@ -54,6 +54,11 @@ class RefusedNodes:
         return self.code not in _OTHER_DEVICES
 
 
+def is_about_devices(code: str) -> bool:
+    """Was a node with this reason refused for its devices: what they are, how many, or what is free of them?"""
+    return code in _CHECKED or code == ReasonCode.NODE_INSUFFICIENT_DEVICE
+
+
 def refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
     """The most important first: by kind, then by number of nodes. Each reason once for each different request."""
     groups: dict[tuple[str, str, str], list[RefusedNodes]] = {}
@@ -87,7 +92,7 @@ def _named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
             rows = of_refusal[attempt.refused_by[of_refusal] == place].tolist()
             refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, rows[0])
             name, rest = deciding_reason(refusal)
-            request = _request(attempt, refusal, place)
+            request = refused_request(attempt, refusal, place)
             containers = frozenset((request.container,)) if request else frozenset[str]()
             yield RefusedNodes(name, len(rows), [attempt.nodes[row] for row in rows], request, containers, rest)
 
@@ -111,7 +116,8 @@ def deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
     return code, (rest,) if rest else ()
 
 
-def _request(attempt: AttemptSummarized, refusal: Refusal, refused_by: int) -> Request | None:
+def refused_request(attempt: AttemptSummarized, refusal: Refusal, refused_by: int) -> Request | None:
+    """What was refused; None where several containers ask and the source does not say which of them it was."""
     if refused_by >= 0:
         return attempt.requests[refused_by]
     asking = [request for request in attempt.requests if request.count]

@@ -41,6 +41,12 @@ def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosi
     )
 
 
+def main_obstacle(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """The obstacle that the answer states first."""
+    found = by_importance(obstacle for step in _walked(_questions(facts)) for obstacle in step.obstacles)
+    return found[0] if found else None
+
+
 def _walked(questions: Iterator[TreeStep]) -> Iterator[TreeStep]:
     for step in questions:
         yield step

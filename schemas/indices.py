@@ -195,6 +195,14 @@ POD_STATES: Final = Index(
         "created_at": DATE,
         "first_judged_at": DATE,
         "attempts": COUNT,
+        # Why it waits, see ``PodWait``: the obstacle's code, and with it what is asked for, to group equal pods by.
+        "obstacle": KEYWORD,
+        "obstacle_group": KEYWORD,
+        "models": KEYWORD,
+        "pools": KEYWORD,
+        "asked_devices": COUNT,
+        "asked_devices_seconds": SECONDS,
+        "wait": STORED,
     },
     # Above the topics' retention: a record that is read again must not bring back a pod whose end is forgotten.
     retention=timedelta(days=14),

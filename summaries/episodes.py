@@ -82,6 +82,7 @@ def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Di
         description=summary.description,
         first_judged_at=summary.first_judged_at,
         attempts=summary.attempts,
+        wait=summary.wait,
     )
 
 

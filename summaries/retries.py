@@ -29,6 +29,7 @@ _OWN: Final = frozenset(
         "reports",
         "first_judged_at",
         "attempts",
+        "wait",
     }
 )
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
@@ -89,6 +90,7 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
     # Records of before these fields do not have them.
     fields |= {"description": repeated.description} if repeated.description else {}
     fields |= {"first_judged_at": repeated.first_judged_at} if repeated.first_judged_at else {}
+    fields |= {"wait": repeated.wait} if repeated.wait else {}
     return whole.model_copy(update=fields | {"changes": []})
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from diagnosis.waiting import wait_of
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.worker import attempt_records
@@ -151,7 +152,9 @@ class BatchBuilder:
             changes = await self._changes(batch, before, summary)
         lines = attempt_records.new_messages(messages(summary), written)
         is_repetition = before is not None and not found.is_whole and repeats(before, summary, digests)
-        of_pod = {"first_judged_at": past.first_judged_at, "attempts": past.attempts}
+        of_pod = {
+            "first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait_of(summary, self._pool_of),
+        }  # fmt: skip
         with_past = summary.model_copy(update={**of_pod, "description": past.description})
         repeated = repetition(before, with_past, digests) if before and is_repetition else None
         if repeated:

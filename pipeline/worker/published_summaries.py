@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 WITHOUT_COMPARISON: Final[dict[str, Any]] = {
     "episode": "", "episode_started_at": None, "changes": [], "first_judged_at": None,
-    "attempts": 0,
+    "attempts": 0, "wait": None,
 }  # fmt: skip
 """The fields of a summary that the worker adds when it publishes it, as they are before."""
 

@@ -6,12 +6,13 @@ that says that a pod no longer waits stays until the retention: an older fact th
 back.
 """
 
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from schemas.codec.records import rfc3339
 from schemas.documents.attempts import reasons_of
 from schemas.documents.head import attempt_fields, description_fields
-from schemas.events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef
+from schemas.events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef, PodWait
 from schemas.events.base import pod_key
 from schemas.ids import microseconds
 
@@ -47,9 +48,34 @@ def state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> PodStateD
         "created_at": rfc3339(description.created_at) if description and description.created_at else None,
         "first_judged_at": rfc3339(first),
         "attempts": event.attempts or None,
+        **(_wait_fields(event.wait, first) if event.wait else {}),
     }
     version = microseconds(event.started_at) * 4 + _RANKS[event.status]
     return PodStateDocument(pod_key(event.cluster, event.pod), version, fields)
+
+
+def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:
+    return {
+        "obstacle": wait.code or None,
+        "obstacle_group": f"{wait.code}|{asked_text(wait)}",
+        "models": wait.models,
+        "pools": wait.pools,
+        "asked_devices": wait.devices,
+        # With the sums of both over many pods: how long their devices have been waited for at any time.
+        "asked_devices_seconds": wait.devices * first_judged_at.timestamp(),
+        "wait": wait,
+    }
+
+
+def asked_text(wait: PodWait) -> str:
+    """What the pod asks for, as ``2 x 40000 MiB, 30 % of cores``; equal for pods that ask for the same."""
+    asked = wait.asked
+    if asked is None:
+        return f"{wait.devices} x device" if wait.devices else ""
+    memory = f"{asked.memory_mib} MiB" if asked.memory_mib else f"{asked.memory_percent or 100} % of memory"
+    cores = f", {asked.cores_percent} % of cores" if asked.cores_percent else ""
+    more = f" of {wait.devices}" if wait.devices != asked.count else ""
+    return f"{asked.count}{more} x {memory}{cores}"
 
 
 def state_after_observation(event: PodObserved) -> PodStateDocument | None:

@@ -22,6 +22,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 ``summaries``
     AttemptSummarized   (pipeline) the whole attempt, ready to be read
     AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
+``waits``             what both say to lists of waiting pods
 ``messages``
     MessageEmitted      (pipeline) one line of event text, as in ``kubectl describe``
 ``trends``
@@ -103,6 +104,7 @@ from schemas.events.summaries import (
     Status,
 )
 from schemas.events.trends import AttemptCounted, Contribution, TrendsCounted
+from schemas.events.waits import PodWait
 
 __all__ = [
     "DEFAULT_CLUSTER",
@@ -163,6 +165,7 @@ __all__ = [
     "PodHistoryChanged",
     "PodObserved",
     "PodRef",
+    "PodWait",
     "Provenance",
     "PublishedAttempt",
     "PublishedReport",

@@ -11,6 +11,7 @@ from schemas.events.device_models import PickedDevice
 from schemas.events.field_types import Count, Flag, Moment, Words
 from schemas.events.node_columns import check_node_columns
 from schemas.events.pods import PodDescription
+from schemas.events.waits import PodWait
 
 MAX_PARTS: Final = 65_536
 """Of one summary: bounds the memory that a reader reserves, whatever a record claims."""
@@ -134,6 +135,8 @@ class AttemptSummarized(AttemptEvent):
     attempts: Count = 0
     """How many attempts of the pod were published, this one included; 0 where that is not known. The worker adds it. An
     attempt that is read again when the pod's history has dropped it counts those that came after it too."""
+    wait: PodWait | None = None
+    """Why the pod waits, for lists; null where it was placed. The worker adds it when it publishes the summary."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     episode: str = ""
@@ -220,6 +223,8 @@ class AttemptRepeated(AttemptEvent):
     first_judged_at: Moment | None = None
     """As of a summary."""
     attempts: Count = 0
+    """As of a summary."""
+    wait: PodWait | None = None
     """As of a summary."""
 
     @property

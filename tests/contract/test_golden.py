@@ -405,6 +405,15 @@ def test_a_repetition_says_where_its_pod_comes_from_and_how_often_it_was_tried()
     assert (golden(AttemptSummarized, "009").attempts, golden(AttemptSummarized, "001").attempts) == (4, 0)
 
 
+def test_a_repetition_says_why_its_pod_waits() -> None:
+    wait = golden(AttemptRepeated, "004").wait
+    assert wait is not None
+    assert (wait.code, wait.devices, wait.missing_devices) == ("CardInsufficientMemory", 2, 1)
+    assert (wait.nearest_nodes, wait.asked and wait.asked.memory_mib) == (["node3", "node5"], 40_000)
+    assert golden(AttemptSummarized, "010").wait == wait
+    assert golden(AttemptRepeated, "003").wait is None
+
+
 def test_attempt_summarized_says_the_whole_attempt() -> None:
     event = golden(AttemptSummarized, "001")
     assert nodes_of(event) == FIVE_NODES

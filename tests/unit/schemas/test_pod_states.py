@@ -7,12 +7,27 @@ from typing import Any
 import pytest
 
 from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
-from schemas.events import AttemptRepeated, BindOutcome, Owner, PodDescription, PodObserved, PodRef
+from schemas.events import (
+    AttemptRepeated,
+    BindOutcome,
+    Owner,
+    PodDescription,
+    PodObserved,
+    PodRef,
+    PodWait,
+    Request,
+)
 from schemas.indices import POD_STATES
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 
 POD = PodRef(namespace="llm", name="a", uid="u1")
 TRAIN = PodDescription(owners=[Owner(kind="Job", name="train")], queue="blue", created_at=STARTED)
+
+
+WAIT = PodWait(
+    code="CardInsufficientMemory", devices=4, models=["H800"], pools=[], nearest_nodes=["node1"], reasons={},
+    asked=Request(container="main", vendor="NVIDIA", count=4, memory_mib=20_000),
+)  # fmt: skip
 
 
 def seen(seconds: float, **fields: Any) -> PodStateDocument | None:
@@ -82,8 +97,20 @@ def test_a_repetition_says_as_much_as_the_attempt_that_it_repeats() -> None:
     assert datetime.fromisoformat(without["first_judged_at"]) == repeated.episode_started_at
 
 
+def test_the_devices_of_equal_pods_can_be_summed_over_the_time_that_they_wait() -> None:
+    first = STARTED - timedelta(hours=1)
+    state = state_after_attempt(a_repetition(pod=POD, first_judged_at=first, wait=WAIT)).fields
+    assert (state["obstacle"], state["obstacle_group"]) == (
+        "CardInsufficientMemory",
+        "CardInsufficientMemory|4 x 20000 MiB",
+    )
+    at = STARTED + timedelta(hours=1)
+    waited = state["asked_devices"] * at.timestamp() - state["asked_devices_seconds"]
+    assert waited / 3600 == pytest.approx(8), "four devices for two hours"
+
+
 def test_every_field_has_a_mapping() -> None:
-    fields = state_after_attempt(a_summary(pod=POD, description=TRAIN)).fields.keys()
+    fields = state_after_attempt(a_summary(pod=POD, description=TRAIN, wait=WAIT)).fields.keys()
     seen_fields = seen(0, deleted=True, description=TRAIN)
     assert seen_fields is not None
     assert fields | seen_fields.fields.keys() == POD_STATES.properties.keys()

@@ -1,0 +1,31 @@
+"""What an attempt says to lists of waiting pods."""
+
+from schemas.events.base import Model, Request
+from schemas.events.field_types import Count, Words
+
+
+class PodWait(Model):
+    """What keeps the pod of an attempt that placed it nowhere from every node, and from the nearest ones.
+
+    The worker adds it when it publishes the attempt, so that a list of thousands of waiting pods reads no attempt.
+    """
+
+    code: str = ""
+    """Of the main obstacle, as in the pod's diagnosis; empty where none is known, as while a bind has no result."""
+    sentence_en: str = ""
+    """The obstacle in a sentence, by the attempt alone: without what only the devices' numbers say."""
+    sentence_zh: str = ""
+    devices: Count = 0
+    """The most devices that the pod holds at a time."""
+    models: Words
+    """Of the devices that were judged, as they are registered; sorted."""
+    pools: Words
+    """Of the nodes that were judged; sorted."""
+    nearest_nodes: Words
+    """Those that lack the fewest devices, at most ``MAX_NEAREST`` of them, all with the same refusal."""
+    reasons: dict[str, Count]
+    """Of their refusal: reason code to number of devices."""
+    asked: Request | None = None
+    """What was refused; null where several containers ask and the source does not say which of them it was."""
+    missing_devices: Count | None = None
+    """How many devices each of them lacks; null where the source does not count devices."""
