@@ -92,6 +92,13 @@ def amount(value: float | None, unit: str = "") -> str:
     return written.replace(",", "\u202f") + (f" {unit}" if unit else "")
 
 
+def hours(value: float | None) -> str:
+    """GPU-hours: to a tenth below ten."""
+    if value is None:
+        return "–"
+    return amount(round(value, 1) if value < 10 else round(value))
+
+
 def mib(value: int | None) -> str:
     """Memory, in GiB from one on."""
     if value is None:

@@ -41,6 +41,7 @@ def environment() -> Environment:
         "duration": formats.duration,
         "since": formats.since,
         "amount": formats.amount,
+        "hours": formats.hours,
         "mib": formats.mib,
     }
     made.globals |= {"ROOT": ROOT, "as_curl": as_curl, "as_kubectl": as_kubectl}

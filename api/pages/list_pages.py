@@ -13,6 +13,7 @@ from api.pages.answers import Answered
 from api.pages.page_shell import PageShell, filters_of, part_of
 
 SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
+GROUPINGS = ("workload", "pod")
 RANGE = ("since", "until", "limit", "continue")
 
 
@@ -25,7 +26,8 @@ class ListPages:
 
     async def pending(self, request: Request) -> Response:
         """The pods that wait now, by workload or one by one; the reasons with their counts are tabs."""
-        by = "pod" if request.query_params.get("by") == "pod" else "workload"
+        asked = request.query_params.get("by", "")
+        by = asked if asked in GROUPINGS else GROUPINGS[0]
         filters = filters_of(request, "namespace", "workload", "queue", "reason", "since", "limit", "continue")
         if by == "workload":
             answered = await self.shell.ask(request, "/pending", **filters)
@@ -42,6 +44,7 @@ class ListPages:
         body, counted = answered.json(), groups.json() if groups.is_right else {}
         view = {
             "by": by,
+            "groupings": GROUPINGS,
             "items": body.get("items", []),
             "token": body.get("continue"),
             "problem": None if answered.is_right else body,

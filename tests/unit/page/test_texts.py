@@ -70,3 +70,11 @@ def test_the_address_chooses_the_language_and_else_the_browser(asked: str | None
 def test_a_text_without_an_entry_is_an_error() -> None:
     with pytest.raises(KeyError):
         text("en", "nothing.here")
+
+
+def test_every_text_is_used() -> None:
+    sources = "".join(TEMPLATES.values())
+    # Where only the beginning of a key is written, the rest comes from an answer.
+    begun = tuple(re.findall(r"\bt\([\"']([\w.]+)[\"'] ~", sources))
+    used = set(re.findall(r"[\"']([a-z]+\.[\w-]+)[\"']", sources))
+    assert [key for key in ENTRIES if key not in used and not key.startswith(begun)] == []
