@@ -12,7 +12,7 @@ NOISE: Final = "noise"
 
 _SOURCE: Final = Path(__file__).with_name("grammar.toml")
 LONG: Final = 12
-SHORT: Final = 5
+SHORT: Final = 4
 """Bytes of the lookup keys: most spellings differ within ``LONG`` bytes, and none is shorter than ``SHORT``."""
 
 
