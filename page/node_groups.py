@@ -1,17 +1,30 @@
-"""The nodes of an attempt, grouped by identical refusal: thousands of nodes become a handful of groups."""
+"""The nodes of an attempt, grouped by identical refusal: thousands of nodes become a handful of groups.
 
-from collections.abc import Sequence
+Where refusals differ in their counts alone, and there are too many of them to read, those with the same reasons are one
+group, which gives the least and the greatest count of each.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from schemas.events import FITS, NOT_REACHED, PICKED, AttemptSummarized, Refusal
 
-EXAMPLES: Final = 3
+MAX_GROUPS: Final = 24
+"""Of more, those with the same reasons become one."""
 _ORDER: Final = {PICKED: 0, FITS: 1, NOT_REACHED: 3}
 """What was chosen first; refusals between what fits and what was not looked at."""
 
 GroupKey = tuple[int, int, int]
 """Codes of verdict, container and refusal: the same for all nodes of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCode:
+    code: str
+    least: int
+    most: int
+    """Of how many devices of a node; the same as ``least`` where all nodes have as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,9 @@ class NodeGroup:
     container: str
     """The one that was refused; empty where none was."""
     refusal: Refusal | None
+    """Of the most of its nodes, where they differ."""
+    counts: list[CountedCode]
+    """The most frequent first."""
     nodes: list[str]
     """By name."""
     scores: list[float]
@@ -55,22 +71,51 @@ def node_groups(attempt: AttemptSummarized) -> list[NodeGroup]:
     rows: dict[GroupKey, list[int]] = {}
     for row, key in enumerate(columns):
         rows.setdefault(key, []).append(row)
-    groups = [_group(attempt, key, found) for key, found in rows.items()]
+    if len(rows) <= MAX_GROUPS:
+        return _sorted(_group(attempt, [key], found) for key, found in rows.items())
+    merged: dict[tuple[object, ...], list[GroupKey]] = {}
+    for key in rows:
+        merged.setdefault(_without_counts(attempt, key), []).append(key)
+    return _sorted(
+        _group(attempt, sorted(keys, key=lambda key: -len(rows[key])), [row for key in keys for row in rows[key]])
+        for keys in merged.values()
+    )
+
+
+def _without_counts(attempt: AttemptSummarized, key: GroupKey) -> tuple[object, ...]:
+    verdict, container, refusal = key
+    if refusal < 0:
+        return verdict, container
+    found = attempt.refusals[refusal]
+    return verdict, container, found.bare, *sorted(found.counts)
+
+
+def _sorted(groups: Iterable[NodeGroup]) -> list[NodeGroup]:
     return sorted(groups, key=lambda each: (_ORDER.get(each.verdict, 2), -len(each.nodes), each.key))
 
 
-def _group(attempt: AttemptSummarized, key: GroupKey, rows: Sequence[int]) -> NodeGroup:
-    verdict, container, refusal = key
+def _group(attempt: AttemptSummarized, keys: Sequence[GroupKey], rows: Sequence[int]) -> NodeGroup:
+    verdict, container, refusal = keys[0]
     rows = sorted(rows, key=attempt.nodes.__getitem__)
     word = attempt.verdicts[verdict]
     return NodeGroup(
-        key=".".join(map(str, key)),
+        key=".".join(map(str, keys[0])),
         verdict=word,
         container=attempt.requests[container].container if 0 <= container < len(attempt.requests) else "",
         refusal=attempt.refusals[refusal] if refusal >= 0 else None,
+        counts=_counts([attempt.refusals[key[2]] for key in keys if key[2] >= 0]),
         nodes=[attempt.nodes[row] for row in rows],
         scores=[float(str(attempt.score[row])) for row in rows] if word in (PICKED, FITS) else [],
     )
+
+
+def _counts(refusals: Sequence[Refusal]) -> list[CountedCode]:
+    counted: dict[str, list[int]] = {}
+    for refusal in refusals:
+        for code, count in refusal.counts.items():
+            counted.setdefault(code, []).append(count)
+    found = [CountedCode(code, min(counts), max(counts)) for code, counts in counted.items()]
+    return sorted(found, key=lambda each: (-each.most, each.code))
 
 
 def codes_of(groups: Sequence[NodeGroup]) -> list[str]:

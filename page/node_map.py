@@ -11,6 +11,7 @@ from page.node_groups import NodeGroup, codes_of
 from schemas.events import FITS, NOT_REACHED, PICKED
 
 COLOURS: Final = 12
+MAX_DRAWN_GROUPS: Final = 60
 MAX_TILES_PER_ROW: Final = 80
 CELLS_PER_ROW: Final = 8
 _GAP: Final = 3
@@ -54,6 +55,7 @@ class NodeMap:
 
 def node_map(groups: Sequence[NodeGroup]) -> NodeMap | None:
     """None where nothing is known of the devices of any node."""
+    groups = groups[:MAX_DRAWN_GROUPS]
     devices = max((len(group.cells) for group in groups), default=0)
     if not devices:
         return None

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from page import formats
 from page.commands import as_curl, as_kubectl
-from page.page_context import ROOT, PageContext
+from page.page_context import NAVIGATION, ROOT, PageContext
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -44,7 +44,7 @@ def environment() -> Environment:
         "hours": formats.hours,
         "mib": formats.mib,
     }
-    made.globals |= {"ROOT": ROOT, "as_curl": as_curl, "as_kubectl": as_kubectl}
+    made.globals |= {"ROOT": ROOT, "NAVIGATION": NAVIGATION, "as_curl": as_curl, "as_kubectl": as_kubectl}
     return made
 
 

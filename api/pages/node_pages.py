@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from api.http.errors import BadRequestError
 from api.http.param_types import parse_time
+from api.pages.answers import Answered
 from api.pages.page_shell import PageShell, filters_of, part_of
 from page.gantt import device_lines
 
@@ -39,6 +40,7 @@ class NodePages:
             ),
             self.shell.ask(request, "/schedulerlogs", node=name, until=at and _text(end), limit="8"),
         )
+        judged = await self._judged(request, name, attempts)
         shown, held = part_of(devices), part_of(timeline)
         view: dict[str, Any] = {
             "name": name,
@@ -51,12 +53,33 @@ class NodePages:
             "end": end,
             "lines": [],
             "attempts": part_of(attempts),
+            "judged": judged,
             "path": state.path,
         }
         if held["value"] and held["value"]["items"]:
             known = [each["uuid"] for each in shown["value"]["devices"]] if shown["value"] else []
             view["lines"] = device_lines(held["value"]["items"], known, begin, end)
         return self.shell.show(request, "node", view)
+
+    async def _judged(self, request: Request, node: str, attempts: Answered) -> list[tuple[str, str]]:
+        """Of each attempt, how it judged the node: status, and the reason word for word. Empty where not known."""
+        if not attempts.is_right:
+            return []
+        answers = await asyncio.gather(
+            *(
+                self.shell.ask(request, f"/attempts/{each['attempt_id']}", node=node)
+                for each in attempts.json()["items"]
+            )
+        )
+        return [_verdict(each) for each in answers]
+
+
+def _verdict(answered: Answered) -> tuple[str, str]:
+    nodes = answered.json()["filter"]["nodes"] if answered.is_right else []
+    if not nodes:
+        return "", ""
+    reasons = [each["reason"] for each in nodes[0]["containers"] if each.get("reason")]
+    return nodes[0]["status"], "; ".join(reasons)
 
 
 def _range(request: Request) -> str:

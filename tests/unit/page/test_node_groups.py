@@ -67,5 +67,16 @@ def test_a_map_of_5000_nodes_has_a_tile_for_each() -> None:
     assert drawn.groups[2].cells[-1].colour == "fits"  # one of eight passed, and two were asked for
 
 
+def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there_are_many() -> None:
+    names = tuple(f"n{number:04}" for number in range(1000))
+    kinds = [a_refusal(16, A=number % 16 + 1, B=number // 16 + 1) for number in range(200)] + [a_refusal(16, A=16)]
+    summary = a_summary(names, refusals=kinds, refusal=[number % 201 for number in range(1000)])
+    groups = node_groups(summary)
+    assert [(len(each.nodes), [(c.code, c.least, c.most) for c in each.counts]) for each in groups] == [
+        (996, [("A", 1, 16), ("B", 1, 13)]),
+        (4, [("A", 16, 16)]),
+    ]
+
+
 def test_without_counted_devices_there_is_no_map() -> None:
     assert node_map(node_groups(a_summary(refusals=[a_refusal(0)]))) is None
