@@ -29,7 +29,7 @@ from fit.judge.reference_fit import Pick
 from fit.judge.request import VendorRequest, container_requests
 from fit.judge.reservation import allocation_annotations
 from fit.judge.results import PartialJudgement, join, judgement, refusals_of
-from fit.judge.scoring import SCORE_TERMS, NodeScores, node_scores
+from fit.judge.scoring import SCORE_TERMS, VENDOR_TERM, NodeScores, node_scores
 from fit.judge.vendor_scores import observed, vendor_scores
 from fit.judge.vendor_state import VendorState
 from hami.annotations import ASSIGNED_NODE
@@ -111,7 +111,11 @@ class _Attempt:
         self._note_unregistered()
         fitting = np.flatnonzero(self.verdict == verdict_codes.NODE_FITS)
         self.score[fitting], terms = self._scores(self.ids[fitting])
-        self.score[fitting] += self._vendor_scores(fitting.tolist())
+        from_vendors = self._vendor_scores(fitting.tolist())
+        self.score[fitting] += from_vendors
+        if from_vendors.any():
+            terms = {**terms, VENDOR_TERM: from_vendors}
+            self.score_terms[VENDOR_TERM] = np.zeros(len(self.names), np.float32)
         for name, term in terms.items():
             self.score_terms[name][fitting] = term
         chosen = self._choose(fitting.tolist())

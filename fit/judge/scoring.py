@@ -21,6 +21,8 @@ _SORT_WORDS = ("binpack", "spread", "numa")
 
 SCORE_TERMS: Final = ("slots", "cores", "memory")
 """What a node's score adds up: ten times the used share of each, over all its devices."""
+VENDOR_TERM: Final = "vendor"
+"""What the vendors of the devices add, such as Ascend for devices of one network; a term where it is not 0."""
 
 Key = tuple[NDArray[Any], bool]
 """The values to compare, shape (slots, n), and whether the larger one is tried first."""

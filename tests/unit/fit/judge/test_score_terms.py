@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fit.devices.cluster_state import ClusterColumns
 from fit.events.node_records import node_records
 from fit.events.record_columns import NodeNames
 from fit.judge.decide import decide
@@ -12,6 +13,7 @@ from fit.judge.scoring import SCORE_TERMS, node_scores
 from schemas.codec.records import decode, encode
 from schemas.events import NodesJudged, PodRef
 from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_node, a_pod
+from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
 from tests.support.stress import examples
 
 AMOUNTS = st.integers(0, 2**31)
@@ -75,3 +77,15 @@ def test_where_no_node_fits_there_are_no_terms() -> None:
 def test_records_of_many_nodes_are_small_enough(nodes: int) -> None:
     records = records_of(decision_on(*(f"node-{place:05}" for place in range(nodes)), memory=1000))
     assert sum(len(record.nodes) for record in records) == nodes + 2
+
+
+def test_what_a_vendor_adds_is_a_term_of_its_own() -> None:
+    """The example loses 61 by two of its GPUs, which HAMi takes from 2,000."""
+    columns = ClusterColumns(VENDORS)
+    columns.apply_node(example_node("metax-gpu"))
+    answer = decide(columns, example_pod("metax-gpu"), ["metax-gpu-node"], SchedulingPolicy())
+    assert isinstance(answer, Decision)
+    (record,) = records_of(answer)
+    terms = {name: column.tolist()[0] for name, column in record.score_terms.items()}
+    assert terms["vendor"] == 2000 - 61
+    assert np.isclose(sum(terms.values()), record.score[0], rtol=ROUNDING)
