@@ -12,12 +12,17 @@ from broker.record import Outgoing, Place
 from broker.security import client_arguments
 from process.backoff import Backoff
 from process.kafka_connection import KafkaConnection
+from schemas.topics import DECISIONS, TOPICS
 
 logger = logging.getLogger(__name__)
 
 DELIVERY_SECONDS: Final = 60
 """A producer that has not delivered by then is replaced by a new one: some of its errors never end."""
 CLOSE_SECONDS: Final = 5
+_MAX_BYTES: Final = {topic.name: topic.max_message_bytes for topic in TOPICS}
+_DEFAULT_MAX_BYTES: Final = DECISIONS.max_message_bytes
+_OVERHEAD_BYTES: Final = 16 * 1024
+"""Of a record and its batch, and of what compression adds to a value that can't be compressed."""
 _BATCH_BYTES: Final = 512 * 1024
 """The parts of a record go out together; with the client's default every one of them would be a request of its own."""
 
@@ -65,6 +70,18 @@ async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
     return future
 
 
+def size_of(outgoing: Outgoing) -> int:
+    """Bytes of key, value and headers, before compression."""
+    _, record, _ = outgoing
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
+
+
+def is_too_large(outgoing: Outgoing) -> bool:
+    """Whether its topic would refuse the record, now and at every later try."""
+    return size_of(outgoing) > _MAX_BYTES.get(outgoing.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
+
+
 async def topics_known_to(producer: Any) -> set[str]:
     """The topics that the broker has. Raises ``KafkaError``.
 
@@ -83,9 +100,12 @@ class TopicsSink:
         max_request_bytes: int,
         *,
         count_retry: Callable[[], object],
+        instead_of: Callable[[Outgoing], Outgoing],
         max_backoff_seconds: float = 10.0,
     ) -> None:
-        """``count_retry`` is called each time that records have to be sent again."""
+        """``count_retry`` is called each time that records have to be sent again. ``instead_of`` makes the record that
+        is sent in the place of one that is too large for its topic."""
+        self._instead_of = instead_of
         self._kafka = kafka
         self._max_request_bytes = max_request_bytes
         self._count_retry = count_retry
@@ -114,6 +134,7 @@ class TopicsSink:
 
         After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
         """
+        outgoing = [self._instead_of(each) if is_too_large(each) else each for each in outgoing]
         while True:
             try:
                 # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
 from broker.errors import UNAVAILABLE, explained
-from broker.producer import hand_over, idempotent_producer, started, topics_known_to
+from broker.producer import hand_over, idempotent_producer, is_too_large, size_of, started, topics_known_to
 from broker.record import Outgoing
 from broker.topics import missing
 from ingest.errors import KafkaUnavailableError
 from process.kafka_connection import KafkaConnection
+from schemas.codec.oversize import shortened
 from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
@@ -74,7 +75,7 @@ class KafkaSink:
             warning.cancel()
 
     async def _send(self, events: Iterable[Event]) -> None:
-        outgoing = [Outgoing(_TOPIC_OF[type(event)], encode(event)) for event in events]
+        outgoing = [each for event in events if (each := _outgoing(event))]
         # Handed over one after the other, which keeps the order within a partition, and awaited together.
         await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
 
@@ -82,3 +83,15 @@ class KafkaSink:
         self._is_taking = False
         seconds = GIVE_UP_SECONDS - WARN_SECONDS
         log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._kafka, events, seconds)
+
+
+def _outgoing(event: Event) -> Outgoing | None:
+    """None for what is too large for its topic, where it can't be shortened."""
+    whole = Outgoing(_TOPIC_OF[type(event)], encode(event))
+    if not is_too_large(whole):
+        return whole
+    # Kafka would refuse it at every try, and nothing behind it would be read.
+    log.error("%s of %d bytes is too large for %s: it is shortened or left out", event.id, size_of(whole), whole.topic)
+    instead = shortened(event)
+    outgoing = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None
+    return outgoing if outgoing and not is_too_large(outgoing) else None

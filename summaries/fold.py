@@ -212,6 +212,8 @@ class AttemptFold:
 
     def _left_open(self) -> Iterator[str]:
         """In words, what the source does not say."""
+        if self._concluded and (left_out := self._concluded.requests_left_out):
+            yield f"{left_out} containers of the pod are left out: it has more than an event holds"
         if self._concluded and (found := self._concluded.provenance) and found.not_reported:
             yield f"{self._concluded.reader} does not say: {', '.join(found.not_reported)}"
 

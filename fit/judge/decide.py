@@ -36,6 +36,7 @@ from hami.annotations import ASSIGNED_NODE
 from hami.drs_registration import MINOR
 from hami.json_values import mapping
 from hami.reason_codes import ReasonCode
+from schemas.events import MAX_REQUESTS
 
 
 def decide(
@@ -66,6 +67,12 @@ def decide_requests(
     """
     if not any(request.asks for request in requests):
         return NotOurs(requests)
+    if len(requests) > MAX_REQUESTS:
+        # Each container is judged on every device of every node, and its name is in every record about nodes.
+        error = (
+            f"the pod has {len(requests)} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
+        )
+        return Failed(requests[:MAX_REQUESTS], error, len(requests) - MAX_REQUESTS)
     try:
         constraints = dict(constraints_by_vendor(columns, metadata, requests, policy))
     except WeightsError as error:

@@ -164,3 +164,5 @@ class Failed:
 
     containers: tuple[VendorRequest, ...]
     error: str
+    left_out: int = 0
+    """Containers that the pod has beyond these."""

@@ -1,11 +1,18 @@
 """The topics that the pipeline writes."""
 
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
-from broker.producer import TopicsSink
+from broker.producer import TopicsSink, size_of
+from broker.record import Outgoing, about_record
+from pipeline.dead_letters.codec import dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
 from process.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTERS
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["TopicsSink", "topics_sink"]
 
@@ -14,10 +21,40 @@ _MAX_REQUEST_BYTES: Final = DEAD_LETTERS.max_message_bytes + 1024 * 1024
 
 
 def topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backoff_seconds: float = 10.0) -> TopicsSink:
-    """A sink that takes the longest dead letter; repeated sends count in ``metrics``."""
+    """A sink that takes the longest dead letter. Repeated sends count in ``metrics``, and records that are too large for
+    their topic: these become dead letters."""
+
+    def instead_of(outgoing: Outgoing) -> Outgoing:
+        metrics.oversize.inc()
+        return _oversize(outgoing)
+
     return TopicsSink(
         kafka,
         _MAX_REQUEST_BYTES,
         count_retry=metrics.publish_retries.inc,
+        instead_of=instead_of,
         max_backoff_seconds=max_backoff_seconds,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsent:
+    """A record of our own as the source of a dead letter: it lies nowhere."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    partition: int = -1
+    offset: int = -1
+
+
+def _oversize(outgoing: Outgoing) -> Outgoing:
+    topic, record, _ = outgoing
+    size = size_of(outgoing)
+    logger.error(
+        "a record of %d bytes is too large for %s and becomes a dead letter", size, topic,
+        extra=about_record(record.headers),
+    )  # fmt: skip
+    unsent = _Unsent(topic, record.key, record.value, list(record.headers))
+    return dead_letter(unsent, f"its {size} bytes are more than {topic} takes", datetime.now(UTC))

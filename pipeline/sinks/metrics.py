@@ -42,3 +42,8 @@ class TopicsMetrics:
             "Times that records had to be sent to Kafka again.",
             registry=registry,
         )
+        self.oversize = Counter(
+            f"schedulerlog_{process}_oversize_records",
+            "Records that are too large for their topic, and became dead letters.",
+            registry=registry,
+        )

@@ -13,8 +13,8 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from broker.errors import KafkaError, MessageSizeTooLargeError, explained
-from broker.producer import hand_over, idempotent_producer, topics_known_to
+from broker.errors import KafkaError, explained
+from broker.producer import hand_over, idempotent_producer, is_too_large, size_of, topics_known_to
 from broker.record import Outgoing, about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
@@ -25,6 +25,8 @@ from process.tracing import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch
+from schemas.codec.oversize import shortened
+from schemas.codec.records import decode, encode
 from schemas.codec.trace_context import traceparent_of
 from schemas.ids import microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
@@ -132,17 +134,17 @@ class Publisher:
         self._note_sent(batch)
 
     async def _hand_over(self, producer: Any, entry: Entry) -> "asyncio.Future[Any] | None":
-        try:
-            return await hand_over(producer, Outgoing(entry.topic, entry.record))
-        except MessageSizeTooLargeError:
-            # Kafka would refuse it again each time, and everything behind it would wait.
-            size = len(entry.record.value)
-            log.exception(
-                "record %s of %d bytes is too big for Kafka and is lost", entry.ce_id, size,
-                extra=about_record(entry.record.headers),
-            )  # fmt: skip
-            self._metrics.unsendable.inc()
-            return None
+        outgoing = Outgoing(entry.topic, entry.record)
+        if not is_too_large(outgoing):
+            return await hand_over(producer, outgoing)
+        # Kafka would refuse it again each time, and everything behind it would wait.
+        log.error(
+            "record %s of %d bytes is too large for %s and is lost", entry.ce_id, size_of(outgoing), entry.topic,
+            extra=about_record(entry.record.headers),
+        )  # fmt: skip
+        self._metrics.unsendable.inc()
+        instead = shortened(decode(entry.record.value, entry.record.headers))
+        return await hand_over(producer, Outgoing(entry.topic, encode(instead))) if instead else None
 
     def _trace(self, entries: Sequence[Entry]) -> None:
         """A span for each trace that records belong to: from the spool to Kafka's acknowledgement."""

@@ -72,7 +72,14 @@ from schemas.events.base import (
     pod_key,
     source_of,
 )
-from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, LockHolder, NodesJudged
+from schemas.events.decisions import (
+    MAX_REQUESTS,
+    AttemptConcluded,
+    BindConcluded,
+    DetailDropped,
+    LockHolder,
+    NodesJudged,
+)
 from schemas.events.device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, PickedDevice
 from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
 from schemas.events.field_types import DEFAULT_CLUSTER, ClusterName, Count, Integer, Moment, Words
@@ -113,6 +120,7 @@ __all__ = [
     "FITS",
     "MAX_PARTS",
     "MAX_REPEATED_TEXT",
+    "MAX_REQUESTS",
     "NOT_REACHED",
     "NOT_REASONS",
     "NOT_REPORTED",

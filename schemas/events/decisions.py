@@ -1,7 +1,7 @@
 """What a scheduler decided about a pod: devices, nodes, the end of the filter, the bind."""
 
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,9 @@ from schemas.events.field_types import Count, Flag, Moment, Words
 from schemas.events.node_columns import check_node_columns
 from schemas.events.pods import PodDescription
 from schemas.ids import microseconds
+
+MAX_REQUESTS: Final = 500
+"""Containers of a pod in its events: with more, a record would be larger than Kafka takes."""
 
 
 class NodesJudged(AttemptEvent):
@@ -59,7 +62,10 @@ class AttemptConcluded(AttemptEvent):
 
     ended_at: Moment
     requests: list[Request]
-    """Every container of the pod, init containers first, in the pod's order."""
+    """Every container of the pod, init containers first, in the pod's order; of a pod with more than ``MAX_REQUESTS``
+    the first ones."""
+    requests_left_out: Count = 0
+    """How many containers more the pod has."""
     constraints: dict[str, str] | None = None
     """Those annotations of the pod that say which devices and nodes it takes; null where they are not known, or longer
     than 4,096 characters."""

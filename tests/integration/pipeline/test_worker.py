@@ -14,7 +14,15 @@ from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, Rejected, decode, encode, encode_value
 from schemas.documents.attempts import repeated_of, summary_of
 from schemas.documents.devices import devices_of
-from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized, DevicesJudged, MessageEmitted
+from schemas.events import (
+    AttemptConcluded,
+    AttemptEvent,
+    AttemptRepeated,
+    AttemptSummarized,
+    DevicesJudged,
+    MessageEmitted,
+    Request,
+)
 from schemas.indices import INDICES
 from schemas.topics import DEAD_LETTER_HEADERS, TOPICS
 from summaries.fold import summarize
@@ -391,3 +399,24 @@ def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbou
     }
     assert running.metric("schedulerlog_worker_is_waiting") == 0
     assert running.peak_memory_bytes("worker") < 350_000_000
+
+
+def test_m5_a_summary_that_is_too_large_for_kafka_is_a_dead_letter_and_its_neighbours_are_indexed(
+    running: Pipeline,
+) -> None:
+    sent = attempts("large", 4)
+    *_, end = an_attempt(DEVICES, **about("enormous", "large"))
+    assert isinstance(end, AttemptConcluded)
+    one = len(encode_value([Request(container="c" * 250)] * 2)) - len(encode_value([Request(container="c" * 250)]))
+    # As long as the decisions take it; the summary is longer than the record that it is made of.
+    large = end.model_copy(update={"requests": [Request(container="c" * 250)] * (1_040_000 // one)})
+    before = len(running.topic("schedulerlog.dead-letters"))
+    running.send([event for events in sent[:2] for event in events])
+    running.send_records([encode(large)], compression_type="zstd", max_request_size=2**21)
+    running.send([event for events in sent[2:] for event in events])
+    assert_each_is_stored_once_as_it_was_sent(running, "large", sent)
+    (letter,) = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 1)
+    why = dict(letter.headers)
+    assert why["dead_letter_topic"] == b"schedulerlog.attempts"
+    assert b"are more than schedulerlog.attempts takes" in why["dead_letter_cause"]
+    assert running.metric("schedulerlog_worker_oversize_records") == 1

@@ -51,11 +51,15 @@ def some(*values: bytes) -> list[Outgoing]:
     return [Outgoing("topic", EncodedRecord(b"key", value, [])) for value in values]
 
 
+def _short(outgoing: Outgoing) -> Outgoing:
+    return Outgoing("dead letters", outgoing.record._replace(value=outgoing.record.value[:5]))
+
+
 def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSink, list[None]]:
     monkeypatch.setattr(producer, "idempotent_producer", kafka)
     retries: list[None] = []
     return TopicsSink(
-        kafka_at("a:1"), 1024, count_retry=lambda: retries.append(None), max_backoff_seconds=0.001
+        kafka_at("a:1"), 1024, count_retry=lambda: retries.append(None), instead_of=_short, max_backoff_seconds=0.001
     ), retries
 
 
@@ -117,3 +121,14 @@ async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
     working.cancel()
     done, _pending = await asyncio.wait([working], timeout=5)
     assert done, "it works on, although it was cancelled"
+
+
+async def test_m5_a_record_that_its_topic_never_takes_is_replaced_and_those_beside_it_are_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kafka = FakeKafka()
+    sink, retries = a_sink(kafka, monkeypatch)
+    assert await sink.send(some(b"a", b"x" * 1_040_000, b"c")) == [Place(0, 0), Place(0, 1), Place(0, 2)]
+    assert kafka.taken == [b"a", b"xxxxx", b"c"]
+    assert not retries
+    assert not sink.is_waiting

@@ -323,3 +323,10 @@ def test_a_bind_published_first_still_wins_over_a_filter_published_later() -> No
     filtered = summarize(an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(50)}))
     bind = a_bind(ended_at=ENDED + timedelta(microseconds=1))
     assert summarize([bind]).version > filtered.version
+
+
+def test_m5_containers_that_the_end_leaves_out_are_counted_in_what_is_missing() -> None:
+    *rows, end = an_attempt(REFUSING)
+    summary = summarize([*rows, end.model_copy(update={"requests_left_out": 8_500})])
+    assert not summary.complete
+    assert summary.missing == "8500 containers of the pod are left out: it has more than an event holds"

@@ -323,3 +323,11 @@ def test_l8_a_quota_of_64_bits_is_judged_without_an_overflow(limit: str, held: s
     columns.apply_quota(a_quota(gpumem=limit, gpucores=limit))
     decision = decided(columns, a_pod(asks(gpumem=3000)))
     assert (decision.chosen == "node-a") is not limit.startswith("-")
+
+
+def test_m5_a_pod_with_more_containers_than_an_event_holds_is_refused_before_it_is_judged() -> None:
+    containers = [asks() | {"name": f"container-{number}"} for number in range(9_000)]
+    answer = decide(a_cluster(), a_pod(*containers), ["node-a"], SchedulingPolicy())
+    assert isinstance(answer, Failed)
+    assert answer.error == "the pod has 9000 containers, 500 are judged at most: divide it into several pods"
+    assert (len(answer.containers), answer.left_out) == (500, 8_500)

@@ -6,17 +6,28 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
-from aiokafka.errors import KafkaConnectionError, KafkaError, MessageSizeTooLargeError, OutOfOrderSequenceNumber
+from aiokafka.errors import KafkaConnectionError, KafkaError, OutOfOrderSequenceNumber
 
 from process.kafka_connection import KafkaConnection, kafka_at
 from scheduler.metrics import Metrics
 from scheduler.publish import kafka_publisher
 from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
+from schemas.codec.records import encode
+from schemas.events import AttemptConcluded, Request
+from tests.support.builders.attempts import an_attempt
 from tests.support.builders.spool_entries import Clock, a_verdict
 
 Sent = list[bytes]
+
+
+def attempt_concluded(**fields: Any) -> AttemptConcluded:
+    event = an_attempt({"node1": [["picked"]]})[-1]
+    assert isinstance(event, AttemptConcluded)
+    return event.model_copy(update=fields)
 
 
 class FakeKafka:
@@ -25,6 +36,7 @@ class FakeKafka:
     def __init__(self) -> None:
         self.topics = {topic.name for topic in kafka_publisher.TOPICS}
         self.log: Sent = []
+        self.values: Sent = []
         self.producers = 0
         self.refuses_start: list[Exception] = []
         self.failures: dict[bytes, Exception] = {}
@@ -58,8 +70,7 @@ class _FakeProducer:
         assert partition is None, "a pod's records lie in the partition of its key"
         name = dict(headers)["ce_id"].removesuffix(b"/concluded")
         failure = self._kafka.failures.pop(name, None)
-        if isinstance(failure, MessageSizeTooLargeError):
-            raise failure
+        self._kafka.values.append(value)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if failure:
             future.set_exception(failure)
@@ -171,15 +182,34 @@ async def test_a_broker_that_is_away_is_reported_once(publishing: Publishing, ca
     assert "decisions wait in the spool" in warnings[0].getMessage()
 
 
-async def test_a_record_that_kafka_never_takes_does_not_hold_back_the_others(
+async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_is_sent(
     publishing: Publishing, caplog: pytest.LogCaptureFixture
 ) -> None:
-    publishing.kafka.failures = {b"b": MessageSizeTooLargeError("too big")}
-    publishing.append("a", "b", "c")
+    concluded = attempt_concluded(requests=[Request(container="c" * 250)] * 5_000)
+    large = Entry(EntryKind.VERDICT, "schedulerlog.decisions", encode(concluded), 1)
+    publishing.append("a")
+    publishing.spool.append([large])
+    publishing.append("c")
+    publishing.start()
+    await publishing.until_sent()
+    assert publishing.kafka.log == [b"a", concluded.attempt_id.encode(), b"c"]
+    (sent,) = [value for value in publishing.kafka.values if len(value) > 10_000]
+    assert orjson.loads(sent)["requests_left_out"] == 4_500
+    assert f"record {concluded.id} of 18" in caplog.text
+
+
+async def test_m5_a_record_that_cant_be_shortened_does_not_hold_back_the_others(
+    publishing: Publishing, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = encode(attempt_concluded())
+    rubbish = Entry(EntryKind.VERDICT, "schedulerlog.decisions", record._replace(value=b"x" * 2**20), 1)
+    publishing.append("a")
+    publishing.spool.append([rubbish])
+    publishing.append("c")
     publishing.start()
     await publishing.until_sent()
     assert publishing.kafka.log == [b"a", b"c"]
-    assert "b/concluded" in caplog.text
+    assert "is too large for schedulerlog.decisions and is lost" in caplog.text
 
 
 async def test_draining_ends_when_all_is_sent_or_the_time_is_up(publishing: Publishing) -> None:

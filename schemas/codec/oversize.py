@@ -1,0 +1,52 @@
+"""What is published in the place of an event that is too large for its topic. Pure."""
+
+from typing import Any, Final
+
+from schemas.codec.records import Rejected
+from schemas.events import MAX_REQUESTS, AttemptConcluded, DetailDropped, DevicesJudged, Event
+
+_MAX_TEXT: Final = 10_000
+_CUT: Final = " … (cut: the record was too large)"
+
+
+def shortened(event: Event | Rejected) -> Event | None:
+    """A shorter event that says what it leaves out; None for one of which nothing can be left out."""
+    match event:
+        case AttemptConcluded():
+            return _concluded(event)
+        case DevicesJudged():
+            return _dropped(event)
+        case _:
+            return None
+
+
+def _concluded(event: AttemptConcluded) -> AttemptConcluded:
+    kept = event.requests[:MAX_REQUESTS]
+    return event.model_copy(
+        update={
+            "requests": kept,
+            "requests_left_out": event.requests_left_out + len(event.requests) - len(kept),
+            "constraints": None,
+            "description": None,
+            "error": _cut(event.error),
+            "scheduler_message": _cut(event.scheduler_message),
+        }
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + _CUT
+
+
+def _dropped(event: DevicesJudged) -> DetailDropped:
+    common: dict[str, Any] = {name: getattr(event, name) for name in ("cluster", "attempt_id", "pod", "scheduler")}
+    return DetailDropped(
+        **common,
+        reader=event.reader,
+        started_at=event.started_at,
+        # Its own time and not that of now: sent a second time it is the same event.
+        dropped_at=event.time,
+        device_records=1,
+        judged_devices=len(event.verdict),
+        cause=f"record {event.id} was too large for its topic",
+    )
