@@ -22,9 +22,9 @@ GroupKey = tuple[int, int, int]
 @dataclass(frozen=True, slots=True)
 class CountedCode:
     code: str
-    least: int
-    most: int
-    """Of how many devices of a node; the same as ``least`` where all nodes have as many."""
+    min_count: int
+    max_count: int
+    """Of how many devices of a node; the same as ``min_count`` where all nodes have as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _counts(refusals: Sequence[Refusal]) -> list[CountedCode]:
         for code, count in refusal.counts.items():
             counted.setdefault(code, []).append(count)
     found = [CountedCode(code, min(counts), max(counts)) for code, counts in counted.items()]
-    return sorted(found, key=lambda each: (-each.most, each.code))
+    return sorted(found, key=lambda each: (-each.max_count, each.code))
 
 
 def codes_of(groups: Sequence[NodeGroup]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from http import HTTPStatus
 
 import orjson
 from fastapi import Request
@@ -10,7 +9,7 @@ from starlette.responses import Response
 
 from api.http.cluster import ROOT
 from api.pages.answers import Answered
-from api.pages.page_shell import PageShell, filters_of, part_of
+from api.pages.page_shell import MENDED, PageShell, filters_of, part_of
 
 SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
 GROUPINGS = ("workload", "pod")
@@ -39,7 +38,7 @@ class ListPages:
         return self._pending(request, by, answered, groups)
 
     def _pending(self, request: Request, by: str, answered: Answered, groups: Answered) -> Response:
-        if not answered.is_right and answered.status != HTTPStatus.BAD_REQUEST:
+        if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
         body, counted = answered.json(), groups.json() if groups.is_right else {}
         view = {

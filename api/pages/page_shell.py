@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, Response
@@ -36,6 +36,10 @@ def context_of(request: Request) -> PageContext:
     )
 
 
+MENDED: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
+"""What other filters may mend: a wrong one, or a namespace of which the caller may list the pods."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageShell:
     answers: Answers
@@ -50,9 +54,9 @@ class PageShell:
     async def list_page(
         self, request: Request, template: str, path: str, parameters: Mapping[str, str | None]
     ) -> Response:
-        """A page of one list. What is wrong about the filters stands beside them, so that they can be mended."""
+        """A page of one list. What is wrong with the filters, or not allowed without, stands beside them."""
         answered = await self.ask(request, path, **parameters)
-        if not answered.is_right and answered.status != HTTPStatus.BAD_REQUEST:
+        if not answered.is_right and answered.status not in MENDED:
             return self.show_problem(request, answered)
         body = answered.json()
         view = {

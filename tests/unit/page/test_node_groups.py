@@ -72,7 +72,7 @@ def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there
     kinds = [a_refusal(16, A=number % 16 + 1, B=number // 16 + 1) for number in range(200)] + [a_refusal(16, A=16)]
     summary = a_summary(names, refusals=kinds, refusal=[number % 201 for number in range(1000)])
     groups = node_groups(summary)
-    assert [(len(each.nodes), [(c.code, c.least, c.most) for c in each.counts]) for each in groups] == [
+    assert [(len(each.nodes), [(c.code, c.min_count, c.max_count) for c in each.counts]) for each in groups] == [
         (996, [("A", 1, 16), ("B", 1, 13)]),
         (4, [("A", 16, 16)]),
     ]

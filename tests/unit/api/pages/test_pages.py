@@ -32,7 +32,7 @@ PAGES: Final = (
     f"{POD}/comparison?attempt={attempt().attempt_id}&with={attempt().attempt_id}",
     POD.replace("/ui/pods", "/embed/pod"),
 )
-VOID: Final = {"meta", "link", "input", "br", "rect"}
+VOID: Final = {"base", "meta", "link", "input", "br", "rect"}
 
 
 class Reader(HTMLParser):
