@@ -35,10 +35,12 @@ def judged_nodes(summary: AttemptSummarized) -> dict[str, NodeJudged]:
 
 
 def _terms(summary: AttemptSummarized, row: int) -> list[ScoreTerm]:
-    is_hami = summary.score_terms.keys() == _HAMI_TERMS
+    is_hami = summary.score_terms.keys() >= _HAMI_TERMS
     return [
         ScoreTerm(
-            name=name, weighted=plain(column[row]), raw=round(plain(column[row]) / HAMI_WEIGHT, 9) if is_hami else None
+            name=name,
+            weighted=plain(column[row]),
+            raw=round(plain(column[row]) / HAMI_WEIGHT, 9) if is_hami and name in _HAMI_TERMS else None,
         )
         for name, column in summary.score_terms.items()
     ]
