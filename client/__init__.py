@@ -4,7 +4,7 @@
 problems        why there is no answer, as values: each with its cause and the next step
 transport       the interface: ``get``, ``post``, ``stream``
 requests        pure: the path of each answer, and that path in the aggregated API
-server_events   pure: the events of a stream (Server-Sent Events)
+changes         the changes of a watch
 url             over HTTP, by a URL and a bearer token
 kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in
 ==============  =====================================================================================

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from client.changes import WatchedChange, changes
 from client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from client.requests import aggregated, with_query
-from client.server_events import ServerEvent, server_events
 from client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
 
 KUBECTL: Final = os.environ.get("KUBECTL", "kubectl")
@@ -37,7 +37,7 @@ class KubectlTransport:
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
         return self._answer(["create", *self._raw(path, query), "-f", "-"], body)
 
-    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[ServerEvent | Problem]:
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         command = [self.program, *self._options(), "get", *self._raw(path, query)]
         try:
             running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -46,7 +46,7 @@ class KubectlTransport:
             return
         with running:
             try:
-                yield from server_events(running.stdout or ())
+                yield from changes(running.stdout or ())
                 errors = running.stderr.read() if running.stderr else b""
                 if running.wait():
                     yield problem_of_kubectl(errors.decode("utf-8", "replace"))

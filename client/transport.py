@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
+from client.changes import WatchedChange
 from client.problems import Problem, Unreachable
-from client.server_events import ServerEvent
 
 Json = dict[str, Any]
 Query = Mapping[str, str]
@@ -24,8 +24,8 @@ class Transport(Protocol):
         """The answer to a body, which is JSON or YAML."""
         ...
 
-    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[ServerEvent | Problem]:
-        """The events of a stream, as they come; it ends after a problem."""
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
+        """The changes of one watch, as they come; it ends after a problem."""
         ...
 
     def namespace(self) -> str:

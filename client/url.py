@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from client.changes import WatchedChange, changes
 from client.problems import NotAllowed, NotFound, Problem, Unreachable, problem_of_status
 from client.requests import ROOT, with_query
-from client.server_events import ServerEvent, server_events
 from client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -34,15 +34,15 @@ class UrlTransport:
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
         return self._whole("POST", with_query(ROOT + path, query), body)
 
-    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[ServerEvent | Problem]:
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         try:
-            # Without a limit: an unchanged pod has no events, and the API keeps the connection open by comments.
+            # Without a limit: an unchanged pod has no events, and the API keeps the connection open by bookmarks.
             with closing(self._connection(None)) as connection:
-                response = self._asked(connection, "GET", with_query(ROOT + path, query), None, "text/event-stream")
+                response = self._asked(connection, "GET", with_query(ROOT + path, query), None, "application/json")
                 if response.status != HTTPStatus.OK:
                     yield self._refusal(response)
                     return
-                yield from server_events(response)
+                yield from changes(response)
         except (OSError, http.client.HTTPException, ValueError) as error:
             yield self._failure(error)
 

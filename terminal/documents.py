@@ -17,6 +17,11 @@ def as_json(answer: Any) -> str:
     return re.sub(f"[{re.escape(''.join(hidden))}]", lambda found: json.dumps(found[0])[1:-1], text)
 
 
+def as_line(answer: Any) -> str:
+    """JSON on one line, for one of many."""
+    return json.dumps(answer)
+
+
 def as_yaml(answer: Any) -> str:
     """The same as YAML, in the order of the fields."""
     import yaml

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from terminal.safe_text import on_one_line, printable
 
+_RULE_CHARACTERS: Final = 80
 _UNLIMITED: Final = 100_000
 """Columns of a pipe: a program that reads a table wants whole names."""
 
@@ -58,12 +59,18 @@ class Screen:
     def blank(self) -> None:
         self.console.print()
 
+    def rule(self) -> None:
+        """A line between two answers."""
+        self.line("-" * min(self.console.width, _RULE_CHARACTERS), "dim")
+
     def _print(self, shown: Any) -> None:
         with self.console.capture() as captured:
             self.console.print(shown)
         # rich fills lines with spaces up to the width.
         lines = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
         sys.stdout.write(lines)
+        # A watch is read as it comes, also in a pipe.
+        sys.stdout.flush()
 
 
 def complain(text: str) -> None:

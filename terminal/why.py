@@ -7,8 +7,9 @@ import typer
 from client.problems import Problem
 from client.requests import of_pod
 from client.transport import Json, Transport
+from process.cli import fail
 from terminal.answers import answered, is_printed
-from terminal.exit_codes import PLACED, UNKNOWN, WAITING
+from terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING
 from terminal.node_groups import alike_nodes
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted
@@ -24,6 +25,7 @@ def why(
     asking: Asking,
     pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME.")],
     attempt: Annotated[str, typer.Option(metavar="ID", help="As it was at this attempt; default: now.")] = "",
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="The answer again after each further decision.")] = False,
 ) -> None:
     """Why a pod waits, or why it is where it is; what would have to change.
 
@@ -37,7 +39,21 @@ def why(
     may not read it, 5 where the API does not answer.
     """
     namespace, name = asking.pod(pod)
+    if watch and attempt:
+        fail("--watch: an attempt does not change: leave out --attempt", USAGE)
     transport = asking.transport()
+    code = _answer(asking, transport, namespace, name, attempt)
+    if watch:
+        from terminal.watching import later_changes
+
+        for _ in later_changes(transport, of_pod(namespace, name, "schedulerlog"), {}):
+            Screen().rule()
+            code = _answer(asking, transport, namespace, name, attempt)
+    raise typer.Exit(code)
+
+
+def _answer(asking: Asking, transport: Transport, namespace: str, name: str, attempt: str) -> int:
+    """Prints the answer and returns its exit code."""
     diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
     code = code_of_state(diagnosis["state"])
     if not is_printed(asking, diagnosis, lambda found: [found]):
@@ -45,7 +61,7 @@ def why(
         suggestions = _suggestions(transport, namespace, name, attempt, code)
         show_diagnosis(screen, diagnosis, suggestions, is_wide=is_wide)
         _show_nodes(screen, transport.get(_attempt_path(namespace, name, attempt), {"detail": "full"}), is_wide=is_wide)
-    raise typer.Exit(code)
+    return code
 
 
 def _attempt_path(namespace: str, name: str, attempt: str) -> str:

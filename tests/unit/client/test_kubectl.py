@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from client.changes import WatchedChange
 from client.kubectl import KubectlTransport, problem_of_kubectl
 from client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
-from client.server_events import ServerEvent
 
 FORBIDDEN = (
     'Error from server (Forbidden): pods.schedulerlog.io "train-0" is forbidden: User "ann" cannot get resource '
@@ -73,10 +73,11 @@ def test_kubectl_posts_its_standard_input(tmp_path: Path) -> None:
     assert answer == {"in": "kind: Pod", "a": expected}
 
 
-def test_a_stream_gives_its_events_and_then_the_error(tmp_path: Path) -> None:
-    code = f"print('event: changed\\ndata: 1\\n'); sys.exit({FORBIDDEN!r})"
+def test_a_stream_gives_its_changes_and_then_the_error(tmp_path: Path) -> None:
+    line = '{"type": "ADDED", "object": {"status": "failed"}}'
+    code = f"print({line!r}); sys.exit({FORBIDDEN!r})"
     found = list(KubectlTransport(program=a_program(tmp_path, code)).stream("/pending"))
-    assert found[0] == ServerEvent("changed", "1", "")
+    assert found[0] == WatchedChange("ADDED", {"status": "failed"})
     assert [type(each) for each in found[1:]] == [NotAllowed]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from client.changes import WatchedChange
 from client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
-from client.server_events import ServerEvent
 from client.url import UrlTransport
 
 Answer = tuple[int, bytes]
@@ -92,10 +92,10 @@ def test_our_errors_keep_their_words(serve: Serve) -> None:
     assert UrlTransport(serve((404, OURS % b"NotFound"))[0]).get("/x") == NotFound("the cause", "the next step")
 
 
-def test_a_stream_gives_events_or_the_problem(serve: Serve) -> None:
-    url, asked = serve((200, b": open\n\nevent: changed\ndata: 1\n\n"))
-    assert list(UrlTransport(url).stream("/pending")) == [ServerEvent("changed", "1", "")]
-    assert asked[0][2]["Accept"] == "text/event-stream"
+def test_a_stream_gives_changes_or_the_problem(serve: Serve) -> None:
+    url, asked = serve((200, b'{"type": "ADDED", "object": {}}\n{"type": "DELE'))
+    assert list(UrlTransport(url).stream("/pending")) == [WatchedChange("ADDED", {})]
+    assert asked[0][2]["Accept"] == "application/json"
     assert list(UrlTransport(serve((403, OURS % b"Forbidden"))[0]).stream("/pending")) == [
         NotAllowed("the cause", "the next step")
     ]

@@ -1,9 +1,11 @@
 import inspect
+import itertools
 import json
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 import pytest
@@ -11,7 +13,11 @@ import yaml
 from typer.testing import CliRunner
 
 from cli.command import app
+from client.changes import WatchedChange
+from client.problems import Problem
+from client.transport import Transport
 from process.lazy_commands import LazyCommand
+from terminal import watching
 from terminal.commands import QUESTIONS
 from tests.support.harness.golden_api import POD
 from tests.unit.terminal.conftest import Run
@@ -39,7 +45,9 @@ def test_the_first_line_is_the_answer(run: Run) -> None:
 
 def test_a_list_begins_with_its_number(run: Run) -> None:
     assert run("list", "-A").stdout.startswith("1 attempt.\n")
-    assert run("list", "--pending", "-n", "llm").stdout.startswith("1 waiting pod in namespace llm.\n")
+    shown = run("list", "--pending", "-n", "llm").stdout
+    assert shown.startswith("1 pod of 1 workload waiting in namespace llm.\n")
+    assert "train/Job/llama-70b can't make its pods: Error creating" in shown
 
 
 def test_a_node_is_shown_as_it_was(run: Run) -> None:
@@ -54,13 +62,31 @@ def test_a_history_counts_attempts_and_episodes(run: Run) -> None:
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_the_examples_of_the_help_run(run: Run, line: str) -> None:
+def test_the_examples_of_the_help_run(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "follow", once)
     words = shlex.split(line.replace("hami.log", LOG).replace("deepseek-0", "deepseek-5996b8569d-kgwgx"))
     done = run(*words[1:])
     # A pod of the namespace `default` is in no golden record.
     assert done.exit_code in (0, 1, 3), done.output
     assert done.stdout
     assert not done.stderr
+
+
+def once(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange | Problem]:
+    """One watch, which ends with its first change, or after a second."""
+    return itertools.islice(transport.stream(path, {**query, "watch": "true", "timeoutSeconds": "1"}), 1)
+
+
+def test_a_watch_shows_what_waits_and_what_was_decided(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "follow", once)
+    listed = run("watch", "-A")
+    assert f" {POD} waits: " in " ".join(listed.stdout.split())
+    assert listed.exit_code == 0
+    of_pod = run("watch", POD)
+    assert f" {POD} failed: node node5 has been locked" in " ".join(of_pod.stdout.split())
+    assert of_pod.exit_code == 1
+    changes = [json.loads(line) for line in run("watch", "-A", "-o", "json").stdout.splitlines()]
+    assert [each["type"] for each in changes] == ["ADDED"]
 
 
 def test_every_command_has_examples() -> None:
