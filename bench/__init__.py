@@ -12,7 +12,7 @@ worker, stages, retries           worker and index writer: as a whole, stage by 
 capacity, planned                 what a fleet needs, and that model beside what is measured
 backlog, away, takeover           catching up, also when OpenSearch was away; partitions of a killed worker
 steady                            the delay at a steady rate
-api, pending                      the API: a pod from memory, lists of what waits
+api, pending, watch               the API: a pod from memory, lists of what waits, a thousand who watch
 start                             commands that read a file, from start to end
 server_start                      Kafka and OpenSearch, without and with Java's ahead-of-time cache
 ingest                            readers of HAMi's and KAI's logs
@@ -24,6 +24,6 @@ cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
 collector                           takes spans, and forgets them
-deciding, bodies, consumers, bare   programs that run in a process of their own, to be measured
+deciding, bodies, consumers, bare, bare_watch   programs that run in a process of their own, to be measured
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory
 """

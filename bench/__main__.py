@@ -19,6 +19,7 @@ from bench.planned import planned
 from bench.server_start import server_start
 from bench.start import start
 from bench.takeover import takeover
+from bench.watch import watch
 from bench.wire import wire
 
 BENCHMARKS: dict[str, Callable[[], report.Result]] = {
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "takeover": takeover,
     "api": api.api,
     "pending": pending,
+    "watch": watch,
     "ingest": ingest.ingest,
     "ingest-kai": ingest.ingest_kai,
     "ingest-kai-json": ingest.ingest_kai_json,

@@ -83,6 +83,11 @@ class Access:
         self.was_asked = True
 
     @property
+    def is_checked(self) -> bool:
+        """Can a right of the caller be refused, now or later?"""
+        return self._reviewer is not None
+
+    @property
     def caller_name(self) -> str:
         """Empty where nobody is known, or nobody has to be."""
         return self._caller.name if self._caller else ""

@@ -93,6 +93,10 @@ class WatchHandlers:
 
         async def allowed() -> AsyncGenerator[bytes]:
             found = events(self.log, self.shown, watch, subscription, initial, self._find)
+            if not access.is_checked:
+                async for each in found:
+                    yield each
+                return
             async with aclosing(while_allowed(found, when_refused(access, cluster, right))) as shown:
                 async for each in shown:
                     yield each
