@@ -8,6 +8,7 @@ formats        how times, durations, amounts and names are written
 node_groups    the nodes of an attempt, grouped by identical refusal
 node_map       the heat map of all nodes, a tile per node
 device_map     the devices of some nodes, with their numbers
+episode_strip  a pod's episodes as bars on one line of time
 gantt          who held which device over time: bars on a line per device
 commands       the same answer as a command line: curl, kubectl
 =============  =====================================================================================

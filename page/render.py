@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from page import formats
 from page.commands import as_curl, as_kubectl
+from page.episode_strip import episode_strip
 from page.page_context import NAVIGATION, ROOT, PageContext
 
 FOLDER: Final = Path(__file__).parent
@@ -44,7 +45,19 @@ def environment() -> Environment:
         "hours": formats.hours,
         "mib": formats.mib,
     }
-    made.globals |= {"ROOT": ROOT, "NAVIGATION": NAVIGATION, "as_curl": as_curl, "as_kubectl": as_kubectl}
+    made.globals |= {
+        "ROOT": ROOT,
+        "NAVIGATION": NAVIGATION,
+        "episode_strip": episode_strip,
+        "as_curl": as_curl,
+        "as_kubectl": as_kubectl,
+    }
+        "ROOT": ROOT,
+        "NAVIGATION": NAVIGATION,
+        "episode_strip": episode_strip,
+        "as_curl": as_curl,
+        "as_kubectl": as_kubectl,
+    }
     return made
 
 
