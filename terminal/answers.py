@@ -1,6 +1,5 @@
 """From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs."""
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ from client.problems import Problem
 from client.transport import Json
 from terminal.exit_codes import code_of
 from terminal.options import Asking
-from terminal.screen import complain
+from terminal.screen import complain, emit
 
 Names = Callable[[Json], Iterable[Mapping[str, Any]]]
 """The pods that an answer is about, for ``-o name``."""
@@ -40,5 +39,5 @@ def is_printed(asking: Asking, answer: Any, names: Names | None = None) -> bool:
         case _:
             return False
     if text:
-        sys.stdout.write(text + "\n")
+        emit(text)
     return True

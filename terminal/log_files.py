@@ -1,12 +1,11 @@
 """``schedulerlog explain LOG [POD]``: the pods of a scheduler's log, without any server."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from client.transport import Json
-from process.cli import fail
 from terminal.answers import is_printed
 from terminal.exit_codes import PLACED, UNKNOWN, USAGE
 from terminal.options import Asking, Format
@@ -58,18 +57,24 @@ def _read(log: Path, pod: str) -> list[Json]:
     try:
         read_log(log, pods)
     except MistakeError as error:
-        fail(str(error), USAGE)
+        _stop(str(error), USAGE)
     except UnreadableFileError as error:
         # A log that is torn (a truncated gzip) still answers for what was before the tear.
         if not pods.pods:
-            fail(str(error), USAGE)
+            _stop(str(error), USAGE)
         complain(f"{error}; the answer is from the part before that")
     wanted = pods.named(pod) if pod else list(pods.pods.values())
     if not wanted:
-        fail(absence(str(log), pod, pods), UNKNOWN)
+        _stop(absence(str(log), pod, pods), UNKNOWN)
     if pod and len(wanted) > 1:
-        fail(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
+        _stop(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
     return [_row(each) for each in answers(wanted, pods.last_started_at)]
+
+
+def _stop(text: str, code: int) -> NoReturn:
+    """End the command; the text may name pods of the log."""
+    complain(text)
+    raise typer.Exit(code)
 
 
 def _row(answer: Any) -> Json:

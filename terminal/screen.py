@@ -73,6 +73,12 @@ class Screen:
         sys.stdout.flush()
 
 
+def emit(text: str) -> None:
+    """A document for programs, or a line of one, as it is but for what a terminal obeys."""
+    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.flush()
+
+
 def complain(text: str) -> None:
     """A line to standard error, without colours."""
     sys.stderr.write(printable(text) + "\n")

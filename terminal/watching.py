@@ -1,6 +1,5 @@
 """``schedulerlog watch [POD]``: a line for each change, and ``-w`` of the other commands."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from client.transport import Transport
 from terminal.answers import answered
 from terminal.exit_codes import PLACED, WAITING
 from terminal.options import Asking, asks
-from terminal.screen import Screen
+from terminal.screen import Screen, emit
 
 
 @asks
@@ -70,10 +69,9 @@ def show_change(asking: Asking, change: WatchedChange) -> None:
     name, namespace = found["metadata"]["name"], found["metadata"]["namespace"]
     match asking.output:
         case "json" | "yaml":
-            sys.stdout.write(as_line({"type": change.kind, "object": found}) + "\n")
-            sys.stdout.flush()
+            emit(as_line({"type": change.kind, "object": found}))
         case "name":
-            Screen().line(f"pod/{name}")
+            emit(f"pod/{name}")
         case _:
             # When it came: what was there before has its own time in `history`.
             now = datetime.now().astimezone()

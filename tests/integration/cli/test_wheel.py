@@ -9,7 +9,7 @@ import pytest
 from tests.support.builders.hami_lines import failed, started
 from tests.support.wheels import ROOT, Installed, answered, installed_wheel, link_requirements
 
-SERVICES = ("scheduler", "pipeline", "sniffer", "api", "embedded")
+SERVICES = ("scheduler", "pipeline", "sniffer", "api", "embedded", "mcp")
 # Renders the help of every command, and prints the command lines.
 EVERY_HELP = """
 import json, schedulerlog, sys
@@ -82,6 +82,13 @@ def test_a_log_is_explained_without_extras(installed: Installed, tmp_path: Path)
     assert answer["filter"]["summary"] == "no available node, 7 nodes do not meet"
 
 
+@pytest.mark.parametrize("program", [["schedulerlog"], ["kubectl-schedulerlog"]])
+def test_pods_of_a_log_are_explained_without_extras(installed: Installed, tmp_path: Path, program: list[str]) -> None:
+    (tmp_path / "hami.log").write_bytes(b"\n".join([started(), failed(7)]) + b"\n")
+    done = installed.run(*program, "explain", "hami.log", cwd=tmp_path)
+    assert done.stdout.startswith("1 pod in hami.log: 0 placed, 1 not."), done.stderr
+
+
 def test_a_decision_is_simulated_without_extras(installed: Installed, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     files = ("--cluster", "examples/cluster.yaml", "--pod", "examples/pods/1-gpu-pod.yaml")
@@ -105,7 +112,7 @@ def test_a_command_names_the_extra_that_it_lacks(
 @pytest.mark.parametrize("extra", SERVICES)
 def test_an_extra_brings_all_that_its_modules_import(installed: Installed, tmp_path: Path, extra: str) -> None:
     link_requirements(installed, [extra], folder := _folder(tmp_path, extra))
-    package = "ingest" if extra == "sniffer" else extra
+    package = {"sniffer": "ingest", "mcp": "assistant"}.get(extra, extra)
     done = installed.run("python", "-c", EVERY_MODULE, package, also=folder, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
