@@ -52,12 +52,6 @@ def environment() -> Environment:
         "as_curl": as_curl,
         "as_kubectl": as_kubectl,
     }
-        "ROOT": ROOT,
-        "NAVIGATION": NAVIGATION,
-        "episode_strip": episode_strip,
-        "as_curl": as_curl,
-        "as_kubectl": as_kubectl,
-    }
     return made
 
 
