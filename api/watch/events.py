@@ -100,7 +100,8 @@ async def events(
         if subscription.is_lost:
             raise lost()
         await _arrived(subscription, min(left, BOOKMARK_SECONDS))
-        if watch.has_bookmarks and not subscription.arrived.is_set():
+        # At the end there is one anyway.
+        if watch.has_bookmarks and not subscription.arrived.is_set() and left > BOOKMARK_SECONDS:
             yield watch.bookmark(log.version)
     if watch.has_bookmarks and not subscription.waiting:
         yield watch.bookmark(log.version)

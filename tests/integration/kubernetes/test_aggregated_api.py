@@ -194,6 +194,20 @@ def test_who_looks_after_the_cluster_reads_everything(world: World) -> None:
     assert world.get("operator", "/schedulerlogs")["total"] == 3
 
 
+def test_who_may_view_a_namespace_watches_its_pods_with_kubectl(world: World) -> None:
+    def events(path: str) -> list[Json]:
+        raw = world.path(path + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
+        printed = world.cluster.kubectl("get", "--raw", raw, "--token", world.tokens["viewer"])
+        return [json.loads(line) for line in printed.splitlines()]
+
+    pod = events("/namespaces/{a}/pods/train-0/schedulerlog")
+    assert [event["type"] for event in pod] == ["ADDED", "BOOKMARK", "BOOKMARK"]
+    assert pod[0]["object"]["metadata"]["name"] == "train-0"
+    assert [event["type"] for event in events("/namespaces/{a}/pending")] == ["BOOKMARK", "BOOKMARK"]
+    assert "Forbidden" in world.refusal("viewer", "/namespaces/{b}/schedulerlogs?watch=true")
+    assert "a watch does not have it" in world.refusal("viewer", "/namespaces/{a}/pending?watch=true&limit=1")
+
+
 def test_impersonation_is_kubernetes_own(world: World) -> None:
     """The administrator asks as the viewer would; who may not impersonate gains nothing by it."""
     viewer = f"system:serviceaccount:{world.team_a}:viewer"

@@ -3,9 +3,11 @@
 The rows of the matrix that need no API server are in tests/unit/api/authority.
 """
 
+import json
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -17,10 +19,10 @@ from schemas.events import DeviceAllocation, NodeObserved, NodeRegistered, PodRe
 from schemas.placements import PodPlacement
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import Callers, path_rule, rule
-from tests.support.control_plane.objects import created_namespace
+from tests.support.control_plane.objects import Json, created_namespace
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.harness.api_process import serving
-from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
+from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt, lines_of
 from tests.support.waiting import eventually
 
 OTHERS_POD = "secret-model"
@@ -41,6 +43,21 @@ class World(NamedTuple):
     team_a: str
     team_b: str
     node: str
+    filling: Filling
+    cluster: str
+
+    def publish(self, *pods: str, after: timedelta) -> None:
+        """Onto the topic: an attempt of each, so long after the start."""
+        attempts = [an_attempt(pod, started_at=START + after) for pod in pods]
+        self.filling.publish(*(each.model_copy(update={"cluster": self.cluster}) for each in attempts))
+
+    @contextmanager
+    def watch(self, caller: str, path: str, **headers: str) -> Iterator[Iterator[Json]]:
+        """The events, as they come."""
+        headers = self.headers[caller] | headers
+        with self.client.stream("GET", "/api/v1" + path.format(team_a=self.team_a), headers=headers) as answer:
+            assert answer.status_code == httpx.codes.OK, answer.read()
+            yield (json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line.endswith("}"))
 
     def get(self, caller: str, path: str, **headers: str) -> httpx.Response:
         names = {"team_a": self.team_a, "team_b": self.team_b, "node": self.node}
@@ -53,7 +70,8 @@ def world(
 ) -> Iterator[World]:
     mark = uuid.uuid4().hex[:8]
     team_a, team_b, node = f"team-a-{mark}", f"team-b-{mark}", f"node-{mark}"
-    fill(Filling(backends.bootstrap_servers, backends.opensearch_url), mark, team_a, team_b, node)
+    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
+    fill(filling, mark, team_a, team_b, node)
     folder = tmp_path_factory.mktemp("api-account")
     with ExitStack() as stack:
         for name in (team_a, team_b):
@@ -63,18 +81,32 @@ def world(
             "SCHEDULERLOG_API_AUTHENTICATION": "kubernetes",
             "SCHEDULERLOG_KUBECONFIG": str(a_kubeconfig(folder, control_plane)),
             "SCHEDULERLOG_CLUSTER_NAME": mark,
+            "SCHEDULERLOG_API_WATCHES": "30",
         }
         callers = Callers(control_plane, team_a)
         stack.callback(callers.remove)
         headers = granted(callers, team_a, team_b)
         api = stack.enter_context(serving(backends.bootstrap_servers, backends.opensearch_url, **settings))
         eventually(api.is_ready, "the API is not ready")
-        yield World(api.client, callers, headers, team_a, team_b, node)
+        yield World(api.client, callers, headers, team_a, team_b, node, filling, mark)
 
 
 def granted(callers: Callers, team_a: str, team_b: str) -> dict[str, dict[str, str]]:
     """The callers of the matrix, each with the header that names it."""
-    for name in ("alice", "one", "lead", "bob", "pods", "all", "nodes", "nodes-lead", "prom", "revoked", "leaving"):
+    for name in (
+        "alice",
+        "one",
+        "lead",
+        "bob",
+        "pods",
+        "all",
+        "nodes",
+        "nodes-lead",
+        "prom",
+        "revoked",
+        "leaving",
+        "ending",
+    ):
         callers.account(name)
     callers.grant("alice", rule(PODS, "get"), namespace=team_a)
     callers.grant("one", rule(PODS, "get", names=["train-0"]), namespace=team_a)
@@ -87,7 +119,20 @@ def granted(callers: Callers, team_a: str, team_b: str) -> dict[str, dict[str, s
     callers.grant("nodes-lead", rule(PODS, "get", "list"), namespace=team_a)
     callers.grant("prom", path_rule("/metrics"), path_rule("/readyz"))
     callers.grant("leaving", rule(PODS, "get"), namespace=team_a)
-    names = ("alice", "one", "lead", "bob", "pods", "all", "nodes", "nodes-lead", "prom", "revoked", "leaving")
+    names = (
+        "alice",
+        "one",
+        "lead",
+        "bob",
+        "pods",
+        "all",
+        "nodes",
+        "nodes-lead",
+        "prom",
+        "revoked",
+        "leaving",
+        "ending",
+    )
     other_audience = callers.header("alice", "https://kubernetes.default.svc")
     return {name: callers.header(name) for name in names} | {
         "nobody": {},
@@ -266,3 +311,78 @@ def test_a_deleted_account_is_refused(world: World) -> None:
     assert world.get("leaving", POD + "/schedulerlog").status_code == 200
     world.callers.delete_account("leaving")
     eventually(lambda: world.get("leaving", POD + "/schedulerlog").status_code == 401, "its token is still good")
+
+
+def test_a_search_does_not_show_how_much_others_have(world: World) -> None:
+    """Row 50."""
+    paths = ("/schedulerlogs?namespace={team_a}&limit=1", "/schedulerlogs?namespace={team_a}&q=fit")
+
+    def answers() -> tuple[list[tuple[str, Json]], float]:
+        began = time.perf_counter()
+        found = [world.get("lead", path) for path in paths]
+        # The token of a page holds the time of its search.
+        bodies = [each.json() | {"continue": None} for each in found]
+        return [(each.headers["x-total-count"], body) for each, body in zip(found, bodies, strict=True)], (
+            time.perf_counter() - began
+        )
+
+    before, quickest = answers()[0], min(answers()[1] for _ in range(10))
+    one = an_attempt(f"{world.team_b}/{OTHERS_POD}", started_at=START).model_copy(update={"cluster": world.cluster})
+    document = lines_of(one)
+    world.filling.bulk(b"".join(document.replace(one.attempt_id.encode(), b"%032x" % each) for each in range(10_000)))
+    assert int(world.get("bob", "/schedulerlogs?namespace={team_b}").headers["x-total-count"]) > 10_000
+    assert answers()[0] == before
+    assert min(answers()[1] for _ in range(10)) < 2 * quickest + 0.02
+
+
+WATCH = "/schedulerlogs?watch=true&sendInitialEvents=false&timeoutSeconds=60&namespace={team_a}"
+
+
+def test_a_watch_shows_the_own_namespace_alone(world: World) -> None:
+    """Rows 61 and 63: as lines and as Server-Sent Events, from now and from a place that others were given."""
+    minutes = timedelta(minutes=1)
+    own, other = f"{world.team_a}/train-0", f"{world.team_b}/{OTHERS_POD}"
+    with world.watch("all", WATCH.replace("&namespace={team_a}", "")) as events:
+        world.publish(other, after=minutes)
+        given = next(events)["object"]["metadata"]["resourceVersion"]
+    sse = {"Accept": "text/event-stream"}
+    with world.watch("lead", WATCH) as lines, world.watch("lead", WATCH, **sse, **{"Last-Event-ID": given}) as resumed:
+        world.publish(other, own, other, after=2 * minutes)
+        world.publish(own, after=3 * minutes)
+        for events in (lines, resumed):
+            shown = [next(events), next(events)]
+            assert {event["object"]["namespace"] for event in shown} == {world.team_a}
+            assert OTHERS_POD not in str(shown)
+    for caller, path in (
+        ("lead", "/schedulerlogs?watch=true"),
+        ("lead", "/schedulerlogs?watch=true&namespace={team_b}"),
+        ("lead", "/pending?watch=true&namespace={team_b}"),
+        ("alice", OTHER + "/schedulerlog?watch=true"),
+        ("alice", "/schedulerlogs?watch=true&namespace={team_a}"),
+    ):
+        assert world.get(caller, path, **{"Last-Event-ID": given}).status_code == 403, path
+
+
+def test_a_watch_ends_within_ten_seconds_of_a_revoked_right(world: World) -> None:
+    """Row 62."""
+    binding = world.callers.grant("ending", rule(PODS, "list"), namespace=world.team_a)
+    eventually(lambda: world.get("ending", "/pods?namespace={team_a}").status_code == 200, "the right is not taken up")
+    with world.watch("ending", WATCH) as events:
+        world.publish(f"{world.team_a}/train-1", after=timedelta(minutes=4))
+        assert next(events)["type"] == "ADDED"
+        world.callers.delete(binding)
+        revoked_at = time.monotonic()
+        (last,) = list(events)
+        assert time.monotonic() - revoked_at < 10
+    assert (last["type"], last["object"]["code"], last["object"]["reason"]) == ("ERROR", 403, "Forbidden")
+
+
+def test_one_caller_can_not_have_all_watches(world: World) -> None:
+    """Row 64: of 30 a caller has 3."""
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(world.watch("lead", WATCH))
+        refused = world.get("lead", WATCH)
+        assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
+        assert world.get("bob", "/pending?watch=true&timeoutSeconds=1&namespace={team_b}").status_code == 200
+    eventually(lambda: world.get("lead", WATCH.replace("=60", "=1")).status_code == 200, "they are still counted")

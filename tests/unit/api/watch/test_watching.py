@@ -3,9 +3,14 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
+import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from api.http.json_protocol import ABORT
 from api.memory.change_log import ChangeLog
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
@@ -39,6 +44,9 @@ def placed(number: int = 0, pod: str = "deepseek-a") -> AttemptSummarized:
     later = an_attempt(number, pod)
     bind = BindOutcome(node="node1", bound=True, ended_at=later.started_at)
     return an_attempt(number, pod, status="succeeded", chosen="node1", bind=bind, version=later.version + 1)
+
+
+APPLICATION = Caller()
 
 
 @pytest.fixture
@@ -238,6 +246,65 @@ async def test_a_wrong_watch_names_its_mistake(topic: WrittenTopic, path: str, c
     assert answer.status_code == 400
     assert cause in answer.json()["error"]
     assert not topic.changes.subscribers
+
+
+WORDS = st.sampled_from(
+    ["", "0", "1", "1.0", "0.0.0", "99999999999.0", "true", "TRUE", "-1", "1e3", "\u0663", "%00", "a" * 99]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    path=st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/pending"]),
+    query=st.dictionaries(
+        st.sampled_from(
+            ["watch", "resourceVersion", "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds", "namespace", "q"]
+        ),
+        st.one_of(WORDS, st.text(max_size=30)),
+    ),
+    event_id=st.one_of(WORDS, st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)),
+)
+def test_whatever_is_asked_is_answered(path: str, query: dict[str, str], event_id: str) -> None:
+    async def asked() -> httpx.Response:
+        topic = WrittenTopic(APPLICATION)
+        topic.publish(an_attempt())
+        # Every stream ends at once.
+        topic.changes.close()
+        headers = {"last-event-id": event_id} if event_id.isascii() else {}
+        return await APPLICATION.client.get(path, params={"watch": "true"} | query, headers=headers)
+
+    with mock.patch("api.watch.events._BEHIND_SECONDS", 0):
+        answer = asyncio.run(asked())
+    assert answer.status_code in (200, 400, 410, 503)
+    assert not APPLICATION.app.state.changes.subscribers
+    if answer.status_code >= 400:
+        assert answer.json()["next"]
+
+
+async def test_a_client_that_takes_nothing_is_hung_up_on(topic: WrittenTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.watch.streams.SEND_SECONDS", 0.01)
+    hung_up, sent = asyncio.Event(), list[Any]()
+
+    async def stalled_send(message: Any) -> None:
+        sent.append(message)
+        if message.get("body"):
+            await asyncio.Event().wait()
+
+    async def receive() -> Any:
+        await hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    scope = {
+        "type": "http", "method": "GET", "path": POD, "raw_path": POD.encode(), "query_string": b"watch=true",
+        "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "scheme": "http",
+        "http_version": "1.1", "root_path": "", "state": {}, "extensions": {ABORT: hung_up.set},
+    }  # fmt: skip
+    topic.publish(an_attempt())
+    async with asyncio.timeout(5):
+        await topic._caller.app(scope, receive, stalled_send)
+    assert hung_up.is_set()
+    assert not topic.changes.subscribers
+    assert "schedulerlog_api_watches_cut_off_total 1.0" in (await topic._caller.get("/metrics")).text
 
 
 async def test_a_wrong_last_event_id_names_its_mistake(topic: WrittenTopic) -> None:
