@@ -29,10 +29,12 @@ from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
 from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
+from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.waiting import WaitingHandlers
+from api.handlers.waiting_page import WaitingPods
 from api.handlers.watching import WatchHandlers
 from api.http import errors
 from api.http.request_guard import RequestGuard
@@ -103,6 +105,7 @@ def create_app(
     devices = ClusterDevices(device_config.read(device_config.SHIPPED))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
+    waiting = WaitingPods(index, devices)
     export(metrics, latest, topic.state, watching)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index, watching),
@@ -110,7 +113,8 @@ def create_app(
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name)),
         SuggestionHandlers(attempts, index, devices),
         PlacementHandlers(attempts, index),
-        WaitingHandlers(index, watching),
+        PendingHandlers(waiting, watching),
+        WaitingHandlers(index, waiting),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),

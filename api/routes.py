@@ -13,6 +13,7 @@ from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
 from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
+from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
@@ -21,6 +22,7 @@ from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.errors import PROBLEM
 from api.http.openapi_document import operation_id
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
+from api.http.tables import CSV
 from api.http.watch_query import EVENT_STREAM, LINES
 from schemas.answers.attempts import (
     Error,
@@ -35,7 +37,7 @@ from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.suggestions import Suggestions
-from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting
+from schemas.answers.waiting import DeviceRefusals, Pending, PendingObstacles, PendingRow, PodsWaiting
 from schemas.answers.watching import WatchEvent
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
@@ -82,6 +84,7 @@ def routes(
     diagnosis: DiagnosisHandlers,
     suggestions: SuggestionHandlers,
     placements: PlacementHandlers,
+    pending: PendingHandlers,
     waiting: WaitingHandlers,
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
@@ -100,7 +103,7 @@ def routes(
             {},
             (400, 404, 503),
         ),
-        *_waiting(waiting),
+        *_waiting(pending, waiting),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
         _About("/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503), "application/yaml"),
@@ -155,9 +158,18 @@ def _comparisons(comparisons: ComparisonHandlers) -> list["_About"]:
     ]
 
 
-def _waiting(waiting: WaitingHandlers) -> list["_About"]:
+def _waiting(pending: PendingHandlers, waiting: WaitingHandlers) -> list["_About"]:
     return [
-        _About("/pending", waiting.pending, Pending, "Pending pods by workload", _COUNTED, _PAGE, has_watch=True),
+        _About(
+            "/pending",
+            pending.pending,
+            Pending | PendingObstacles | PodsWaiting | list[PendingRow],
+            "Pending pods",
+            _COUNTED,
+            _PAGE,
+            has_watch=True,
+            text_type=CSV,
+        ),
         _About("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, _PAGE),
         _About("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
     ]
@@ -200,7 +212,7 @@ class _About:
     headers: dict[str, Any]
     errors: tuple[int, ...]
     text_type: str = ""
-    """The media type of an answer that has no model."""
+    """The media type of an answer that is a text: the only one where there is no model."""
     has_watch: bool = False
 
     def routes(self, prefix: str) -> list[Route]:
@@ -213,10 +225,11 @@ class _About:
         responses["default"] = {"model": Error, "description": "Every other error."}
         if self.headers:
             responses[200] = {"headers": self.headers}
-        if self.has_watch:
-            responses[200] = responses.get(200, {}) | {"content": WATCHED}
+        content: dict[str, Any] = WATCHED if self.has_watch else {}
         if self.text_type:
-            responses[200] = {"content": {self.text_type: {"schema": {"type": "string"}}}}
+            content = content | {self.text_type: {"schema": {"type": "string"}}}
+        if content:
+            responses[200] = responses.get(200, {}) | {"content": content}
         names_cluster = prefix == CLUSTER
         get = APIRoute(
             prefix + self.path,

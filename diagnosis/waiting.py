@@ -58,8 +58,8 @@ def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
     bind = summary.bind
     if bind and bind.lock_holder:
         # The sentence is shown to everybody who may list the pod, and the holder may be another tenant's.
-        nobody = bind.model_copy(update={"lock_holder": bind.lock_holder.model_copy(update={"pod": ""})})
-        summary = summary.model_copy(update={"bind": nobody})
+        unnamed = bind.model_copy(update={"lock_holder": bind.lock_holder.model_copy(update={"pod": ""})})
+        summary = summary.model_copy(update={"bind": unnamed})
     pod = summary.pod
     facts = DiagnosisFacts(
         summary.cluster, pod.namespace, pod.name, summary.started_at, attempt=summary, is_latest=False

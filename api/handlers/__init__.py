@@ -4,6 +4,9 @@ headers.
 ==============  ================================================================================
 schedulerlog    the latest attempt of a pod, its history, and search over all attempts
 placements      findings, pod placements, observations, and nodes at a time
+pending         the pods that wait now: by workload, by obstacle or one by one
+pending_rows    their rows without nesting
+waiting_page    pages of waiting pods, with what the nearest nodes lack
 waiting         pods by state, and what a device refused
 watching        the changes of a pod, of attempts or of pending pods as they happen
 clusters        which clusters there are, their nodes, and their schedulers

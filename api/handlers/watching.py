@@ -17,7 +17,8 @@ from api.authority.rights import Right, get_pod, list_pods
 from api.authority.streams import when_refused, while_allowed
 from api.http.cluster import AGGREGATED, Cluster
 from api.http.errors import UnavailableError
-from api.http.query_params import PendingQuery, SchedulerlogQuery, SearchQuery
+from api.http.pending_query import PendingQuery
+from api.http.query_params import SchedulerlogQuery, SearchQuery
 from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, requested_offsets, wants_event_stream
 from api.index.attempt_queries import PodName
 from api.memory.change_log import Change, ChangeLog, Key

@@ -8,9 +8,11 @@ param_types       types of path and query parameters: names, times, whole number
 query_base        what every model of query parameters is based on
 query_params      one model for the query of each endpoint
 comparison_query  the query of comparisons
+pending_query     the query of the list of pending pods
 watch_query       the parameters of a watch, as Kubernetes names them
 continue_token    opaque tokens that hold where the next page begins
 pagination        the token of a request, and the headers that lead to the next page
+tables            rows as CSV
 errors            every error as JSON: the cause and the next step
 openapi_document  the OpenAPI document, refined for programs
 openapi_page      the OpenAPI document as an HTML page

@@ -28,7 +28,7 @@ DEFAULT_ITEMS: Final = 50
 MAX_EPISODES: Final = 100
 DEFAULT_EPISODES: Final = 20
 
-_CONTINUE: Final = (
+OF_THE_NEXT_PAGE: Final = (
     "Where the next page begins: the token of the page before. All other parameters but limit stay the same."
 )
 
@@ -77,7 +77,7 @@ class PageOfNodes(Query):
         le=100_000,
         description="The page size in nodes; all nodes without it. Headers lead to the next page.",
     )
-    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+    continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
     detail: Literal["full"] | None = Field(
         None,
         description="full: adds the attempt's request, counts and ids; with node also the devices of these nodes.",
@@ -91,7 +91,7 @@ class SchedulerlogQuery(WatchParameters, PageOfNodes):
 
 class HistoryQuery(Query):
     limit: WholeNumber = Field(DEFAULT_EPISODES, ge=1, le=MAX_EPISODES, description="The page size in episodes.")
-    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+    continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class PageOfAttempts(Query):
@@ -119,7 +119,7 @@ class PageOfAttempts(Query):
     )
     group_by: Literal["workload"] | None = Field(None, description="The first page also counts pods by workload.")
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in attempts.")
-    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+    continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class SearchQuery(WatchParameters, PageOfAttempts):
@@ -134,7 +134,7 @@ class RangeQuery(Query):
     )
     until: TimeText | None = Field(None, description="Before this time: RFC 3339, or 15m, 2h, 7d ago.")
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in items.")
-    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+    continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class FindingTypeFilter(Query):
@@ -164,7 +164,7 @@ class FindingsQuery(RangeQuery, FindingFilters):
 
 class NodesQuery(Query):
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in nodes.")
-    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+    continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class NodeQuery(Query):
@@ -210,14 +210,6 @@ class WaitingFilters(Query):
     )
     queue: Keyword | None = Field(None, description="The queue that the pods wait in.")
     reason: Keyword | None = Field(None, description="A reason code of the pods' latest attempts, spelled exactly.")
-
-
-class PendingQuery(WatchParameters, WaitingFilters):
-    since: TimeText = Field(
-        "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
-    )
-    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in workloads.")
-    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
 
 
 class PodsQuery(RangeQuery, WaitingFilters):

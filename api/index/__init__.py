@@ -8,7 +8,8 @@ pages               reads one page, with a point in time from the second page on
 decoding            decodes a document, or raises which one can't be read
 attempt_queries     queries about attempts, and list items from their hits
 attempt_reader      the latest attempt of a pod, retries with what they repeat, judged devices
-waiting_pods        which pods wait now, and by workload
+waiting_pods        which pods wait now, with what keeps them out
+waiting_groups      the same by workload, or by obstacle
 blocked_workloads   which workloads could not make their pods
 device_refusals     which attempts a device refused
 episodes            attempts in a row with the same verdicts

@@ -1,30 +1,31 @@
-"""Which pods wait now, from the latest state of each: a page of them, or of their workloads.
+"""Which pods wait now, from the latest state of each: a page of them.
 
 Pages of pods need no point in time: since when a pod waits, and its name, do not change while it waits.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Protocol
 
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from api.index.query_dsl import Json, all_of, of_cluster, sort_by, term, term_filters, time_range
-from schemas.answers.waiting import PodWaiting, WorkloadWaiting
+from schemas.answers.diagnosis import InBothLanguages
+from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting
 from schemas.documents.pod_states import WAITING
+from schemas.events import PodWait
 
-MAX_EXAMPLES: Final = 3
-MAX_WORKLOADS: Final = 10_000
-"""A list of workloads ends there; the pods of the others are counted nevertheless."""
-_MAX_REASONS: Final = 200
-_EXACT: Final = 40_000
-"""OpenSearch counts distinct values exactly up to there, and nearly so above."""
-_FIELDS: Final = [
+FIELDS: Final = [
     "@timestamp", "attempt_id", "namespace", "pod", "pod_uid", "scheduler", "status", "reasons", "workload",
-    "pod_group", "queue", "priority_class", "created_at", "first_judged_at", "attempts",
+    "pod_group", "queue", "priority_class", "created_at", "first_judged_at", "attempts", "wait",
 ]  # fmt: skip
-_LONGEST_WAIT: Final = [sort_by("first_judged_at", "asc", "date"), sort_by("namespace"), sort_by("pod")]
-_REASONS: Final = {"terms": {"field": "reasons", "size": _MAX_REASONS}}
-_FIRST: Final = {"min": {"field": "first_judged_at"}}
+LONGEST_WAIT: Final = [sort_by("first_judged_at", "asc", "date"), sort_by("namespace"), sort_by("pod")]
+_DEVICE_MILLISECONDS: Final = """
+if (!doc.containsKey('asked_devices') || doc['asked_devices'].size() == 0 || doc['first_judged_at'].size() == 0) {
+  return 0;
+}
+return doc['asked_devices'].value * (params.at - doc['first_judged_at'].value.toInstant().toEpochMilli());
+"""
 
 
 class PodsPosition(Position):
@@ -32,81 +33,74 @@ class PodsPosition(Position):
 
     since: str
     """RFC 3339: a duration is resolved at the first page and stays what it was then."""
-    sort: tuple[int, str, str]
+    at: str
+    """RFC 3339: when the first page was asked for. How long pods have waited is as of then on all pages."""
+    sort: tuple[int | float | str, ...]
     """The sort values of the last pod of the page before."""
 
 
-class WorkloadsPosition(Position):
-    """Where a page of workloads begins."""
+class LackOfNode(Protocol):
+    """What a node lacks now."""
 
-    since: str
-    """As of pods."""
-    shown: int
-    """How many workloads the pages before have."""
-    last: tuple[int, int, str]
-    """``workload_order`` of the last of them."""
+    @property
+    def node(self) -> str: ...
+    @property
+    def memory_mib(self) -> int: ...
+    @property
+    def cores_percent(self) -> int: ...
 
 
-def waiting_filters(cluster: str, values: Mapping[str, str | None], since: str) -> Json:
-    """The query for pods that wait and were tried since then. ``values``: field to its value."""
+FindNearest = Callable[[PodWait], LackOfNode | None]
+"""Which of the nearest nodes by an attempt lacks least now; None where that is not known."""
+
+
+def waiting_filters(cluster: str, values: Mapping[str, str | None], since: str, waits_since: str | None = None) -> Json:
+    """The query for pods that wait and were tried since then. ``values``: field to its value.
+
+    ``waits_since`` (RFC 3339): only pods that were first judged before it.
+    """
     clauses = [of_cluster(cluster), term("state", WAITING), *term_filters(values)]
-    return all_of([*clauses, *time_range("@timestamp", since, None)])
+    of_time = [*time_range("@timestamp", since, None), *time_range("first_judged_at", None, waits_since)]
+    return all_of([*clauses, *of_time])
 
 
-def pods_query(query: Json, after: Sequence[int | str] | None, limit: int) -> Json:
-    """The body of a search for a page of pods, the longest wait first, and one pod more."""
-    body = {"query": query, "sort": _LONGEST_WAIT, "size": limit + 1, "_source": _FIELDS, "track_total_hits": True}
+def device_milliseconds(at: datetime) -> Json:
+    """The script that gives, of a pod, its devices times the milliseconds that it has waited."""
+    # Not stored, because it changes with the time; ``params`` keeps the compiled script the same.
+    return {"source": _DEVICE_MILLISECONDS, "lang": "painless", "params": {"at": int(at.timestamp() * 1000)}}
+
+
+def pod_sort(order: str, at: datetime) -> list[Json]:
+    """By ``wait``, ``gpu_hours``, ``devices``, ``attempts`` or ``name``, then by what no two pods share."""
+    if order == "name":
+        return [sort_by("namespace"), sort_by("pod")]
+    if order == "gpu_hours":
+        by_script = {"type": "number", "order": "desc", "script": device_milliseconds(at)}
+        return [{"_script": by_script}, *LONGEST_WAIT]
+    first = {"wait": [], "devices": [sort_by("asked_devices", "desc", "long")]}
+    return [*first.get(order, [sort_by("attempts", "desc", "long")]), *LONGEST_WAIT]
+
+
+def pods_query(
+    query: Json, after: Sequence[float | str] | None, limit: int, sort: Sequence[Json] = LONGEST_WAIT
+) -> Json:
+    """The body of a search for a page of pods and one pod more."""
+    body = {"query": query, "sort": sort, "size": limit + 1, "_source": FIELDS, "track_total_hits": True}
     return body | ({"search_after": list(after)} if after else {})
 
 
-def workloads_query(query: Json, size: int) -> Json:
-    """The body of a search for the first ``size`` workloads, those with the most pods first, with what is waiting."""
-    examples = {"top_hits": {"size": MAX_EXAMPLES, "sort": _LONGEST_WAIT, "_source": _FIELDS}}
-    each = {
-        "first": _FIRST,
-        "last": {"max": {"field": "@timestamp"}},
-        "reasons": _REASONS,
-        "examples": examples,
-    }
-    groups = {
-        "field": "group",
-        "size": size,
-        "order": [{"_count": "desc"}, {"first": "asc"}, {"_key": "asc"}],
-        # Reasons and examples are collected for the groups of the page alone, and not for thousands of others.
-        "collect_mode": "breadth_first",
-    }
-    return {
-        "query": query,
-        "size": 0,
-        "track_total_hits": True,
-        "aggs": {
-            "groups": {"terms": groups, "aggs": each},
-            "workloads": {"cardinality": {"field": "group", "precision_threshold": _EXACT}},
-            "reasons": _REASONS,
-        },
-    }
+def pod_waiting(
+    cluster: Cluster, hit: Json, at: datetime | None = None, find_nearest: FindNearest = lambda _: None
+) -> PodWaiting:
+    """A hit as an item. Raises ``KeyError`` and ``ValidationError`` for a document that is not ours.
 
-
-def workload_order(bucket: Json) -> tuple[int, int, str]:
-    """Ascending: the workload with the most pods first, then the one that waits longest."""
-    return -bucket["doc_count"], int(bucket["first"]["value"]), bucket["key"]
-
-
-def workloads_behind(answer: Json, last: tuple[int, int, str] | None) -> list[Json]:
-    """The buckets of the answer to ``workloads_query`` behind the last workload of the page before."""
-    buckets: list[Json] = answer.get("aggregations", {}).get("groups", {}).get("buckets", [])
-    return [bucket for bucket in buckets if last is None or workload_order(bucket) > last]
-
-
-def reason_counts(aggregation: Json) -> dict[str, int]:
-    """Reason to number of pods, the most frequent first."""
-    return {bucket["key"]: bucket["doc_count"] for bucket in aggregation.get("buckets", [])}
-
-
-def pod_waiting(cluster: Cluster, hit: Json) -> PodWaiting:
-    """A hit as an item. Raises ``KeyError`` and ``ValidationError`` for a document that is not ours."""
+    ``at``: until when it has waited; until its latest attempt without it.
+    """
     source: Json = hit["_source"]
     namespace, name = source["namespace"], source["pod"]
+    wait = PodWait.model_validate(source["wait"]) if source.get("wait") else None
+    waited = (at or datetime.fromisoformat(source["@timestamp"])) - datetime.fromisoformat(source["first_judged_at"])
+    seconds = max(int(waited.total_seconds()), 0)
     return PodWaiting(
         namespace=namespace,
         name=name,
@@ -124,19 +118,29 @@ def pod_waiting(cluster: Cluster, hit: Json) -> PodWaiting:
         attempts=source.get("attempts"),
         attempt=cluster.attempt(source["attempt_id"]),
         schedulerlog=cluster.schedulerlog(namespace, name),
+        waited_seconds=seconds,
+        devices=wait.devices if wait else None,
+        gpu_hours=round(wait.devices * seconds / 3600, 3) if wait else None,
+        obstacle=_main_obstacle(wait) if wait else None,
+        nearest=_nearest(wait, find_nearest) if wait else None,
+        models=wait.models if wait else [],
+        pools=wait.pools if wait else [],
     )
 
 
-def workload_waiting(bucket: Json, examples: Sequence[PodWaiting]) -> WorkloadWaiting:
-    """A bucket of ``workloads_query`` as an item; ``examples`` are its pods that wait longest."""
-    namespace, _, workload = bucket["key"].partition("/")
-    return WorkloadWaiting(
-        namespace=namespace,
-        workload=workload,
-        queue=next((pod.queue for pod in examples if pod.queue), ""),
-        pods=bucket["doc_count"],
-        reasons=reason_counts(bucket["reasons"]),
-        first_judged_at=examples[0].first_judged_at,
-        last_judged_at=bucket["last"]["value_as_string"],
-        examples=list(examples),
+def _main_obstacle(wait: PodWait) -> MainObstacle | None:
+    sentence = InBothLanguages(en=wait.sentence_en, zh=wait.sentence_zh)
+    return MainObstacle(code=wait.code, sentence=sentence) if wait.code else None
+
+
+def _nearest(wait: PodWait, find_nearest: FindNearest) -> NearestNode | None:
+    if not wait.nearest_nodes:
+        return None
+    lack = find_nearest(wait)
+    return NearestNode(
+        node=lack.node if lack else wait.nearest_nodes[0],
+        reasons=wait.reasons,
+        missing_devices=wait.missing_devices,
+        missing_memory_mib=lack.memory_mib if lack else None,
+        missing_cores_percent=lack.cores_percent if lack else None,
     )

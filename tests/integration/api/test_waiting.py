@@ -1,8 +1,12 @@
 """Which pods wait now, by workload, and which attempts a device refused: from what the index holds of them."""
 
+import csv
+import io
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
+from diagnosis.waiting import wait_of
 from schemas.events import (
     AttemptSummarized,
     DeviceAllocation,
@@ -11,6 +15,7 @@ from schemas.events import (
     PodDescription,
     PodObserved,
     PodRef,
+    Request,
     WorkloadObserved,
 )
 from schemas.placements import PodPlacement
@@ -27,6 +32,15 @@ def tried(pod: str, minutes_ago: float = 2, **fields: Any) -> AttemptSummarized:
     attempt = an_attempt(pod, started_at=NOW - timedelta(minutes=minutes_ago), **fields)
     first = NOW - timedelta(minutes=30)
     return attempt.model_copy(update={"description": description, "first_judged_at": first})
+
+
+def waiting(pod: str, *, count: int = 1, hours: float = 1, **fields: Any) -> AttemptSummarized:
+    """As the worker publishes it: ``count`` devices are asked for, ``hours`` ago for the first time."""
+    requests = [Request(container="main", vendor="NVIDIA", count=count, memory_mib=3000)]
+    attempt = tried(pod, **fields).model_copy(
+        update={"requests": requests, "first_judged_at": NOW - timedelta(hours=hours)}
+    )
+    return attempt.model_copy(update={"wait": wait_of(attempt, lambda node: "a100" if node == "node1" else "")})
 
 
 def seen(pod: str, at: datetime, **fields: Any) -> PodObserved:
@@ -135,6 +149,110 @@ def test_waiting_pods_and_workloads_have_pages_while_pods_come_and_go(filling: F
         ("Pod/late", 1),
     ]
     assert (workloads["total"], workloads["pods"], rest["continue"]) == (5, 21, None)
+
+
+def test_every_waiting_pod_has_its_obstacle_its_nearest_node_and_its_gpu_hours(filling: Filling, api: Served) -> None:
+    filling.index(
+        waiting("api-each/two", count=2, hours=2, nodes=("node2",)),
+        waiting("api-each/eight", count=8, hours=1),
+        waiting("api-each/long", hours=5, reason="CardTypeMismatch"),
+        tried("api-each/older", 3),
+    )
+
+    def names(**query: str) -> list[str]:
+        answer = api.get("/api/v1/pending", namespace="api-each", group_by="pod", **query)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["total"] == len(answer.json()["items"])
+        return [item["name"] for item in answer.json()["items"]]
+
+    assert names() == ["long", "two", "eight", "older"]
+    assert names(sort="gpu_hours") == ["eight", "long", "two", "older"]
+    assert names(sort="devices")[:2] == ["eight", "two"]
+    assert names(sort="name") == ["eight", "long", "older", "two"]
+    assert names(min_wait="90m") == ["long", "two"]
+    assert names(pool="a100") == ["long", "eight"]
+    assert names(obstacle="CardInsufficientMemory") == ["two", "eight"]
+    assert names(model="H800") == []
+    two = api.get("/api/v1/pending", namespace="api-each", group_by="pod").json()["items"][1]
+    diagnosis = api.get("/api/v1/namespaces/api-each/pods/two/diagnosis").json()
+    assert two["obstacle"]["code"] == diagnosis["obstacle"]["code"] == "CardInsufficientMemory"
+    assert two["obstacle"]["sentence"] == diagnosis["obstacle"]["sentence"]
+    assert (two["devices"], round(two["gpu_hours"]), two["waited_seconds"] // 60) == (2, 4, 120)
+    assert (two["nearest"]["node"], two["nearest"]["missing_devices"]) == ("node2", 2)
+    old = api.get("/api/v1/pending", namespace="api-each", group_by="pod", workload="", sort="name")
+    assert old.status_code == 400
+
+
+def test_each_order_of_pods_has_pages(filling: Filling, api: Served) -> None:
+    filling.index(*(waiting(f"api-orders/p{number}", count=number % 4, hours=number / 2 + 1) for number in range(9)))
+    for order in ("wait", "gpu_hours", "devices", "attempts", "name"):
+        query = {"namespace": "api-orders", "group_by": "pod", "sort": order, "limit": "4"}
+        found: list[dict[str, Any]] = []
+        page = api.get("/api/v1/pending", **query).json()
+        while True:
+            found += page["items"]
+            if not page["continue"]:
+                break
+            page = api.get("/api/v1/pending", **query, **{"continue": page["continue"]}).json()
+        assert len({each["name"] for each in found}) == len(found) == 9, order
+        if order in ("gpu_hours", "devices"):
+            assert all(one[order] >= other[order] for one, other in pairwise(found)), order
+
+
+def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> None:
+    filling.index(
+        *(waiting(f"api-equal/p{number:02}", count=2, hours=1) for number in range(30)),
+        waiting("api-equal/four", count=4, hours=3),
+        waiting("api-equal/other", hours=2, reason="CardTypeMismatch"),
+        tried("api-equal/older", 3),
+    )
+    query = {"namespace": "api-equal", "group_by": "obstacle"}
+    answer = api.get("/api/v1/pending", **query).json()
+    rows = [(item["obstacle"] and item["obstacle"]["code"], item["asked"], item["pods"]) for item in answer["items"]]
+    assert rows == [
+        ("CardInsufficientMemory", "2 x 3000 MiB", 30),
+        ("CardInsufficientMemory", "4 x 3000 MiB", 1),
+        ("CardTypeMismatch", "1 x 3000 MiB", 1),
+        (None, "", 1),
+    ]
+    assert (answer["pods"], answer["total"]) == (33, 4)
+    equal = answer["items"][0]
+    assert (equal["devices"], round(equal["gpu_hours"]), equal["workloads"], equal["namespaces"]) == (60, 60, 30, 1)
+    assert equal["nearest"]["missing_devices"] == 2
+    by_hours = api.get("/api/v1/pending", **query, sort="gpu_hours").json()["items"]
+    assert [round(item["gpu_hours"]) for item in by_hours] == [60, 12, 2, 0]
+    for order in ("pods", "wait", "gpu_hours", "devices"):
+        first = api.get("/api/v1/pending", **query, sort=order, limit="3").json()
+        rest = api.get("/api/v1/pending", **query, sort=order, limit="3", **{"continue": first["continue"]}).json()
+        assert len(rest["items"]) == 1, order
+        assert rest["items"][0] not in first["items"]
+
+
+def test_waiting_pods_are_answered_as_rows_and_as_a_table(filling: Filling, api: Served) -> None:
+    hostile = PodDescription(owners=[Owner(kind="Job", name="a")], queue='=HYPERLINK("http://evil","x")')
+    plus = PodDescription(owners=[Owner(kind="+Job", name="b")], queue="@cmd|'/c calc'!A0, and more")
+    filling.index(waiting("api-rows/a", count=2, hours=2, description=hostile), waiting("api-rows/b", description=plus))
+    query = {"namespace": "api-rows", "group_by": "pod"}
+    flat = api.get("/api/v1/pending", **query, format="flat", limit="1")
+    (row,) = flat.json()
+    assert (row["name"], row["devices"], row["obstacle"], row["nearest_node"]) == (
+        "a", 2, "CardInsufficientMemory", "node1",
+    )  # fmt: skip
+    assert row["queue"] == '=HYPERLINK("http://evil","x")', "JSON is no table: it has what was recorded"
+    assert (flat.headers["X-Total-Count"], bool(flat.headers["X-Continue"])) == ("2", True)
+    table = api.get("/api/v1/pending", **query, format="csv")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    first, second = csv.DictReader(io.StringIO(table.text, newline=""))
+    assert first["queue"] == '\'=HYPERLINK("http://evil","x")'
+    assert (second["queue"], second["workload"]) == ("'@cmd|'/c calc'!A0, and more", "'+Job/b")
+    assert (first["devices"], round(float(first["gpu_hours"])), second["missing_memory_mib"]) == ("2", 4, "")
+    by_header = api.client.get("/api/v1/pending", params=query, headers={"Accept": "text/csv"})
+    assert by_header.text.splitlines()[0] == table.text.splitlines()[0]
+    grouped = api.get("/api/v1/pending", namespace="api-rows", format="flat").json()
+    assert [(each["workload"], each["pods"], each["name"]) for each in grouped] == [
+        ("Job/a", 1, "a"),
+        ("+Job/b", 1, "b"),
+    ]
 
 
 def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:

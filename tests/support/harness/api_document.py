@@ -42,6 +42,8 @@ REQUESTS: Final = {
     "getReadyz": "/readyz",
 }
 """Operation to the request whose answer is its example."""
+_OF_AN_HOUR: Final = {"waited_seconds": 3600, "gpu_hours": 2.0}
+"""Of the golden pod, which asks for two devices."""
 ERRORS: Final = {
     400: ("parameter limit: Input should be greater than or equal to 1", "GET /docs lists every path."),
     404: ("nothing is recorded of pod llm/deepseek-0", "Is the name right? kubectl -n llm get pod deepseek-0"),
@@ -63,7 +65,19 @@ async def examples() -> dict[str, Any]:
         for name in {"at", "as_of"} & set(found[operation]):
             if f"{name}=" not in path:
                 found[operation][name] = "2026-04-22T02:15:43.000000Z"
+        _fix_times(found[operation])
     return found | {str(status): problem(status, *words).model_dump() for status, words in ERRORS.items()}
+
+
+def _fix_times(answer: Any) -> None:
+    """What grows with the time of the request becomes that of an hour, in place."""
+    if isinstance(answer, list):
+        for each in answer:
+            _fix_times(each)
+    elif isinstance(answer, dict):
+        answer |= {name: value for name, value in _OF_AN_HOUR.items() if answer.get(name) is not None}
+        for each in answer.values():
+            _fix_times(each)
 
 
 def document() -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import orjson
 
+from diagnosis.waiting import wait_of
 from schemas.codec.records import decode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.documents.devices import devices_document
@@ -105,7 +106,9 @@ def _hits(alias: str, body: Json) -> list[Json]:
             state, value = golden(NodeStateChanged, "009")
             return [document_hit(node_state_document(state, state.observed_at, value), state.id)]
         case "schedulerlog-pod-states":
-            return [document_hit(state_after_attempt(summary).fields, "pod")]
+            return [
+                document_hit(state_after_attempt(summary.model_copy(update={"wait": wait_of(summary)})).fields, "pod")
+            ]
     return [document_hit(attempt_document(summary, ""), summary.attempt_id)]
 
 
@@ -119,6 +122,8 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
         bucket = {"key": "", "latest": {"hits": {"hits": [hit]}}}
         kinds["buckets"].append({"key": hit["_source"].get("kind", ""), "schedulers": {"buckets": [bucket]}})
     group = {"key": "llm/Deployment/deepseek", "doc_count": 1, "first": times, "last": times, "reasons": reasons}
+    group |= {name: {"value": 1} for name in ("workloads", "namespaces")}
+    group |= {"devices": {"value": 2.0}, "devices_seconds": {"value": 2 * 1776824142.349712}, "waited": {"value": 1.0}}
     node = {"key": {"node": "node3"} if "composite" in str(body) else "node3", "kinds": kinds, "latest": everything}
     known: Json = {
         "kinds": kinds,

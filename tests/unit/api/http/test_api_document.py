@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from api.http.pending_query import PendingQuery
 from api.http.query_params import (
     FindingsQuery,
     HistoryQuery,
     NodeOccupancyQuery,
-    PendingQuery,
     PodsQuery,
     RefusalsQuery,
     SchedulerlogQuery,

@@ -1,0 +1,133 @@
+"""Answers requests about the pods that wait now: by workload, by obstacle or one by one; as JSON, rows or CSV."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from api.authority.access import access_of
+from api.authority.rights import list_pods
+from api.handlers.pending_rows import row_of
+from api.handlers.waiting_page import AskedPods, WaitingPods
+from api.handlers.watching import WatchHandlers
+from api.http.cluster import Cluster, RequestedCluster
+from api.http.continue_token import encode_token
+from api.http.errors import json_response
+from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.param_types import parse_time
+from api.http.pending_query import PendingQuery, requested_format
+from api.http.query_params import refuse_repeated
+from api.http.tables import CSV, csv_text
+from api.index.blocked_workloads import blocked_of, blocked_query
+from api.index.waiting_groups import (
+    MAX_GROUPS,
+    GroupName,
+    GroupsPosition,
+    group_order,
+    groups_behind,
+    groups_query,
+    obstacle_waiting,
+    reason_counts,
+    workload_waiting,
+)
+from schemas.answers.waiting import Pending, PendingObstacles, PendingRow, PodsWaiting, WorkloadBlocked
+from schemas.codec.records import encode_value, rfc3339
+from schemas.indices import OBSERVATIONS, POD_STATES
+
+Answers = Pending | PendingObstacles | PodsWaiting
+_OF_ATTEMPTS: Final = ("queue", "reasons", "pools", "models", "obstacle")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingHandlers:
+    waiting: WaitingPods
+    watching: WatchHandlers
+
+    async def pending(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[PendingQuery, Query()]
+    ) -> Response:
+        """The pods that wait now, by workload: how many, since when, and for which reasons; in pages.
+
+        With `group_by=obstacle` the pods that ask for the same and are kept out by the same are one row; with
+        `group_by=pod` each pod is one, with its main obstacle, the node that lacks least, and GPU-hours waited.
+        A pod waits if its latest attempt was refused or has no bind result, and no later observation shows it placed or
+        gone. Schedulers try a waiting pod every few minutes: one that was not tried since `since` is left out. A
+        group whose number of pods changes between two pages may be on both, or on neither.
+        """
+        refuse_repeated(request)
+        if query.watch:
+            return await self.watching.pending(request, cluster, query)
+        await access_of(request).require(cluster, list_pods(query.namespace))
+        scope = token_scope(access_of(request).caller_name, "pending", query, cluster=cluster.name)
+        if query.group_by == "pod":
+            body: Answers = await self.waiting.pods(cluster, scope, query.continue_, _asked(query))
+        else:
+            body = await self._groups(cluster, scope, query, query.group_by)
+        return _response(request, query, body)
+
+    async def _groups(
+        self, cluster: Cluster, scope: dict[str, Any], query: PendingQuery, by: GroupName
+    ) -> Pending | PendingObstacles:
+        order = query.order
+        position = requested_position(query.continue_, scope, GroupsPosition)
+        at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
+        since = position.since if position else rfc3339(parse_time(query.since, at))
+        shown = position.shown if position else 0
+        # One more, whose presence shows that there is a next page.
+        size = min(shown + query.limit + 1, MAX_GROUPS)
+        body = groups_query(_asked(query).query(cluster.name, since, at), by, order, at, size)
+        answer = await self.waiting.index.search(POD_STATES.alias, body)
+        behind = groups_behind(answer, order, position.last if position else None)
+        page = behind[: query.limit]
+        token = None
+        if len(behind) > len(page):
+            last = group_order(page[-1], order)
+            next_one = GroupsPosition(since=since, at=rfc3339(at), shown=shown + len(page), last=last)
+            token = encode_token(scope, next_one)
+        examples = await self.waiting.items(cluster, [bucket["examples"]["hits"]["hits"] for bucket in page], at)
+        groups = list(zip(page, examples, strict=True))
+        counted = answer.get("aggregations", {})
+        total = counted.get("total", {}).get("value", 0)
+        shared = {"pods": answer["hits"]["total"]["value"], "total": total, "continue": token}
+        if by == "obstacle":
+            return PendingObstacles.model_validate(
+                shared | {"items": [obstacle_waiting(bucket, pods, at) for bucket, pods in groups]}
+            )
+        return Pending.model_validate(
+            shared
+            | {
+                "reasons": reason_counts(counted.get("reasons", {})),
+                "items": [workload_waiting(bucket, pods, at) for bucket, pods in groups],
+                "blocked": await self._blocked(cluster, query, since) if position is None else [],
+            }
+        )
+
+    async def _blocked(self, cluster: Cluster, query: PendingQuery, since: str) -> list[WorkloadBlocked]:
+        # A workload without pods has nothing that attempts say: neither a queue nor reasons, nor a wait.
+        if query.format or query.min_wait or any(_asked(query).values[field] for field in _OF_ATTEMPTS):
+            return []
+        body = blocked_query(cluster.name, query.model_dump(include={"namespace", "workload"}), since)
+        return blocked_of(await self.waiting.index.search(OBSERVATIONS.alias, body))[: query.limit]
+
+
+def _asked(query: PendingQuery) -> AskedPods:
+    values = query.model_dump(include={"namespace", "workload", "queue", "obstacle"})
+    values |= {"reasons": query.reason, "pools": query.pool, "models": query.model}
+    order = query.order if query.group_by == "pod" else "wait"
+    return AskedPods(values, query.since, query.min_wait, order, query.limit)
+
+
+def _response(request: Request, query: PendingQuery, body: Answers) -> Response:
+    """The page in the format that the caller asks for; the next page and the total are in headers as well."""
+    headers = next_page_headers(request, body.continue_) | {TOTAL_HEADER: str(body.total), "Vary": "Accept"}
+    wanted = requested_format(request, query)
+    if wanted == "json":
+        return json_response(200, body, headers)
+    rows = [row_of(item) for item in body.items]
+    if wanted == "flat":
+        return Response(encode_value(rows), 200, headers, "application/json")
+    columns = list(PendingRow.model_fields)
+    text = csv_text(columns, ([getattr(row, column) for column in columns] for row in rows))
+    return Response(text, 200, headers, f"{CSV}; charset=utf-8")
