@@ -37,7 +37,7 @@ from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.suggestions import Suggestions
-from schemas.answers.waiting import DeviceRefusals, Pending, PendingObstacles, PendingRow, PodsWaiting
+from schemas.answers.waiting import DeviceRefusals, PendingAnswer, PodsWaiting
 from schemas.answers.watching import WatchEvent
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
@@ -160,16 +160,7 @@ def _comparisons(comparisons: ComparisonHandlers) -> list["_About"]:
 
 def _waiting(pending: PendingHandlers, waiting: WaitingHandlers) -> list["_About"]:
     return [
-        _About(
-            "/pending",
-            pending.pending,
-            Pending | PendingObstacles | PodsWaiting | list[PendingRow],
-            "Pending pods",
-            _COUNTED,
-            _PAGE,
-            has_watch=True,
-            text_type=CSV,
-        ),
+        _About("/pending", pending.pending, PendingAnswer, "Pending pods", _COUNTED, _PAGE, CSV, has_watch=True),
         _About("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, _PAGE),
         _About("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
     ]

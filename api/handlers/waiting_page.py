@@ -72,7 +72,7 @@ class WaitingPods:
 
     async def items(self, cluster: Cluster, groups: list[list[dict[str, Any]]], at: datetime) -> list[list[PodWaiting]]:
         """The pods of the hits of each group. Raises ``UnreadableError``."""
-        # Held while the nodes are looked at: whoever searches for suggestions changes the columns and puts them back.
+        # Held while the nodes are looked at: the search for suggestions changes the columns and puts them back.
         async with self.devices.lock:
             item = partial(pod_waiting, cluster, at=at, find_nearest=self._nearest(cluster.name))
             return [[item_of(hit, item) for hit in hits] for hits in groups]

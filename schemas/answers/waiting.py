@@ -188,5 +188,8 @@ class PendingRow(Answer):
     schedulerlog: str
 
 
+PendingAnswer = Pending | PendingObstacles | PodsWaiting | list[PendingRow]
+"""As ``group_by`` and ``format`` say."""
+
 ANSWERS: Final = (DeviceRefusals, Pending, PendingObstacles, PodsWaiting)
 """Each has a JSON Schema of its own."""

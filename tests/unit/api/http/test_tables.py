@@ -23,12 +23,12 @@ def test_a_text_that_a_spreadsheet_would_compute_is_a_text(text: str) -> None:
     assert read(csv_text(["a"], [[text]])) == [["a"], [f"'{text}"]]
 
 
-def test_numbers_stay_numbers_and_none_is_empty() -> None:
+def test_numbers_are_written_as_numbers_and_none_is_empty() -> None:
     assert csv_text(["a", "b", "c", "d"], [[-1, 0.5, None, "x"]]) == '"a","b","c","d"\r\n-1,0.5,"","x"\r\n'
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1, max_size=3))
-def test_whatever_a_cell_holds_it_stays_one_cell_and_begins_no_formula(cells: list[str]) -> None:
+def test_any_text_is_one_cell_that_begins_no_formula(cells: list[str]) -> None:
     (row,) = read(csv_text(["x"] * len(cells), [cells]))[1:]
     assert [cell.removeprefix("'") if cell != given else cell for cell, given in zip(row, cells, strict=True)] == cells
     assert not any(cell.lstrip(" ").startswith(FORMULA) for cell in row)

@@ -15,7 +15,7 @@ def asked(**fields: object) -> Request:
     return Request.model_validate({"container": "main", "vendor": "NVIDIA", "count": 2, "memory_mib": 40_000} | fields)
 
 
-def test_the_devices_that_have_the_most_free_are_summed_up() -> None:
+def test_the_freest_devices_are_summed_up() -> None:
     # Free are 50,000 and 30,000: the second has 10,000 less than asked. Of the cores 90 % and 50 % are free.
     assert lack_of(rebuilt([STATE]), "node1", asked(cores_percent=60)) == Lack(10_000, 10, "node1")
     assert lack_of(rebuilt([STATE]), "node1", asked(count=4)) == Lack(10_000 + 20_000 + 30_000, 0, "node1")
