@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context
@@ -60,6 +61,34 @@ class ApiTools:
         """Attempts of all pods that fit every filter, the latest first. An empty namespace means all of them."""
         query = {"q": words, "namespace": namespace, "node": node, "reason": reason, "status": status, "since": since}
         return self._listed(context, "/schedulerlogs", query, _attempts)
+
+    def simulate(
+        self,
+        context: Asked,
+        pod: Annotated[str, Field(description="One object of kind Pod, in YAML or JSON.", max_length=200_000)],
+        at: Annotated[str, Field(description="The recorded cluster at this time: 2h, or RFC 3339; empty: now.")] = "",
+    ) -> Answer:
+        """Where a pod would go in the recorded cluster, or why it would wait and what would help. Nothing is made."""
+        from fit.manifests import ManifestError
+        from terminal.simulated_pod import simulated
+
+        transport = self.callers(context)
+        if isinstance(transport, Problem):
+            return refusal(transport)
+        cluster = transport.text("/cluster-file", {"at": at})
+        if isinstance(cluster, Problem):
+            return refusal(cluster)
+        try:
+            found = simulated(cluster, "the recorded cluster", pod.encode(), "the pod", datetime.now(UTC))
+        except ManifestError as error:
+            return refusal(WrongRequest(str(error)))
+        if found is None:
+            return result("The pod asks for no device: every node that kube-scheduler takes would do.", {})
+        if found.chosen:
+            return result(f"It would go to node {found.chosen}.", found.document())
+        changes = items(f"{each['sentence']['en']}" for each in found.suggestions)
+        more = f"It would fit after any one of these:\n{changes}" if changes else ""
+        return result(sentences(_diagnosis(found.diagnosis), more), _without_steps(found.diagnosis))
 
     def _about_pod(
         self, context: Asked, namespace: str, pod: str, answer: str, query: dict[str, str], text: Callable[[Json], str]

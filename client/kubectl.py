@@ -32,10 +32,13 @@ class KubectlTransport:
     program: str = KUBECTL
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
-        return self._answer(["get", *self._raw(path, query)])
+        return _as_json(self.text(path, query))
+
+    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        return self._printed(["get", *self._raw(path, query)])
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        return self._answer(["create", *self._raw(path, query), "-f", "-"], body)
+        return _as_json(self._printed(["create", *self._raw(path, query), "-f", "-"], body))
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         command = [self.program, *self._options(), "get", *self._raw(path, query)]
@@ -71,25 +74,27 @@ class KubectlTransport:
         given = (("--context", self.context), ("--kubeconfig", self.kubeconfig))
         return [f"{flag}={value}" for flag, value in given if value]
 
-    def _answer(self, arguments: Sequence[str], stdin: bytes | None = None) -> Json | Problem:
+    def _printed(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes | Problem:
         command = [self.program, *self._options(), *arguments]
         try:
             # Never this process's own standard input, which may be a protocol (``schedulerlog mcp``).
-            done = subprocess.run(
-                command, capture_output=True, check=False, timeout=TIMEOUT_SECONDS, input=stdin or b""
-            )
+            done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_SECONDS, input=stdin)
         except OSError as error:
             return self._not_started(error)
         except subprocess.TimeoutExpired:
             return Unreachable(f"kubectl has not answered within {TIMEOUT_SECONDS} s", "Does `kubectl get ns` answer?")
         if done.returncode:
             return problem_of_kubectl(done.stderr.decode("utf-8", "replace"))
-        return read_json(done.stdout, "the API server")
+        return done.stdout
 
     def _not_started(self, error: OSError) -> Problem:
         return Unreachable(
             f"{self.program} can't be started: {error.strerror}", "Install kubectl, or give the API's --api-url."
         )
+
+
+def _as_json(body: bytes | Problem) -> Json | Problem:
+    return body if isinstance(body, Problem) else read_json(body, "the API server")
 
 
 def problem_of_kubectl(errors: str) -> Problem:

@@ -20,6 +20,10 @@ class Transport(Protocol):
         """The answer as JSON."""
         ...
 
+    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        """An answer that is not JSON."""
+        ...
+
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
         """The answer to a body, which is JSON or YAML."""
         ...

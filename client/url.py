@@ -29,10 +29,13 @@ class UrlTransport:
     default_namespace: str = "default"
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
+        return self._as_json(self.text(path, query))
+
+    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
         return self._whole("GET", with_query(ROOT + path, query))
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        return self._whole("POST", with_query(ROOT + path, query), body)
+        return self._as_json(self._whole("POST", with_query(ROOT + path, query), body))
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         try:
@@ -49,15 +52,18 @@ class UrlTransport:
     def namespace(self) -> str:
         return self.default_namespace
 
-    def _whole(self, method: str, target: str, body: bytes | None = None) -> Json | Problem:
+    def _whole(self, method: str, target: str, body: bytes | None = None) -> bytes | Problem:
         try:
             with closing(self._connection(TIMEOUT_SECONDS)) as connection:
-                response = self._asked(connection, method, target, body, "application/json")
+                response = self._asked(connection, method, target, body, "application/json, application/yaml")
                 if response.status != HTTPStatus.OK:
                     return self._refusal(response)
-                return read_json(response.read(), self.url)
+                return response.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
             return self._failure(error)
+
+    def _as_json(self, body: bytes | Problem) -> Json | Problem:
+        return body if isinstance(body, Problem) else read_json(body, self.url)
 
     def _connection(self, timeout: float | None) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)

@@ -39,13 +39,7 @@ def simulate(
 
     All nodes of the file are offered.
     """
-    columns = ClusterColumns(vendors)
-    for quota in manifest.quotas.values():
-        columns.apply_quota(quota)
-    for node in manifest.nodes.values():
-        columns.apply_node(node)
-    for other in manifest.pods.values():
-        columns.apply_pod(other)
+    columns = columns_of(manifest, vendors)
     metadata = pod["metadata"]
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.of(Identity(DEFAULT_CLUSTER, name), ref, now)
@@ -59,6 +53,18 @@ def simulate(
     if isinstance(answer, Failed):
         return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now, circumstances)])
     return []
+
+
+def columns_of(manifest: Manifest, vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
+    """The devices of the file's nodes, with what its pods hold of them."""
+    columns = ClusterColumns(vendors)
+    for quota in manifest.quotas.values():
+        columns.apply_quota(quota)
+    for node in manifest.nodes.values():
+        columns.apply_node(node)
+    for other in manifest.pods.values():
+        columns.apply_pod(other)
+    return columns
 
 
 def simulated_schedulerlog(

@@ -6,7 +6,7 @@ lists          the pods that wait; attempts that are searched for
 history        the episodes of a pod
 nodes          a node's devices, now or at a time
 simulation     where a pod of a file would go
-trends         attempts and reasons over time; the report of failures
+simulated_pod  pure: the same by the fit, with diagnosis and suggestions
 watching       a command's answer again, each time that something changes
 log_files      ``explain``: the same of a scheduler's log, without any server
 answers        from the API to the screen: problems end the command, ``-o`` prints documents

@@ -1,7 +1,7 @@
 """From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -16,13 +16,18 @@ Names = Callable[[Json], Iterable[Mapping[str, Any]]]
 
 
 def answered(answer: Json | Problem) -> Json:
-    """The answer; a problem is printed with its cause and the next step, and ends the command."""
+    """The answer; a problem ends the command."""
     if isinstance(answer, Problem):
-        complain(f"{answer.cause}.")
-        if answer.next_step:
-            complain(answer.next_step)
-        raise typer.Exit(code_of(answer))
+        end_with(answer)
     return answer
+
+
+def end_with(problem: Problem) -> NoReturn:
+    """Print the problem with its cause and the next step, and end the command."""
+    complain(f"{problem.cause}.")
+    if problem.next_step:
+        complain(problem.next_step)
+    raise typer.Exit(code_of(problem))
 
 
 def is_printed(asking: Asking, answer: Any, names: Names | None = None) -> bool:

@@ -12,6 +12,7 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "list": LazyCommand("The pods that wait, or attempts that are searched for.", "terminal.lists:list_pods"),
         "history": LazyCommand("What schedulers decided about a pod, attempt by attempt.", "terminal.history:history"),
         "node": LazyCommand("A node's devices and who holds them, now or at a time.", "terminal.nodes:node"),
+        "simulate": LazyCommand("Where a pod of a file would go.", "terminal.simulation:simulate"),
         "watch": LazyCommand("A line for each decision about waiting pods, as it happens.", "terminal.watching:watch"),
         "explain": LazyCommand("The same of a scheduler's log, without any server.", "terminal.log_files:explain"),
     }

@@ -10,7 +10,7 @@ from client.changes import WatchedChange, follow
 from client.problems import Problem
 from client.requests import of_pod
 from client.transport import Transport
-from terminal.answers import answered
+from terminal.answers import end_with
 from terminal.exit_codes import PLACED, WAITING
 from terminal.options import Asking, asks
 from terminal.screen import Screen, emit
@@ -54,9 +54,8 @@ def _known(found: Iterator[WatchedChange | Problem]) -> Iterator[WatchedChange]:
     try:
         for change in found:
             if isinstance(change, Problem):
-                answered(change)
-            else:
-                yield change
+                end_with(change)
+            yield change
     except KeyboardInterrupt:
         return
 

@@ -60,7 +60,7 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
         screen, is_wide = Screen(), asking.output == "wide"
         suggestions = _suggestions(transport, namespace, name, attempt, code)
         show_diagnosis(screen, diagnosis, suggestions, is_wide=is_wide)
-        _show_nodes(screen, transport.get(_attempt_path(namespace, name, attempt), {"detail": "full"}), is_wide=is_wide)
+        show_nodes(screen, transport.get(_attempt_path(namespace, name, attempt), {"detail": "full"}), is_wide=is_wide)
     return code
 
 
@@ -115,7 +115,7 @@ def _show_suggestions(screen: Screen, items: list[dict[str, Any]]) -> None:
         screen.line(f"{each['sentence']['en']} ({WHO[each['who_acts']]})", indent=2)
 
 
-def _show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
+def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
     """The nodes of the attempt; nothing where it can't be read, as what was asked is answered."""
     if isinstance(log, Problem) or not log["filter"]["nodes"]:
         return

@@ -4,10 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fit import manifests
-from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
-from fit.simulate import simulate
-from hami.vendors import ONLY_NVIDIA
+from fit.simulate import columns_of, simulate
 from summaries.fold import summarize
 from tests.support.harness.api_app import Caller
 from tests.support.harness.states_in_memory import states_of
@@ -24,12 +22,7 @@ def example_caller(pod: str) -> Caller:
     )
     caller = Caller()
     caller.remember(summarize(events))
-    columns = ClusterColumns(ONLY_NVIDIA)
-    for node in cluster.nodes.values():
-        columns.apply_node(node)
-    for other in cluster.pods.values():
-        columns.apply_pod(other)
-    for state in states_of(columns):
+    for state in states_of(columns_of(cluster)):
         caller.app.state.devices.take(state)
     caller.app.state.devices.is_caught_up = True
     return caller

@@ -42,7 +42,7 @@ class Streams:
     def get(self, *_: Any) -> Json | Problem:
         raise NotImplementedError
 
-    post = get
+    post = text = get
 
     def namespace(self) -> str:
         return ""

@@ -33,7 +33,13 @@ def examples_of(command: LazyCommand) -> list[str]:
 
 
 EXAMPLES = [line for command in QUESTIONS.values() for line in examples_of(command)]
-LOG = "tests/unit/ingest/hami/cases/scheduler-event-proposal.log"
+NAMES = {
+    "hami.log": "tests/unit/ingest/hami/cases/scheduler-event-proposal.log",
+    "pod.yaml": "examples/pods/1-gpu-pod.yaml",
+    "cluster.yaml": "examples/cluster.yaml",
+    "deepseek-0": "deepseek-5996b8569d-kgwgx",
+}
+"""What the examples call a file or a pod, and what is there in its place."""
 
 
 def test_the_first_line_is_the_answer(run: Run) -> None:
@@ -64,7 +70,9 @@ def test_a_history_counts_attempts_and_episodes(run: Run) -> None:
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_the_examples_of_the_help_run(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "follow", once)
-    words = shlex.split(line.replace("hami.log", LOG).replace("deepseek-0", "deepseek-5996b8569d-kgwgx"))
+    for example, there in NAMES.items():
+        line = line.replace(example, there)
+    words = shlex.split(line)
     done = run(*words[1:])
     # A pod of the namespace `default` is in no golden record.
     assert done.exit_code in (0, 1, 3), done.output
