@@ -91,7 +91,7 @@ class Connection:
 
     def waiting_for(self) -> str:
         """A check of readiness: empty while it is up."""
-        return "" if self.is_up else "waiting for Kafka"
+        return "" if self.is_up else self.backoff.waiting_for() or "waiting for Kafka"
 
     async def failed(self, error: Exception) -> None:
         """Return when it is time for another try."""

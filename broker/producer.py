@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 DELIVERY_SECONDS: Final = 60
 """A producer that has not delivered by then is replaced by a new one: some of its errors never end."""
+SILENCE_SECONDS: Final = 5
+"""Without an acknowledgement for so long the broker counts as away."""
 CLOSE_SECONDS: Final = 5
 _MAX_BYTES: Final = {topic.name: topic.max_message_bytes for topic in TOPICS}
 _DEFAULT_MAX_BYTES: Final = DECISIONS.max_message_bytes
@@ -117,6 +119,11 @@ class TopicsSink:
         """Is the broker being waited for?"""
         return self._backoff.is_waiting
 
+    @property
+    def waiting(self) -> Backoff:
+        """What is waited for, and how long already."""
+        return self._backoff
+
     async def close(self) -> None:
         """Stop the producer, within a few seconds also when no broker answers."""
         # Taken out first: the next `send` opens a new producer, also where stopping this one takes its whole time.
@@ -139,7 +146,7 @@ class TopicsSink:
             try:
                 # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
                 async with asyncio.timeout(DELIVERY_SECONDS):
-                    places = await self._send(outgoing) if outgoing else ()
+                    places = await self._noted(self._send(outgoing)) if outgoing else ()
             except UNAVAILABLE as error:
                 self._count_retry()
                 # Its buffer still has the records, which both producers would send otherwise.
@@ -148,6 +155,15 @@ class TopicsSink:
             else:
                 self._backoff.worked()
                 return places
+
+    async def _noted(self, sending: Awaitable[Sequence[Place]]) -> Sequence[Place]:
+        """The result; while it is long in coming, what is waited for is known."""
+        silence = f"no acknowledgement for {SILENCE_SECONDS} s"
+        noting = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._backoff.note, silence)
+        try:
+            return await sending
+        finally:
+            noting.cancel()
 
     async def _send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
         if self._producer is None:

@@ -34,6 +34,11 @@ class TopicReader:
         """Is the broker being waited for?"""
         return self._backoff.is_waiting
 
+    @property
+    def waiting(self) -> Backoff:
+        """What is waited for, and how long already."""
+        return self._backoff
+
     async def close(self) -> None:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:

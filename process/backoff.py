@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Iterator
 from random import Random
+from typing import Final
 
 logger = logging.getLogger(__name__)
 
@@ -22,8 +23,12 @@ def backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: float 
         step = min(step * 2, max_seconds)
 
 
+REMIND_SECONDS: Final = 60.0
+"""How often the log repeats what is waited for."""
+
+
 class Backoff:
-    """Waiting for one store, called ``name`` in the log: one line when it fails, one when it works again."""
+    """Waiting for one store, called ``name`` in the log: a line when it fails, one each minute, one when it works."""
 
     def __init__(self, name: str, longest_seconds: float, first_seconds: float = 0.1) -> None:
         self._name = name
@@ -31,6 +36,8 @@ class Backoff:
         self._first = first_seconds
         self._failures = 0
         self._failing_since = 0.0
+        self._logged_at = 0.0
+        self._cause = ""
         self._pauses: Iterator[float] = iter(())
 
     @property
@@ -38,18 +45,38 @@ class Backoff:
         """Has the latest try failed?"""
         return self._failures > 0
 
+    @property
+    def waiting_seconds(self) -> float:
+        """How long it has been failing; 0 while it works."""
+        return time.monotonic() - self._failing_since if self._failures else 0.0
+
+    def waiting_for(self) -> str:
+        """A check of readiness: what is waited for, how long already and why; empty while it works."""
+        if not self._failures:
+            return ""
+        return f"waiting for {self._name} for {self.waiting_seconds:.0f} s: {self._cause:.500}"
+
     async def failed(self, cause: str) -> None:
         """Note that a try failed; return when it is time for the next one."""
+        self.note(cause)
+        await asyncio.sleep(next(self._pauses))
+
+    def note(self, cause: str) -> None:
+        """Note that a try failed, or has been without an answer for long."""
+        now = time.monotonic()
+        self._cause = cause
         if not self._failures:
-            self._failing_since = time.monotonic()
+            self._failing_since = self._logged_at = now
             # New for each outage, so that the first retry after a short one is quick again.
             self._pauses = backoff_seconds(random.Random(), self._first, self._longest)  # noqa: S311 - no secret depends on it
             logger.warning("%s: %.500s. Nothing is lost: trying again until it works.", self._name, cause)
+        elif now - self._logged_at >= REMIND_SECONDS:
+            self._logged_at = now
+            logger.warning("still %s. Trying again.", self.waiting_for())
         else:
             # Not a warning: an outage of an hour would be hundreds of lines that say the same.
             logger.debug("%s: still failing: %.500s", self._name, cause)
         self._failures += 1
-        await asyncio.sleep(next(self._pauses))
 
     def worked(self) -> None:
         """Note that a try succeeded: the next failure begins with a short pause again."""

@@ -9,6 +9,7 @@ from pipeline.sinks.metrics import IndexMetrics, TopicsMetrics
 
 GAUGES: Final = {
     "is_waiting": "1 while OpenSearch does not answer.",
+    "waiting_seconds": "How long OpenSearch has not answered; 0 while it does. `/readyz` and the log name the cause.",
     "behind_seconds": "Age of the oldest record that was read and is not written.",
     "incomplete_summaries": "Summaries of which records are missing.",
 }

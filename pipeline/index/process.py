@@ -85,6 +85,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     reader = TopicsReader(builder, IndexWriter(index, topics, metrics, tracing=tracing), audit)
     connection = Connection(longest_pause)
     metrics.watch("is_waiting", lambda: index.is_waiting)
+    metrics.watch("waiting_seconds", lambda: index.waiting.waiting_seconds)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
     metrics.watch("incomplete_summaries", lambda: len(parts))
 
@@ -103,7 +104,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
             await reader.work(consumer)
 
     def ready() -> str:
-        return "waiting for OpenSearch" if index.is_waiting else connection.waiting_for()
+        return index.waiting.waiting_for() or topics.waiting.waiting_for() or connection.waiting_for()
 
     with serving(settings.metrics_address, metrics.registry, always, ready):
         try:

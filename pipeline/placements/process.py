@@ -64,7 +64,7 @@ class _State:
     not_ready: str = WAITING
 
     def ready(self) -> str:
-        waiting = "waiting for OpenSearch" if self.index.is_waiting else self.connection.waiting_for()
+        waiting = self.index.waiting.waiting_for() or self.connection.waiting_for()
         return waiting or self.not_ready
 
 

@@ -21,8 +21,8 @@ _MAX_REQUEST_BYTES: Final = DEAD_LETTERS.max_message_bytes + 1024 * 1024
 
 
 def topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backoff_seconds: float = 10.0) -> TopicsSink:
-    """A sink that takes the longest dead letter. Repeated sends count in ``metrics``, and records that are too large for
-    their topic: these become dead letters."""
+    """A sink that takes the longest dead letter. ``metrics`` counts repeated sends, and records that are too large for
+    their topic, which become dead letters."""
 
     def instead_of(outgoing: Outgoing) -> Outgoing:
         metrics.oversize.inc()

@@ -62,6 +62,11 @@ class OpenSearchSink:
         """Did the last request fail, so that the sink waits before the next one?"""
         return self._backoff.is_waiting
 
+    @property
+    def waiting(self) -> Backoff:
+        """What is waited for, and how long already."""
+        return self._backoff
+
     async def close(self) -> None:
         await self._store.close()
 

@@ -16,6 +16,7 @@ GAUGES: Final = {
     "pod_histories": "Pods whose latest attempts are in memory.",
     "lag_records": "Records in the log that are not committed.",
     "is_waiting": "1 while the broker does not answer.",
+    "waiting_seconds": "How long the broker has not answered; 0 while it does. `/readyz` and the log name the cause.",
 }
 """Gauges whose value is read when ``/metrics`` is requested."""
 

@@ -127,6 +127,7 @@ class Worker:
         watch("pod_histories", lambda: self._writer.pod_histories)
         watch("lag_records", lambda: self._state.lag)
         watch("is_waiting", lambda: self._is_waiting)
+        watch("waiting_seconds", lambda: max(each.waiting.waiting_seconds for each in (self._topics, self._published)))
 
     @property
     def _is_waiting(self) -> bool:
@@ -223,8 +224,12 @@ class Worker:
         while True:
             self._state.ticked_at = time.monotonic()
             if self._app is not None:
-                self._state.not_ready = "" if faust_app.is_reading(self._app) else "waiting for partitions"
+                reading = "" if faust_app.is_reading(self._app) else "waiting for partitions"
+                self._state.not_ready = self._waiting_for() or reading
             await asyncio.sleep(TICK_SECONDS)
+
+    def _waiting_for(self) -> str:
+        return self._topics.waiting.waiting_for() or self._published.waiting.waiting_for()
 
     async def _watch_progress(self) -> None:
         watchdog = Watchdog(self._settings.stuck_after.total_seconds())

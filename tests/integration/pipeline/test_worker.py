@@ -1,6 +1,7 @@
 """The worker and the index writer as processes, on a real broker and a real index; everything is killed that can be."""
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -214,11 +215,17 @@ def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: 
     sent = attempts("broker", 20)
     for events in sent[:10]:
         running.send(events)
+    # Without its end it is published when the worker has waited for that, and then the broker is away.
+    running.send(sent[10][:-1])
     running.servers.kafka[0].kill()
+    until(running.readiness, lambda text: re.match(r"waiting for Kafka for \d+ s: .", text) is not None)
+    assert running.metric("schedulerlog_worker_waiting_seconds") > 0
     running.servers.kafka[0].start()
     for events in sent[10:]:
         running.send(events)
     assert_each_is_stored_once_as_it_was_sent(running, "broker", sent)
+    assert running.readiness() == "ok\n"
+    assert running.metric("schedulerlog_worker_waiting_seconds") == 0
     running.processes.check()
 
 

@@ -131,6 +131,10 @@ class Pipeline:
     def recreate_topic(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
         asyncio.run(recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
 
+    def readiness(self) -> str:
+        """What the worker says that it waits for."""
+        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).text
+
     def peak_memory_bytes(self, name: str) -> int:
         """The most memory that the process has had."""
         status = Path(f"/proc/{self.processes.pid(name)}/status").read_text(encoding="ascii")

@@ -3,9 +3,11 @@
 import logging
 from itertools import islice
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
+from process import backoff as backoff_module
 from process.backoff import Backoff, backoff_seconds
 
 
@@ -33,3 +35,23 @@ async def test_a_store_that_is_away_is_logged_once_and_when_it_is_back(caplog: p
     assert first == "Kafka: no answer. Nothing is lost: trying again until it works."
     assert last.startswith("Kafka works again after ")
     assert last.endswith(" and 3 failed tries")
+
+
+async def test_who_waits_says_for_what_why_and_how_long_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 0.0
+    # Of this module alone: the event loop has the same clock.
+    monkeypatch.setattr(backoff_module, "time", SimpleNamespace(monotonic=lambda: seconds))
+    backoff = Backoff("OpenSearch", longest_seconds=0.001)
+    assert (backoff.waiting_for(), backoff.waiting_seconds) == ("", 0.0)
+    for seconds in (10.0, 11.0, 69.0, 75.0, 76.0, 136.0):
+        await backoff.failed(f"cause at {seconds:.0f}")
+    assert backoff.waiting_for() == "waiting for OpenSearch for 126 s: cause at 136"
+    assert [record.getMessage() for record in caplog.records] == [
+        "OpenSearch: cause at 10. Nothing is lost: trying again until it works.",
+        "still waiting for OpenSearch for 65 s: cause at 75. Trying again.",
+        "still waiting for OpenSearch for 126 s: cause at 136. Trying again.",
+    ]
+    backoff.worked()
+    assert backoff.waiting_for() == ""
