@@ -5,7 +5,6 @@ render         a template with its view, as bytes
 page_context   what every page knows: language, address, cluster; links that keep both
 texts          the texts in English and Chinese, from ``texts.toml``
 formats        how times, durations, amounts and names are written
-node_groups    the nodes of an attempt, grouped by identical refusal
 node_map       the heat map of all nodes, a tile per node
 device_map     the devices of some nodes, with their numbers
 episode_strip  a pod's episodes as bars on one line of time

@@ -10,7 +10,7 @@ from client.transport import Json, Transport
 from process.cli import fail
 from terminal.answers import answered, is_printed
 from terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING
-from terminal.node_groups import alike_nodes
+from terminal.node_rows import node_rows
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted
 from terminal.times import clock
@@ -123,10 +123,7 @@ def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
     screen.blank()
     judged = f"{detail['fit_nodes']:,} of {counted(detail['offered_nodes'], 'node')} fitted"
     screen.line(f"Attempt {detail['attempt_id']}, {clock(detail['started_at'])} UTC: {judged}", "bold")
-    rows = [
-        [f"{len(each.names):,}", each.verdict, each.why, ", ".join(each.names) if is_wide else each.shown_names]
-        for each in alike_nodes(log["filter"]["nodes"], detail["chosen"])
-    ]
+    rows = node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
     screen.table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
 
 

@@ -21,11 +21,12 @@ from api.index.attempt_queries import PodName
 from api.index.client import IndexDownError
 from api.pages.page_shell import PageShell, cluster_of, part_of, refusal_of
 from page.device_map import device_map
-from page.node_groups import NodeGroup, codes_of, node_groups
 from page.node_map import node_map
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
 from summaries.answer import bind_phase, detail, filter_phase
+from views.node_groups import NodeGroup, codes_of
+from views.summarized_nodes import summarized_nodes
 
 DRAWN_NODES: Final = 40
 """So many are drawn device by device at once; of more, a group at a time."""
@@ -62,7 +63,7 @@ class PodPages:
     async def group(self, request: Request) -> Response:
         """The nodes of one group, by name, with the devices of the first of them."""
         attempt = await self._shown(request, await self._known_attempt(request))
-        groups = node_groups(attempt)
+        groups = summarized_nodes(attempt)
         group = next((each for each in groups if each.key == request.query_params.get("group")), None)
         if group is None:
             raise NotFoundError("the attempt has no such group of nodes", "Open it from the page of the pod.")
@@ -83,7 +84,7 @@ class PodPages:
         """The devices of one node, as the attempt judged them."""
         attempt = await self._shown(request, await self._known_attempt(request))
         node = request.query_params.get("node", "")
-        groups = node_groups(attempt)
+        groups = summarized_nodes(attempt)
         group = next((each for each in groups if node in each.nodes), None)
         if group is None:
             raise NotFoundError(f"attempt {attempt.attempt_id} did not judge node {node[:80]}", "Open the pod's page.")
@@ -98,7 +99,7 @@ class PodPages:
         return self.shell.show(request, "pod_group", view | await self._devices(request, attempt, groups, [node]))
 
     async def _nodes(self, request: Request, attempt: AttemptSummarized) -> dict[str, Any]:
-        groups = node_groups(attempt)
+        groups = summarized_nodes(attempt)
         view = {
             "attempt": detail(attempt),
             "filter": filter_phase(attempt),

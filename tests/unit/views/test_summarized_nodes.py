@@ -4,12 +4,13 @@ from collections import Counter
 
 import pytest
 
-from page.node_groups import codes_of, node_groups
 from page.node_map import node_map
 from schemas.events import FITS, NOT_REACHED, PICKED
 from summaries.answer import schedulerlog
 from tests.support.builders.events import a_refusal, a_summary
 from tests.support.harness.golden_index import GOLDEN, attempt
+from views.node_groups import codes_of
+from views.summarized_nodes import summarized_nodes
 
 GOLDEN_ATTEMPTS = sorted(
     path.name.removesuffix(".json")
@@ -20,7 +21,7 @@ GOLDEN_ATTEMPTS = sorted(
 @pytest.mark.parametrize("number", GOLDEN_ATTEMPTS)
 def test_groups_hold_every_node_once_with_the_reason_of_the_answer(number: str) -> None:
     summary = attempt(number)
-    groups = node_groups(summary)
+    groups = summarized_nodes(summary)
     assert Counter(node for group in groups for node in group.nodes) == Counter(summary.nodes)
     answered = {node.name: node for node in schedulerlog(summary).filter.nodes}
     for group in groups:
@@ -42,7 +43,7 @@ def test_what_was_chosen_comes_first_and_then_the_greatest_refusal() -> None:
         score=[0, 0, 0, 2, 0],
         chosen="d",
     )
-    groups = node_groups(summary)
+    groups = summarized_nodes(summary)
     assert [(group.verdict, group.nodes) for group in groups] == [
         (PICKED, ["d"]),
         ("refused", ["b", "c"]),
@@ -57,7 +58,7 @@ def test_a_map_of_5000_nodes_has_a_tile_for_each() -> None:
     names = tuple(f"node-{number:04}" for number in range(5000))
     kinds = [a_refusal(A=8), a_refusal(A=3, B=5), a_refusal(B=7)]
     summary = a_summary(names, refusals=kinds, refusal=[number % 3 for number in range(5000)])
-    groups = node_groups(summary)
+    groups = summarized_nodes(summary)
     drawn = node_map(groups)
     assert drawn
     assert [len(group.nodes) for group in groups] == [1667, 1667, 1666]
@@ -71,7 +72,7 @@ def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there
     names = tuple(f"n{number:04}" for number in range(1000))
     kinds = [a_refusal(16, A=number % 16 + 1, B=number // 16 + 1) for number in range(200)] + [a_refusal(16, A=16)]
     summary = a_summary(names, refusals=kinds, refusal=[number % 201 for number in range(1000)])
-    groups = node_groups(summary)
+    groups = summarized_nodes(summary)
     assert [(len(each.nodes), [(c.code, c.min_count, c.max_count) for c in each.counts]) for each in groups] == [
         (996, [("A", 1, 16), ("B", 1, 13)]),
         (4, [("A", 16, 16)]),
@@ -79,4 +80,4 @@ def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there
 
 
 def test_without_counted_devices_there_is_no_map() -> None:
-    assert node_map(node_groups(a_summary(refusals=[a_refusal(0)]))) is None
+    assert node_map(summarized_nodes(a_summary(refusals=[a_refusal(0)]))) is None

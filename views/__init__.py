@@ -1,0 +1,8 @@
+"""View models: what page and terminal show of the same answer, worked out once, so that they never differ. Pure.
+
+================  =========================================================================
+node_groups       the nodes of an attempt, grouped by identical refusal
+answered_nodes    those groups from the JSON of the API; starts without numpy, for terminals
+summarized_nodes  those groups from an attempt's columns, for thousands of nodes
+================  =========================================================================
+"""

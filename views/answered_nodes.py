@@ -1,0 +1,43 @@
+"""The nodes of the API's answer (``filter.nodes``), grouped by identical refusal."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from views.node_groups import FITS, PICKED, UNREGISTERED, NodeGroup, NodeRefusal, node_group, readable
+
+_COUNTED: Final = re.compile(r"(\d{1,9})/(\d{1,9}) (\S{1,200})", re.ASCII)
+_UNREGISTERED_REASON: Final = "node unregistered"
+
+
+def answered_nodes(nodes: Sequence[Mapping[str, Any]], chosen: str | None) -> list[NodeGroup]:
+    """Every node of the answer, in groups as ``readable`` orders them."""
+    alike: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
+    for node in nodes:
+        alike.setdefault(_judgement(node, chosen), []).append((node["name"], node["score"]))
+    return readable(
+        [
+            node_group(" ".join(key), key[0], key[1], _refusal(key[2]) if key[2] else None, found)
+            for key, found in alike.items()
+        ]
+    )
+
+
+def _judgement(node: Mapping[str, Any], chosen: str | None) -> tuple[str, str, str]:
+    """Verdict, refused container and reason."""
+    if node["status"] == "passed":
+        return PICKED if node["name"] == chosen else FITS, "", ""
+    failed: Mapping[str, str] = next((each for each in node["containers"] if each["status"] != "passed"), {})
+    reason = failed.get("reason") or ""
+    if reason == _UNREGISTERED_REASON:
+        return UNREGISTERED, "", reason
+    return "refused", failed.get("name", ""), reason
+
+
+def _refusal(reason: str) -> NodeRefusal:
+    """Raises nothing: what is no list of counts is words."""
+    found = [_COUNTED.fullmatch(part) for part in reason.split(", ")]
+    counted = [each for each in found if each]
+    if len(counted) < len(found) or len({each[2] for each in counted}) > 1:
+        return NodeRefusal({}, words=reason)
+    return NodeRefusal({each[3]: int(each[1]) for each in counted}, int(counted[0][2]))

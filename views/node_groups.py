@@ -1,0 +1,151 @@
+"""The nodes of an attempt, grouped by identical refusal: thousands of nodes become a handful of groups.
+
+Where refusals differ in their counts alone, and there are too many of them to read, those with the same reasons are one
+group, which gives the least and the greatest count of each.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+PICKED: Final = "picked"
+FITS: Final = "fits"
+NOT_REACHED: Final = "not reached"
+UNREGISTERED: Final = "unregistered"
+"""The verdicts as ``schemas.events`` has them, which takes a terminal too long to import; a test compares them."""
+
+MAX_GROUPS: Final = 24
+"""Of more, those with the same reasons become one."""
+_ORDER: Final = {PICKED: 0, FITS: 1, NOT_REACHED: 3}
+"""What was chosen first; refusals between what fits and what was not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRefusal:
+    counts: Mapping[str, int]
+    """Reason code to the number of devices of a node."""
+    devices: int = 0
+    """How many devices a node has."""
+    words: str = ""
+    """A reason that counts no devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCode:
+    code: str
+    min_count: int
+    max_count: int
+    """Of how many devices of a node; the same as ``min_count`` where all nodes have as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    key: str
+    verdict: str
+    container: str
+    """The one that was refused; empty where none was."""
+    refusal: NodeRefusal | None
+    """Of the most of its nodes, where they differ."""
+    counts: list[CountedCode]
+    """The most frequent first."""
+    nodes: list[str]
+    """By name."""
+    scores: list[float]
+    """Of each node that fits; empty for others."""
+
+    @property
+    def is_refused(self) -> bool:
+        return self.verdict not in (PICKED, FITS, NOT_REACHED)
+
+    @property
+    def reason(self) -> str:
+        """As HAMi writes it: ``1/8 CardCordoned, 2/8 NumaNotFit``; ``2–5/8 NumaNotFit`` where nodes differ."""
+        if self.refusal is None or not self.counts:
+            return self.words
+        return ", ".join(sorted(f"{_range(each)}/{self.refusal.devices} {each.code}" for each in self.counts))
+
+    @property
+    def cells(self) -> list[str]:
+        """What each device of a node came to, the most frequent first: a reason, or the verdict of the node.
+
+        Empty where nothing counts its devices.
+        """
+        if self.refusal is None or not self.refusal.devices:
+            return []
+        counted = sorted(self.refusal.counts.items(), key=lambda each: (-each[1], each[0]))
+        cells = [code for code, count in counted for _ in range(count)][: self.refusal.devices]
+        # Those that passed each check, and were too few.
+        return cells + [FITS] * (self.refusal.devices - len(cells))
+
+    @property
+    def words(self) -> str:
+        """The reason that counts no devices."""
+        return self.refusal.words if self.refusal else ""
+
+
+def node_group(
+    key: str, verdict: str, container: str, refusal: NodeRefusal | None, scored: Iterable[tuple[str, float]]
+) -> NodeGroup:
+    """Nodes that were judged alike to the last count; ``scored`` has each with its score, in any order."""
+    nodes = sorted(scored)
+    return NodeGroup(
+        key=key,
+        verdict=verdict,
+        container=container,
+        refusal=refusal,
+        counts=_counts([refusal] if refusal else []),
+        nodes=[name for name, _ in nodes],
+        scores=[score for _, score in nodes] if verdict in (PICKED, FITS) else [],
+    )
+
+
+def readable(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
+    """Few enough to read: the chosen node, those that fit, then refusals by number of nodes, then what was not seen."""
+    if len(groups) > MAX_GROUPS:
+        alike: dict[tuple[object, ...], list[NodeGroup]] = {}
+        for group in groups:
+            alike.setdefault(_without_counts(group), []).append(group)
+        groups = [_merged(found) for found in alike.values()]
+    return sorted(groups, key=lambda each: (_ORDER.get(each.verdict, 2), -len(each.nodes), each.key))
+
+
+def codes_of(groups: Sequence[NodeGroup]) -> list[str]:
+    """Every reason of the groups' devices, the most frequent first: its place is its colour."""
+    found: dict[str, int] = {}
+    for group in groups:
+        for code in group.cells:
+            if code != FITS:
+                found[code] = found.get(code, 0) + len(group.nodes)
+    return sorted(found, key=lambda code: (-found[code], code))
+
+
+def _without_counts(group: NodeGroup) -> tuple[object, ...]:
+    if group.refusal is None:
+        return group.verdict, group.container
+    # Counts out of 8 devices and out of 16 have no range in common.
+    return group.verdict, group.container, group.words, group.refusal.devices, *sorted(group.refusal.counts)
+
+
+def _merged(groups: Sequence[NodeGroup]) -> NodeGroup:
+    greatest = max(groups, key=lambda each: len(each.nodes))
+    if len(groups) == 1:
+        return greatest
+    return replace(
+        greatest,
+        counts=_counts([each.refusal for each in groups if each.refusal]),
+        nodes=sorted(name for each in groups for name in each.nodes),
+    )
+
+
+def _counts(refusals: Sequence[NodeRefusal]) -> list[CountedCode]:
+    counted: dict[str, list[int]] = {}
+    for refusal in refusals:
+        for code, count in refusal.counts.items():
+            counted.setdefault(code, []).append(count)
+    found = [CountedCode(code, min(counts), max(counts)) for code, counts in counted.items()]
+    return sorted(found, key=lambda each: (-each.max_count, each.code))
+
+
+def _range(counted: CountedCode) -> str:
+    least, most = counted.min_count, counted.max_count
+    return str(most) if least == most else f"{least}–{most}"
