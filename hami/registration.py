@@ -6,6 +6,7 @@ read. A node registers here exactly when it registers with HAMi; two deliberate 
 null entries, are in docs/hami-differences.md.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -122,6 +123,20 @@ def _extra(value: Any, place: str) -> tuple[tuple[str, Any], ...]:
         raise InvalidValueError(place, f"is {json_kind(value)}, write a JSON object")
     # Numbers and texts are all that any vendor's rule reads.
     return tuple((key, item) for key, item in value.items() if isinstance(item, int | float | str))
+
+
+def extra_as_json(device: Device) -> dict[str, Any]:
+    """``extra`` as a JSON object; `extra_of_json` is the way back."""
+    return {key: dict(value) if isinstance(value, tuple) else value for key, value in device.extra}
+
+
+def extra_of_json(found: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The form that ``extra`` has: numbers, texts, and tables of them; everything else is left out."""
+    return tuple(
+        (key, tuple(value.items()) if isinstance(value, dict) else value)
+        for key, value in found.items()
+        if isinstance(value, int | float | str | dict)
+    )
 
 
 _PLACEMENT_FIELDS: Final[Fields] = {

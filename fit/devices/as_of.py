@@ -14,7 +14,7 @@ from fit.devices.node_columns import USED
 from fit.devices.node_entry import NodeEntry
 from hami.mig import MigProfile, Placement
 from hami.node_registration import NodeDevices
-from hami.registration import Device, Registration
+from hami.registration import Device, Registration, extra_of_json
 from hami.vendors import ONLY_NVIDIA, Vendors, code_of
 from schemas.events import NO_STATE, DeviceKind, DevicesJudged, NodesJudged, NodeStateChanged, StateOf
 
@@ -73,6 +73,7 @@ def put(columns: ClusterColumns, state: NodeStateChanged) -> None:
 
 def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
     kinds = [state.kinds[code] for code in state.kind.tolist()]
+    extra = {each.device: extra_of_json(each.registered) for each in state.vendor_fields}
     rows = zip(state.uuid, state.index.tolist(), state.numa.tolist(), state.healthy, kinds, strict=True)
     devices = tuple(
         Device(
@@ -86,8 +87,9 @@ def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
             kind.mode,
             is_healthy,
             _profiles_of(kind),
+            extra.get(place, ()),
         )
-        for uuid, index, numa, is_healthy, kind in rows
+        for place, (uuid, index, numa, is_healthy, kind) in enumerate(rows)
     )
     codes = tuple(code_of(vendors, kind.vendor) if kind.vendor else 0 for kind in kinds)
     return NodeDevices(Registration(devices, "json"), _pair_scores(state), codes)
@@ -125,6 +127,11 @@ def _fill_use(columns: ClusterColumns, entry: NodeEntry, state: NodeStateChanged
         devices[name][block] = used
         columns.nodes[name][entry.id] = used.sum()
     devices["unsound"][block] = 0
+    entry.marks = dict(state.annotations)
+    entry.classes.clear()
+    for fields in state.vendor_fields:
+        if fields.classes:
+            entry.classes[entry.start + fields.device] = list(fields.classes)
     entry.held.clear()
     for use in state.mig:
         row = entry.start + use.device

@@ -59,8 +59,10 @@ class ClusterColumns:
         self.register(name, self._readings.read(name, node, now))
         # At every change of the node: HAMi overlooks a cordon while the registration is the same.
         self._apply_cordon(name, mapping(metadata.get("annotations")))
-        if entry := self.entry(name):
-            entry.marks = marks_of(mapping(metadata.get("annotations")))
+        marks = marks_of(mapping(metadata.get("annotations")))
+        if (entry := self.entry(name)) and entry.marks != marks:
+            entry.marks = marks
+            self.revisions.changed(entry.id)
 
     def register(self, name: str, found: NodeDevices | None) -> None:
         """Replace the devices of a node; None unregisters it."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -13,7 +13,7 @@ from fit.devices.pair_scores import pair_matrix
 from fit.devices.pod_usage import DeviceUse, PodUse
 from hami.mig import MigProfile, Placement
 from hami.node_registration import NodeDevices
-from hami.registration import DEFAULT_MODE, Device, Registration
+from hami.registration import DEFAULT_MODE, Device, Registration, extra_as_json
 from hami.vendor_annotations import ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES
 
 MIG_MODE: Final = "mig"
@@ -70,6 +70,7 @@ class NodeEntry:
     _pairs: NDArray[np.int64] | None = None
     _cuts: bytes = b""
     _peculiar: bytes = b""
+    _peculiar_devices: tuple[tuple[int, dict[str, Any]], ...] | None = None
 
     @property
     def size(self) -> int:
@@ -110,6 +111,14 @@ class NodeEntry:
             found = [(device.index, device.model, device.extra) for device in devices]
             self._peculiar = blake2b(repr(found).encode(), digest_size=16).digest()
         return self._peculiar
+
+    @property
+    def peculiar_devices(self) -> tuple[tuple[int, dict[str, Any]], ...]:
+        """Of which devices single vendors' rules read more than the columns say: position, and what, as JSON has it."""
+        if self._peculiar_devices is None:
+            devices = enumerate(self.devices.registration.devices)
+            self._peculiar_devices = tuple((place, extra_as_json(each)) for place, each in devices if each.extra)
+        return self._peculiar_devices
 
     def note_class(self, row: int, app_class: str, sign: int) -> None:
         """Add a pod's class to a device (sign 1) or remove it (sign -1)."""

@@ -14,7 +14,7 @@ from fit.devices.node_entry import NodeEntry, RegisteredKind
 from fit.events.identity import Identity
 from fit.events.record_columns import INT64_MAX, Ints, json_array
 from schemas.codec.records import encode_value
-from schemas.events import DeviceKind, MigInstanceProfile, MigSpan, MigUse, NodeStateChanged
+from schemas.events import DeviceKind, MigInstanceProfile, MigSpan, MigUse, NodeStateChanged, VendorFields
 
 _REGISTERED: Final = {"index": "index", "numa": "numa", "healthy": "is_healthy"}
 _CHANGING: Final = {
@@ -60,6 +60,8 @@ class StateBuilder:
             run = slice(ends[place], ends[place + 1])
             changing = {field: column[run] for field, column in columns.items()}
             changing |= {"revision": revisions[place], "mig": _mig_uses(entry, unsound[run])}
+            if entry.peculiar_devices or entry.classes or entry.marks:
+                changing |= {"vendor_fields": _vendor_fields(entry), "annotations": dict(entry.marks)}
             # A copy takes a third of the time of a new event.
             yield without_devices.model_copy(update=self._as_registered(entry) | changing)
 
@@ -92,7 +94,7 @@ class StateBuilder:
 
     def last_state(self, node: str, revision: int, observed_at: datetime) -> NodeStateChanged:
         """The state of a node that offers no devices any more."""
-        empty = ("kinds", "uuid", "kind", "mig", "pair_scores", *_REGISTERED, *_CHANGING)
+        empty = ("kinds", "uuid", "kind", "mig", "pair_scores", "vendor_fields", *_REGISTERED, *_CHANGING)
         fields: dict[str, Any] = {field: [] for field in empty}
         return NodeStateChanged.model_construct(
             cluster=self._life.by.cluster,
@@ -101,6 +103,7 @@ class StateBuilder:
             scheduler=self._life.by.scheduler,
             epoch=self._life.epoch,
             revision=revision,
+            annotations={},
             **fields,
         )
 
@@ -129,6 +132,17 @@ def _mig_uses(entry: NodeEntry, unsound: Sequence[int]) -> list[MigUse]:
         )
         for device, (spans, unknown) in enumerate(zip(held, unsound, strict=True))
         if spans or unknown
+    ]
+
+
+def _vendor_fields(entry: NodeEntry) -> list[VendorFields]:
+    registered = dict(entry.peculiar_devices)
+    classes = {row - entry.start: words for row, words in entry.classes.items() if words}
+    return [
+        VendorFields.model_construct(
+            device=device, registered=registered.get(device, {}), classes=list(classes.get(device, ()))
+        )
+        for device in sorted(registered.keys() | classes)
     ]
 
 

@@ -85,7 +85,7 @@ from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
 from schemas.events.field_types import DEFAULT_CLUSTER, ClusterName, Count, Integer, Moment, Words
 from schemas.events.findings import FindingReported
 from schemas.events.messages import MessageEmitted
-from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged
+from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged, VendorFields
 from schemas.events.observations import (
     Condition,
     NodeChecked,
@@ -185,6 +185,7 @@ __all__ = [
     "Status",
     "SummaryLocation",
     "TrendsCounted",
+    "VendorFields",
     "Words",
     "WorkloadObserved",
     "pod_key",

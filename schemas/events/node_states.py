@@ -29,6 +29,17 @@ class MigUse(Model):
     """How many allocations on it have an instance that is not known; then nothing more fits on it."""
 
 
+class VendorFields(Model):
+    """What only the rules of its own vendor read of a device."""
+
+    device: Count
+    """Position in the columns."""
+    registered: dict[str, str | int | float | dict[str, str]] = Field(default_factory=dict)
+    """What its node registers beside the columns, by the vendor's names (``NetworkID``, ``LinkZone``)."""
+    classes: Words = Field(default_factory=list)
+    """Metax' classes of the pods on it."""
+
+
 class NodeStateChanged(NodeEvent):
     """All devices of a node as its scheduler counted them at one time; each column has an entry per device.
 
@@ -67,6 +78,10 @@ class NodeStateChanged(NodeEvent):
     pair_scores: Integers = Field(default_factory=list, validate_default=True)
     """How well two devices are connected, as the node reports it: a row per device, one row after the other; empty
     where the node reports none."""
+    vendor_fields: list[VendorFields] = Field(default_factory=list)
+    """Of the devices of which a single vendor's rules read more than the columns say."""
+    annotations: dict[str, str] = Field(default_factory=dict)
+    """Of the node's annotations, those that single vendors' rules read."""
 
     @model_validator(mode="after")
     def _devices_agree(self) -> Self:
@@ -79,6 +94,8 @@ class NodeStateChanged(NodeEvent):
             raise ValueError("every device has a kind")
         if any(each.device >= len(self.uuid) for each in self.mig):
             raise ValueError(f"mig names a device beyond the {len(self.uuid)} of the node")
+        if any(each.device >= len(self.uuid) for each in self.vendor_fields):
+            raise ValueError(f"vendor_fields names a device beyond the {len(self.uuid)} of the node")
         if self.pair_scores.size:
             check_lengths({"pair_scores": self.pair_scores}, len(self.uuid) ** 2)
         return self
