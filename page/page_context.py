@@ -48,6 +48,10 @@ class PageContext:
         given = [(name, str(value)) for name, value in changed.items() if value not in (None, "")]
         return _address(self.path, [*rest, *given])
 
+    def with_path(self, path: str) -> str:
+        """The address with all parameters of this page at another path."""
+        return _address(path, list(self.query))
+
     def value(self, name: str) -> str:
         """Of a parameter of this page; empty without it."""
         return next((value for key, value in self.query if key == name), "")

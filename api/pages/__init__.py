@@ -9,10 +9,11 @@ page_shell    what the handlers of all pages share: context, rendering, parts th
 forms         the fields of a form that a browser sends
 login_pages   logging in and out
 home_pages    the first page, and the way from a pod's name to its page
+pending_pages pods that wait: by obstacle, by workload, one by one
 pod_pages     a pod: why it waits, its nodes by identical refusal, their devices
 pod_parts     changes, scores, history, records and comparison of a pod
 node_pages    nodes, and one node over time
-list_pages    pods that wait, search, findings, what is behind
+list_pages    search, findings, what is behind
 static_files  style sheet, scripts and icon
 ============  ================================================================================
 """

@@ -10,6 +10,7 @@ from api.pages.list_pages import ListPages
 from api.pages.login_pages import LoginPages
 from api.pages.node_pages import NodePages
 from api.pages.page_shell import PageShell
+from api.pages.pending_pages import PendingPages
 from api.pages.pod_pages import PodPages
 from api.pages.pod_parts import PodParts
 from api.pages.static_files import StaticFiles
@@ -22,7 +23,7 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
     """Every page. ``audience`` is what a token has to be issued for, ``has_login`` whether the API asks for one."""
     shell = PageShell(answers)
     login = LoginPages(shell, audience, has_login)
-    pods, parts = PodPages(shell, attempts), PodParts(shell)
+    pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
     return [
         Route(STATIC + "{name}", StaticFiles().file),
@@ -43,7 +44,8 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
         Route(EMBED + "/pod/{namespace}/{name}", pods.pod),
         Route(ROOT + "/nodes", nodes.nodes),
         Route(ROOT + "/nodes/{node}", nodes.node),
-        Route(ROOT + "/pending", lists.pending),
+        Route(ROOT + "/pending", pending.pending),
+        Route(ROOT + "/pending.csv", pending.table),
         Route(ROOT + "/search", lists.search),
         Route(ROOT + "/findings", lists.findings),
         Route(ROOT + "/about", lists.about),

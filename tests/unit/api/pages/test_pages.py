@@ -14,6 +14,7 @@ POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
 PAGES: Final = (
     "/ui",
     "/ui/pending",
+    "/ui/pending?by=workload&sort=gpu_hours",
     "/ui/pending?by=pod",
     "/ui/findings",
     "/ui/search?q=memory",
