@@ -39,8 +39,9 @@ class ApiTools:
         return self._about_pod(context, namespace, pod, "suggestions", {"attempt": attempt}, _suggestions)
 
     def pending(self, context: Asked, namespace: Namespace = "", reason: str = "") -> Answer:
-        """The pods that wait, by workload. An empty namespace means all of them. ``reason`` is a reason code."""
-        return self._listed(context, "/pending", {"namespace": namespace, "reason": reason}, _pending)
+        """The pods that wait, by what keeps them out. An empty namespace means all. ``reason`` is a reason code."""
+        query = {"namespace": namespace, "reason": reason, "group_by": "obstacle"}
+        return self._listed(context, "/pending", query, _pending)
 
     def node_at(
         self, context: Asked, node: str, at: Annotated[str, Field(description="2h, or RFC 3339; empty: now.")] = ""
@@ -167,11 +168,11 @@ def _suggestions(found: Json) -> str:
 
 def _pending(found: Json) -> str:
     rows = (
-        f"{each['namespace']} {each['workload']}: {each['pods']} waiting since {each['first_judged_at']}, "
-        f"refused for {', '.join(each['reasons']) or 'no reason that is known'}"
+        f"{each['pods']} pods of {each['workloads']} workloads since {each['first_judged_at']}, "
+        f"{each['gpu_hours']:,.1f} GPU-hours: {each['obstacle']['sentence']['en'] if each['obstacle'] else 'not known'}"
         for each in found["items"]
     )
-    return sentences(f"{found['pods']} pods of {found['total']} workloads wait.", items(rows, found["total"]))
+    return sentences(f"{found['pods']} pods wait, for {found['total']} obstacles.", items(rows, found["total"]))
 
 
 def _node(found: Json) -> str:

@@ -3,6 +3,7 @@
 =============  ==================================================================================
 why            why a pod waits, or why it is where it is
 lists          the pods that wait; attempts that are searched for
+pending        pure: the pods that wait, as rows
 history        the episodes of a pod
 nodes          a node's devices, now or at a time
 simulation     where a pod of a file would go

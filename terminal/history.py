@@ -36,7 +36,11 @@ def history(
     screen.blank()
     columns = ["LAST SEEN", "FOR", "#ATTEMPTS", "STATUS", "NODE", "REASONS"]
     is_wide = asking.output == "wide"
-    screen.table([*columns, "ATTEMPT"] if is_wide else columns, [_row(each, now, is_wide=is_wide) for each in episodes])
+    screen.table(
+        [*columns, "ATTEMPT"] if is_wide else columns,
+        [_row(each, now, is_wide=is_wide) for each in episodes],
+        is_wide=is_wide,
+    )
     for each in episodes:
         if each["changes"]:
             screen.blank()

@@ -1,26 +1,29 @@
 """``schedulerlog list``: the pods that wait, or attempts that are searched for."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from client.transport import Json
 from process.cli import fail
+from terminal import pending as waiting
 from terminal.answers import answered, is_printed
 from terminal.exit_codes import USAGE
 from terminal.options import Asking, asks
+from terminal.pending import By
 from terminal.screen import Screen, counted
-from terminal.times import age
-
-SHOWN_REASONS = 2
+from terminal.times import age, read_time
 
 
 @asks
 def list_pods(
     asking: Asking,
-    pending: Annotated[bool, typer.Option("--pending", help="What waits now, by workload.")] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="What waits now, the longest wait first.")] = False,
+    by: Annotated[
+        By, typer.Option(metavar="pod|workload|obstacle", help="With --pending: what a row is about.")
+    ] = "pod",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
     reason: Annotated[str, typer.Option(metavar="CODE", help="Refused for this reason (docs/reasons.md).")] = "",
     status: Annotated[str, typer.Option(metavar="succeeded|failed|pending", help="Of the attempt.")] = "",
@@ -29,11 +32,12 @@ def list_pods(
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many rows.")] = 50,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="With --pending: then a line for each change.")] = False,
 ) -> None:
-    """The latest attempts of all pods; with --pending what waits.
+    """The latest attempts of all pods; with --pending the pods that wait.
 
     \b
     Examples:
       schedulerlog list --pending -A
+      schedulerlog list --pending -A --by obstacle
       schedulerlog list -n llm --reason CardInsufficientMemory --since 2h
       schedulerlog list --pending -n llm -o name
     """
@@ -44,12 +48,11 @@ def list_pods(
     transport = asking.transport()
     namespace = "" if all_namespaces else transport.namespace()
     query = {"namespace": namespace, "reason": reason, "since": since, "limit": str(limit)}
-    if pending:
-        _show_pending(asking, answered(transport.get("/pending", query)), namespace)
-    else:
-        _show_attempts(
-            asking, answered(transport.get("/schedulerlogs", query | {"status": status, "q": search})), namespace
-        )
+    if not pending:
+        answer = answered(transport.get("/schedulerlogs", query | {"status": status, "q": search}))
+        _show_attempts(asking, answer, namespace)
+        return
+    _show_pending(asking, answered(transport.get("/pending", query | {"group_by": by})), by, namespace)
     if watch:
         from terminal.watching import later_changes, show_change
 
@@ -57,16 +60,14 @@ def list_pods(
             show_change(asking, change)
 
 
-def _show_pending(asking: Asking, answer: Json, namespace: str) -> None:
-    if is_printed(asking, answer, _examples):
+def _show_pending(asking: Asking, answer: Json, by: By, namespace: str) -> None:
+    if is_printed(asking, answer, waiting.pods):
         return
-    workloads = counted(answer["total"], "workload")
-    first = f"{counted(answer['pods'], 'pod')} of {workloads} waiting" if answer["total"] else "No pod waits"
-    columns = ["WORKLOAD", "#PODS", "WAITS", "REASONS", "LONGEST WAITS"]
-    if asking.output == "wide":
-        columns += ["QUEUE", "SCHEDULER", "ATTEMPT"]
-    screen = _show(first, namespace, columns, _workloads(answer), answer["total"])
-    for each in answer["blocked"]:
+    now = datetime.now(UTC)
+    columns = waiting.columns(by, is_wide=asking.output == "wide")
+    rows = waiting.rows(answer, by, lambda since: (now - read_time(since)).total_seconds())
+    screen = _show(asking, _in(namespace, waiting.headline(answer, by)), columns, rows, answer["total"])
+    for each in answer.get("blocked", ()):
         screen.blank()
         problem = each["problem"]
         screen.line(f"{each['namespace']}/{each['workload']} can't make its pods: {problem['message']}", "yellow")
@@ -75,49 +76,27 @@ def _show_pending(asking: Asking, answer: Json, namespace: str) -> None:
 def _show_attempts(asking: Asking, answer: Json, namespace: str) -> None:
     if is_printed(asking, answer, lambda found: found["items"]):
         return
-    first = counted(answer["total"], "attempt") if answer["total"] else "No attempt"
     columns = ["POD", "AGO", "STATUS", "NODE", "REASONS"]
     if asking.output == "wide":
         columns += ["WORKLOAD", "SCHEDULER", "ATTEMPT"]
-    _show(first, namespace, columns, _attempts(answer), answer["total"])
+    headline = counted(answer["total"], "attempt") if answer["total"] else "No attempt"
+    _show(asking, _in(namespace, headline), columns, _attempts(answer), answer["total"])
 
 
-def _show(first: str, namespace: str, columns: list[str], rows: list[list[str]], total: int) -> Screen:
+def _show(asking: Asking, headline: str, columns: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> Screen:
     screen = Screen()
-    screen.line(f"{first} in namespace {namespace}." if namespace else f"{first}.", "bold")
+    screen.line(headline, "bold")
     if rows:
         screen.blank()
-        screen.table(columns, (row[: len(columns)] for row in rows))
+        screen.table(columns, (row[: len(columns)] for row in rows), is_wide=asking.output == "wide")
     if total > len(rows):
         screen.blank()
         screen.line(f"The first {len(rows)}; --limit shows more.", "dim")
     return screen
 
 
-def _examples(answer: Json) -> Iterator[dict[str, Any]]:
-    for workload in answer["items"]:
-        yield from workload["examples"]
-
-
-def _workloads(answer: Json) -> list[list[str]]:
-    now = datetime.now(UTC)
-    return [
-        [
-            f"{each['namespace']}/{each['workload']}",
-            f"{each['pods']:,}",
-            age(each["first_judged_at"], now),
-            _few(list(each["reasons"])),
-            *_longest(each["examples"], each["queue"]),
-        ]
-        for each in answer["items"]
-    ]
-
-
-def _longest(examples: list[dict[str, Any]], queue: str) -> list[str]:
-    if not examples:
-        return ["", queue, "", ""]
-    pod = examples[0]
-    return [pod["name"], queue, pod["scheduler"], pod["attempt"].rpartition("/")[2]]
+def _in(namespace: str, headline: str) -> str:
+    return f"{headline} in namespace {namespace}." if namespace else f"{headline}."
 
 
 def _attempts(answer: Json) -> list[list[str]]:
@@ -128,15 +107,10 @@ def _attempts(answer: Json) -> list[list[str]]:
             age(each["started_at"], now),
             each["status"],
             each["chosen"] or "",
-            _few(each["reasons"]),
+            waiting.few(each["reasons"]),
             each["workload"],
             each["scheduler"],
             each["attempt_id"],
         ]
         for each in answer["items"]
     ]
-
-
-def _few(reasons: list[str]) -> str:
-    more = len(reasons) - SHOWN_REASONS
-    return ", ".join(reasons[:SHOWN_REASONS]) + (f" +{more}" if more > 0 else "")

@@ -94,9 +94,8 @@ def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -
     columns = ["POD", "STATUS", "NODE", "#ATTEMPTS", "MAIN OBSTACLE"]
     # Those that wait first, as somebody reads the log for them.
     ordered = sorted(rows, key=lambda each: each["diagnosis"]["state"] in _PLACED_STATES)
-    screen.table(
-        [*columns, "LAST (UTC)"] if is_wide else columns, [_cells(each)[: 6 if is_wide else 5] for each in ordered]
-    )
+    cells = [_cells(each)[: 6 if is_wide else 5] for each in ordered]
+    screen.table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
     if waiting:
         screen.blank()
         first = ordered[0]["diagnosis"]

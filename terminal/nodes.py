@@ -42,7 +42,8 @@ def _show(asking: Asking, occupancy: Json, state: Json | Problem) -> None:
     if devices:
         screen.blank()
         columns = ["DEVICE", "MODEL", "#MEMORY MiB", "#CORES %", "#SLOTS", "HELD BY"]
-        screen.table(columns, [_row(each, is_wide=asking.output == "wide") for each in devices])
+        is_wide = asking.output == "wide"
+        screen.table(columns, [_row(each, is_wide=is_wide) for each in devices], is_wide=is_wide)
     if occupancy["other_pods"]:
         screen.line(f"{occupancy['other_pods']} pods of namespaces that you may not read are on the node.", "dim")
     for check in state.get("checks", []) if isinstance(state, dict) else []:

@@ -38,11 +38,13 @@ class Screen:
 
         self._print(Padding(Text(printable(text), style=style), (0, 0, 0, indent), expand=False))
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0, is_wide: bool = False
+    ) -> None:
         """A table as kubectl prints them.
 
         A column whose name begins with ``#`` is aligned to the right; the first one, which names the thing, is never
-        folded.
+        folded, and no other one where the table may be wider than the terminal.
         """
         from rich.padding import Padding
         from rich.table import Table
@@ -54,7 +56,7 @@ class Screen:
             table.add_column(name.lstrip("#"), justify=side, overflow="fold", no_wrap=index == 0)
         for row in rows:
             table.add_row(*(Text(on_one_line(cell)) for cell in row))
-        self._print(Padding(table, (0, 0, 0, indent), expand=False))
+        self._print(Padding(table, (0, 0, 0, indent), expand=False), _UNLIMITED if is_wide else None)
 
     def blank(self) -> None:
         self.console.print()
@@ -63,9 +65,9 @@ class Screen:
         """A line between two answers."""
         self.line("-" * min(self.console.width, _RULE_CHARACTERS), "dim")
 
-    def _print(self, shown: Any) -> None:
+    def _print(self, shown: Any, width: int | None = None) -> None:
         with self.console.capture() as captured:
-            self.console.print(shown)
+            self.console.print(shown, width=width, crop=False)
         # rich fills lines with spaces up to the width.
         lines = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
         sys.stdout.write(lines)

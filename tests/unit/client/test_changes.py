@@ -42,7 +42,10 @@ class Streams:
     def get(self, *_: Any) -> Json | Problem:
         raise NotImplementedError
 
-    post = text = get
+    def text(self, *_: Any) -> bytes | Problem:
+        raise NotImplementedError
+
+    post = get
 
     def namespace(self) -> str:
         return ""

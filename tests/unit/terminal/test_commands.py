@@ -52,8 +52,12 @@ def test_the_first_line_is_the_answer(run: Run) -> None:
 def test_a_list_begins_with_its_number(run: Run) -> None:
     assert run("list", "-A").stdout.startswith("1 attempt.\n")
     shown = run("list", "--pending", "-n", "llm").stdout
-    assert shown.startswith("1 pod of 1 workload waiting in namespace llm.\n")
-    assert "train/Job/llama-70b can't make its pods: Error creating" in shown
+    assert shown.startswith("1 waiting pod in namespace llm.\n")
+    assert "node2 lacks 2 devices" in run("list", "--pending", "-A", "-o", "wide").stdout
+    workloads = run("list", "--pending", "-A", "--by", "workload").stdout
+    assert workloads.startswith("1 waiting pod, 1 workload.\n")
+    assert "train/Job/llama-70b can't make its pods: Error creating" in workloads
+    assert run("list", "--pending", "-A", "--by", "obstacle").stdout.startswith("1 waiting pod, 1 obstacle.\n")
 
 
 def test_a_node_is_shown_as_it_was(run: Run) -> None:
