@@ -66,8 +66,10 @@ class Screen:
         self.line("-" * min(self.console.width, _RULE_CHARACTERS), "dim")
 
     def _print(self, shown: Any, width: int | None = None) -> None:
+        folded_at, self.console.width = self.console.width, width or self.console.width
         with self.console.capture() as captured:
-            self.console.print(shown, width=width, crop=False)
+            self.console.print(shown)
+        self.console.width = folded_at
         # rich fills lines with spaces up to the width.
         lines = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
         sys.stdout.write(lines)
