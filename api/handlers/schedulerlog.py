@@ -20,7 +20,16 @@ from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import HistoryQuery, PageOfNodes, SchedulerlogQuery, SearchQuery, refuse_repeated
-from api.index.attempt_queries import SEARCH_SOURCE, WORKLOADS, PodName, SearchPosition, search_filters, workload_found
+from api.index.attempt_queries import (
+    SEARCH_SOURCE,
+    WORKLOADS,
+    PodName,
+    SearchPosition,
+    node_reason_counts,
+    node_refusals_found,
+    search_filters,
+    workload_found,
+)
 from api.index.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
 from api.index.client import IndexDownError, OpenSearch
 from api.index.episodes import HistoryPosition
@@ -148,12 +157,15 @@ class SchedulerlogHandlers:
         scope = token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, SearchPosition)
         position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
-        source = replace(SEARCH_SOURCE, counts=WORKLOADS) if query.group_by else SEARCH_SOURCE
+        counted_by = {"workload": WORKLOADS, "node": node_reason_counts(query.node, query.reason)}
+        source = replace(SEARCH_SOURCE, counts=counted_by[query.group_by]) if query.group_by else SEARCH_SOURCE
         page = await read_page(self.index, source, search_filters(cluster.name, query, position), position, query.limit)
         token = encode_token(scope, page.next_position) if page.next_position else None
         items = await read_items(self.index, cluster, page.hits)
-        counted = page.counts and [workload_found(each) for each in page.counts["workloads"]["buckets"]]
-        body = Search.model_validate({"total": page.total, "items": items, "workloads": counted, "continue": token})
+        found: dict[str, Any] = page.counts or {}
+        item = {"workloads": workload_found, "nodes": node_refusals_found}
+        counted = {name: [item[name](each) for each in counts["buckets"]] for name, counts in found.items()}
+        body = Search.model_validate({"total": page.total, "items": items, "continue": token} | counted)
         return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)})
 
 

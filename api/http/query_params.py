@@ -99,7 +99,8 @@ class PageOfAttempts(Query):
     pod: ObjectName | None = Field(None, description="The pod's name.")
     node: ObjectName | None = Field(None, description="A node that the attempt judged.")
     reason: Keyword | None = Field(
-        None, description="A reason code for which at least one node was refused, spelled exactly."
+        None,
+        description="A reason code for which at least one node was refused, or with node that one, spelled exactly.",
     )
     status: Literal["succeeded", "failed", "pending"] | None = Field(None, description="How the attempt ended.")
     device: Keyword | None = Field(None, description="The UUID of a device that the attempt picked.")
@@ -117,7 +118,9 @@ class PageOfAttempts(Query):
     q: str | None = Field(
         None, min_length=1, max_length=500, description="Words that all occur in the attempt's messages and reasons."
     )
-    group_by: Literal["workload"] | None = Field(None, description="The first page also counts pods by workload.")
+    group_by: Literal["workload", "node"] | None = Field(
+        None, description="The first page also counts attempts by workload, or refusals by node and reason."
+    )
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in attempts.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 

@@ -4,6 +4,7 @@ Lists are sorted by start and then by attempt id: unique, the same on every shar
 written again in a later version.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +12,7 @@ from api.http.cluster import Cluster
 from api.http.query_params import SearchQuery
 from api.index.page_query import ListSource, PagePosition
 from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
-from schemas.answers.attempts import AttemptFound, WorkloadFound
+from schemas.answers.attempts import AttemptFound, NodeRefusalsFound, WorkloadFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reason_codes, summary_of
 from schemas.events import AttemptSummarized
@@ -41,6 +42,9 @@ WORKLOADS: Final[Json] = {
     }
 }
 """Counts the attempts of a search by workload: 500 pods of one job are one line."""
+_MAX_NODE_REASONS: Final = 100
+# Characters that mean something in Lucene's regular expressions.
+_SPECIAL: Final = re.compile(r'[.?+*|{}\[\]()"\\#@&<>~^$-]')
 HISTORY_FIELDS: Final = ("attempt_id", "episode", "status")
 HISTORY_PAGE: Final = 2_000
 
@@ -117,8 +121,7 @@ def search_filters(cluster: str, query: SearchQuery, position: SearchPosition) -
     values = {
         "namespace": query.namespace,
         "pod": query.pod,
-        "nodes": query.node,
-        "reasons": query.reason,
+        **_node_and_reason(query.node, query.reason),
         "status": query.status,
         "picked_devices": query.device,
         "scheduler": query.scheduler,
@@ -130,6 +133,41 @@ def search_filters(cluster: str, query: SearchQuery, position: SearchPosition) -
         # ``match`` takes the words as they are: a query string would give characters like ``*`` and ``"`` a meaning.
         clauses.append({"match": {"text": {"query": query.q, "operator": "and"}}})
     return clauses
+
+
+def _node_and_reason(node: str | None, reason: str | None) -> dict[str, str | None]:
+    """Field to value. Both together are a refusal of that node for that reason, and not one of each anywhere."""
+    if node and reason:
+        return {"node_reasons": f"{node}|{reason}"}
+    return {"nodes": node, "reasons": reason}
+
+
+def node_reason_counts(node: str | None, reason: str | None) -> Json:
+    """The aggregation that counts the refusals of a search by node and reason, those of one of them where it is given.
+
+    An attempt is one document with all of its refusals as terms, so nothing but this says which are wanted.
+    """
+    terms: Json = {"field": "node_reasons", "size": _MAX_NODE_REASONS}
+    if node or reason:
+        terms["include"] = f"{_literal(node)}\\|{_literal(reason)}"
+    counts = {"pods": {"cardinality": {"field": "pod_uid", "precision_threshold": 40_000}}}
+    return {"nodes": {"terms": terms, "aggs": counts | {"last": {"max": {"field": "@timestamp"}}}}}
+
+
+def _literal(text: str | None) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text) if text else ".*"
+
+
+def node_refusals_found(bucket: Json) -> NodeRefusalsFound:
+    """One line of what ``node_reason_counts`` counts."""
+    node, _, reason = bucket["key"].partition("|")
+    return NodeRefusalsFound(
+        node=node,
+        reason=reason,
+        attempts=bucket["doc_count"],
+        pods=bucket["pods"]["value"],
+        last_started_at=bucket["last"]["value_as_string"],
+    )
 
 
 def workload_found(bucket: Json) -> WorkloadFound:

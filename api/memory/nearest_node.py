@@ -1,19 +1,26 @@
-"""What nodes lack for a request as they are now, and which of some lacks least. Pure."""
+"""Which of some nodes lacks least for a request as they are now, and what it lacks. Pure."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fit.devices.cluster_state import ClusterColumns
 from hami.vendors import code_of
 from schemas.events import Request
 
 _WHOLE: Final = 100
+_NO_DEVICE: Final = 2**62
+"""Behind whatever a device lacks."""
+_COLUMNS: Final = frozenset(
+    ("is_healthy", "is_cordoned", "vendor", "total_memory", "used_memory", "total_cores", "used_cores")
+)
+_Ints = NDArray[np.int64]
 
 
 class Lack(NamedTuple):
-    """Summed over as many of the node's devices as are asked for, those that have the most free."""
+    """Summed over as many of the node's healthy devices as are asked for, those that have the most free."""
 
     memory_mib: int
     cores_percent: int
@@ -21,28 +28,27 @@ class Lack(NamedTuple):
 
 
 def least_lacking(columns: ClusterColumns, nodes: Sequence[str], asked: Request) -> Lack | None:
-    """The node that lacks the least memory, then cores; None where none of them is registered with such devices."""
-    found = [lack for node in nodes if (lack := lack_of(columns, node, asked))]
-    return min(found, default=None)
-
-
-def lack_of(columns: ClusterColumns, node: str, asked: Request) -> Lack | None:
-    """Of a node that is registered with healthy devices of the vendor; None of another one."""
-    entry = columns.entry(node)
-    if entry is None:
-        return None
-    block, devices = entry.rows_slice, columns.devices
-    usable = devices["is_healthy"][block] & ~devices["is_cordoned"][block]
+    """The node that lacks the least memory, then cores; None where none of them has healthy devices of the vendor."""
+    entries = [entry for node in nodes if (entry := columns.entry(node))]
+    # Row 0 is no device, and not healthy: it stands for those that a smaller node does not have.
+    rows = np.zeros((len(entries), max((entry.size for entry in entries), default=0)), np.int64)
+    for row, entry in zip(rows, entries, strict=True):
+        row[: entry.size] = np.arange(entry.start, entry.start + entry.size)
+    of = {name: column[rows] for name, column in columns.devices.column.items() if name in _COLUMNS}
+    usable = of["is_healthy"] & ~of["is_cordoned"]
     if asked.vendor:
-        usable &= devices["vendor"][block] == code_of(columns.vendors, asked.vendor)
-    if not usable.any():
-        return None
-    total = devices["total_memory"][block][usable]
-    wanted = asked.memory_mib or total * (asked.memory_percent or _WHOLE) // _WHOLE
-    memory = wanted - (total - devices["used_memory"][block][usable])
-    cores = asked.cores_percent - (devices["total_cores"][block] - devices["used_cores"][block])[usable]
-    return Lack(_least(memory, asked.count), _least(cores, asked.count), node)
+        usable &= of["vendor"] == code_of(columns.vendors, asked.vendor)
+    wanted = asked.memory_mib or of["total_memory"] * (asked.memory_percent or _WHOLE) // _WHOLE
+    memory = _least(wanted - of["total_memory"] + of["used_memory"], usable, asked.count)
+    cores = _least(asked.cores_percent - of["total_cores"] + of["used_cores"], usable, asked.count)
+    known = zip(memory, cores, entries, usable.any(axis=1).tolist(), strict=True)
+    return min(
+        (Lack(mib, percent, entry.fragment.name) for mib, percent, entry, is_known in known if is_known), default=None
+    )
 
 
-def _least(lacking: np.ndarray[tuple[int, ...], np.dtype[np.int64]], count: int) -> int:
-    return int(np.sort(np.maximum(lacking, 0))[:count].sum())
+def _least(lacking: _Ints, usable: NDArray[np.bool_], count: int) -> list[int]:
+    """Of each node, the sum over the ``count`` usable devices that lack least."""
+    each = np.sort(np.where(usable, np.maximum(lacking, 0), _NO_DEVICE), axis=1)[:, :count]
+    sums: list[int] = np.where(each < _NO_DEVICE, each, 0).sum(axis=1).tolist()
+    return sums

@@ -202,6 +202,16 @@ class WorkloadFound(Answer):
     last_started_at: str
 
 
+class NodeRefusalsFound(Answer):
+    """The attempts of a search in which a node was refused for one reason."""
+
+    node: str
+    reason: str
+    attempts: int = Field(description="Without retries that changed nothing.")
+    pods: int
+    last_started_at: str
+
+
 class Search(Answer):
     total: int
     items: list[AttemptFound] = Field(description="Latest first.")
@@ -209,6 +219,11 @@ class Search(Answer):
         None,
         description="With `group_by=workload`, on the first page: the 100 workloads with the most attempts of the "
         "whole list. Pods without an owner are in none.",
+    )
+    nodes: list[NodeRefusalsFound] | None = Field(
+        None,
+        description="With `group_by=node`, on the first page: the 100 pairs of node and reason with the most attempts "
+        "of the whole list; with `node` or `reason`, of these alone.",
     )
     continue_: str | None = Field(None, alias="continue")
 

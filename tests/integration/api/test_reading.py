@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+import numpy as np
 import orjson
 
 from api.http.continue_token import _SEAL_BYTES
-from schemas.events import Owner, PodDescription, PodRef, Report
+from schemas.events import Owner, PodDescription, PodRef, Refusal, Report
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
 from tests.support.harness.api_process import Served, serving
@@ -198,6 +199,38 @@ def test_a_search_counts_the_pods_of_a_job_as_one_line(filling: Filling, api: Se
     assert first["total"] == 6
     assert api.get("/api/v1/schedulerlogs", **asked, **{"continue": first["continue"]}).json()["workloads"] is None
     assert api.get("/api/v1/schedulerlogs", namespace="api-grouped").json()["workloads"] is None
+
+
+def test_refusals_are_found_and_counted_by_node_and_reason(filling: Filling, api: Served) -> None:
+    """Of one document an attempt: a node that refused for one reason is not one that refused for another's."""
+    memory, numa = (
+        Refusal(counts={"CardInsufficientMemory": 8}, devices=8),
+        Refusal(counts={"NumaNotFit": 8}, devices=8),
+    )
+    nodes = ["n-node.1", "n-node11", "n-nodex1"]
+    for number, refusal in enumerate(([0, 1, 1], [0, 0, 1], [1, 1, 1])):
+        attempt = an_attempt(f"api-refusing/p{number}", nodes=nodes)
+        filling.index(attempt.model_copy(update={"refusals": [memory, numa], "refusal": np.array(refusal)}))
+
+    def found(**query: str) -> tuple[str, dict[str, tuple[int, int]]]:
+        answer = api.get("/api/v1/schedulerlogs", namespace="api-refusing", group_by="node", **query)
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        names = "".join(sorted(item["name"] for item in body["items"]))
+        assert body["workloads"] is None
+        return names, {f"{each['node']} {each['reason']}": (each["attempts"], each["pods"]) for each in body["nodes"]}
+
+    assert found(node="n-node.1", reason="CardInsufficientMemory") == (
+        "p0p1",
+        {"n-node.1 CardInsufficientMemory": (2, 2)},
+    )
+    assert found(node="n-nodex1", reason="CardInsufficientMemory") == ("", {}), "other nodes refused for it"
+    assert found(node="n-node11")[1] == {"n-node11 NumaNotFit": (2, 2), "n-node11 CardInsufficientMemory": (1, 1)}
+    assert found(reason="CardInsufficientMemory")[1] == {
+        "n-node.1 CardInsufficientMemory": (2, 2),
+        "n-node11 CardInsufficientMemory": (1, 1),
+    }
+    assert len(found()[1]) == 5
 
 
 def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
