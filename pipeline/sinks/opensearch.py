@@ -6,7 +6,8 @@ even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -15,13 +16,14 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
 
 from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_status
+from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, again, note, of_bulk, of_status
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from process.backoff import Backoff
 from process.errors import NotProvisionedError
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
+from schemas.possible_times import IMPOSSIBLE_DAY, is_possible
 from search.refusals import explained
 from search.roles import WRITER
 
@@ -31,6 +33,8 @@ _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _NEEDED: Final = f"the role {WRITER}"
+_EXISTS: Final = "resource_already_exists_exception"
+"""Another process was faster."""
 _PROVISION: Final = "run `schedulerlog pipeline provision`"
 
 
@@ -48,8 +52,10 @@ class OpenSearchSink:
         batch_documents: int = 1_000,
         batch_bytes: int = 8 * 1024 * 1024,
         max_backoff_seconds: float = 10.0,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
+        self._clock = clock
         self._metrics = metrics
         self._batch_documents = batch_documents
         self._batch_bytes = batch_bytes
@@ -78,6 +84,7 @@ class OpenSearchSink:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         """Return when every document is written, in conflict, or refused for good."""
         result = WriteResult()
+        documents = self._of_possible_days(documents, result)
         # Once for each index: a day has one, so this costs nothing after the first batch.
         for index in sorted({document.index for document in documents} - self._checked):
             await self._check_index(index)
@@ -87,14 +94,20 @@ class OpenSearchSink:
                 under_way.create_task(self._write_all(todo, result))
         return result
 
+    def _of_possible_days(self, documents: Sequence[Document], result: WriteResult) -> list[Document]:
+        """Those whose day there is; the others are refused, or a wrong clock would make an index for each day of it."""
+        possible = {index: is_possible(index, self._clock()) for index in {document.index for document in documents}}
+        result.refused += [(document, IMPOSSIBLE_DAY) for document in documents if not possible[document.index]]
+        return [document for document in documents if possible[document.index]]
+
     async def _write_all(self, todo: deque[list[Document]], result: WriteResult) -> None:
         """Send batches until none is left. The order does not matter: the index keeps the greatest version."""
         while todo:
             batch = todo.popleft()
             answers = await self._bulk(batch)
             # To the front and in their order: what failed is older than what waits.
-            todo.extendleft(reversed(_again(batch, answers)))
-            _note(batch, answers, result)
+            todo.extendleft(reversed(again(batch, answers)))
+            note(batch, answers, result)
 
     async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
         """What the index has under the ids of ``documents``; None where there is nothing."""
@@ -152,11 +165,22 @@ class OpenSearchSink:
         mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
         if mapping is None:
             await self._check_template(name.rpartition("-")[0])
-            await self._request("PUT", f"/{name}", absent=(400,))  # 400: another process was faster
-            mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
-        for index in (mapping or {}).values():
+            mapping = await self._made(name)
+        for index in mapping.values():
             _check_version(f"index {name}", index.get("mappings", {}))
         self._checked.add(name)
+
+    async def _made(self, name: str) -> dict[str, Any]:
+        """The mapping of the index, which is made. Where it can't be, because the cluster has too many shards or a
+        template contradicts another, that is for an operator to repair: it is tried until it is there."""
+        while True:
+            answer, _ = await self._try("PUT", f"/{name}")
+            if answer.outcome is BulkOutcome.DONE or _EXISTS in answer.cause:
+                answer, mapping = await self._try("GET", f"/{name}/_mapping")
+                if answer.outcome is BulkOutcome.DONE and isinstance(mapping, dict):
+                    self._backoff.worked()
+                    return mapping
+            await self._backoff.failed(f"index {name} can't be made: {answer.cause}")
 
     async def _check_template(self, name: str) -> None:
         found = await self._request("GET", f"/_index_template/{name}", absent=(404,))
@@ -207,36 +231,6 @@ class _Part(NamedTuple):
         """The error of the first part that failed; empty where none has."""
         failed = (part for part in answer.get(self.name, []) if self.proof not in part)
         return next((str(part.get("error"))[:300] for part in failed), "")
-
-
-def _again(batch: list[Document], answers: list[BulkResult]) -> list[list[Document]]:
-    """The requests that follow: one of the documents that failed; two halves of a request that was refused as such."""
-    # One document too many, or one that is not JSON, refuses the whole request: halves find it in a few steps.
-    if len(batch) > 1 and _as_a_whole(answers):
-        half = len(batch) // 2
-        return [batch[:half], batch[half:]]
-    pairs = zip(batch, answers, strict=True)
-    retry = [document for document, answer in pairs if answer.outcome is BulkOutcome.RETRY]
-    return [retry] if retry else []
-
-
-def _as_a_whole(answers: list[BulkResult]) -> bool:
-    """Was the request refused as such? Then smaller requests find out because of which document."""
-    return all(answer is answers[0] for answer in answers) and answers[0].outcome in (
-        BulkOutcome.SPLIT,
-        BulkOutcome.REFUSED,
-    )
-
-
-def _note(batch: list[Document], answers: list[BulkResult], result: WriteResult) -> None:
-    """Add conflicts and refusals to ``result``."""
-    if len(batch) > 1 and _as_a_whole(answers):
-        return
-    for document, answer in zip(batch, answers, strict=True):
-        if answer.outcome is BulkOutcome.CONFLICT:
-            result.conflicts.append(document)
-        elif answer.outcome in (BulkOutcome.SPLIT, BulkOutcome.REFUSED):
-            result.refused.append((document, answer.cause))
 
 
 def _check_version(what: str, mapping: dict[str, Any]) -> None:

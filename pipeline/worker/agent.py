@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from broker.record import Acknowledge, Record, about_attempt, about_record
@@ -31,6 +32,7 @@ from schemas.events import (
     FindingReported,
     MessageEmitted,
 )
+from schemas.possible_times import why_impossible
 from schemas.topics import DECISIONS
 
 logger = logging.getLogger(__name__)
@@ -130,6 +132,8 @@ class DecisionsAgent:
             event, AttemptSummarized | AttemptRepeated | AttemptCounted | MessageEmitted
         ):
             self._skip(partition, record, event, "passed_over")
+        elif impossible := why_impossible(event.started_at, datetime.now(UTC)):
+            await self._dead_letter(partition, record, f"started_at: {impossible}")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
             await self._put(partition, FindingWrite(event, lambda: partition.complete([record.offset])))

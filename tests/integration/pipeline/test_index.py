@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -18,6 +19,7 @@ from tests.support.builders.events import (
     ATTEMPT,
     STARTED,
     a_repetition,
+    a_report,
     a_summary,
     devices_judged,
     some_trends,
@@ -173,3 +175,57 @@ def test_the_process_says_that_it_waits_while_the_index_is_down(running: Pipelin
     assert until(running.is_index_ready)
     settle(running)
     assert f"{2_000:032}" in running.attempts("index")
+
+
+def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(running: Pipeline) -> None:
+    url = running.servers.opensearch_url
+    before = len(running.topic(DEAD_LETTERS.name))
+    running.start_index()
+    running.wait_index_ready()
+    # A limit of no shards is not allowed.
+    httpx.put(f"{url}/filler", timeout=30)
+    health = httpx.get(f"{url}/_cluster/health", timeout=30).json()
+    limit = {"cluster.max_shards_per_node": health["active_shards"] + health["unassigned_shards"]}
+    # A day of its own, whose index is not there yet.
+    day = STARTED - timedelta(days=40)
+    attempts = [
+        a_summary(
+            **about(1_000 + number), started_at=day, ended_at=day, reports=[a_report(started_at=day, ended_at=day)]
+        )
+        for number in range(20)
+    ]
+    try:
+        assert httpx.put(f"{url}/_cluster/settings", json={"transient": limit}, timeout=30).is_success
+        publish(running, [(ATTEMPTS, each) for each in attempts])
+        waits = until(running.index_readiness, lambda text: "can't be made" in text)
+        assert "shards open" in waits
+        assert "schedulerlog-attempts-2026.10.12" in waits
+    finally:
+        none = {"transient": {"cluster.max_shards_per_node": None}}
+        httpx.put(f"{url}/_cluster/settings", json=none, timeout=30)
+        httpx.delete(f"{url}/filler", timeout=30)
+    settle(running)
+    found = running.documents({"ids": {"values": [each.attempt_id for each in attempts]}})
+    assert len(found) == 20
+    assert len(running.topic(DEAD_LETTERS.name)) == before
+
+
+def test_h5_attempts_of_the_year_9000_make_no_index(running: Pipeline) -> None:
+    before = len(running.topic(DEAD_LETTERS.name))
+    running.start_index()
+    running.wait_index_ready()
+    days = [STARTED.replace(year=9000) + timedelta(days=number) for number in range(25)]
+    attempts = [
+        a_summary(
+            **about(2_000 + number), started_at=day, ended_at=day, reports=[a_report(started_at=day, ended_at=day)]
+        )
+        for number, day in enumerate(days)
+    ]
+    publish(running, [(ATTEMPTS, each) for each in attempts])
+    settle(running)
+    names = httpx.get(f"{running.servers.opensearch_url}/_cat/indices?h=index", timeout=30).text
+    assert "9000" not in names
+    # Of each the document of the attempt; that of the pod's state is in an index that is not daily.
+    letters = running.topic(DEAD_LETTERS.name)[before:]
+    assert len(letters) == 25
+    assert all(b"more than a day ahead" in dict(each.headers)["dead_letter_cause"] for each in letters)

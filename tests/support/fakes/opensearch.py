@@ -28,6 +28,8 @@ class Cut(Exception):  # noqa: N818 - a signal, not an error
 class FakeOpenSearch:
     trouble: Iterator[Trouble] = field(default_factory=lambda: iter(()))
     max_bytes: int = 100_000
+    refused_indices: int = 0
+    """So many times an index can't be made."""
     documents: dict[tuple[str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)
     templates: dict[str, Any] = field(default_factory=lambda: {each.alias: each.template() for each in INDICES})
@@ -62,6 +64,11 @@ class FakeOpenSearch:
         return 200, {"docs": [self._document(each["_index"], each["_id"])[1] for each in wanted]}
 
     def _index(self, method: str, name: str) -> tuple[int, Any]:
+        if method == "PUT" and self.refused_indices:
+            self.refused_indices -= 1
+            reason = "Validation Failed: 1: this cluster currently has [1000]/[1000] maximum shards open;"
+            cause = {"type": "validation_exception", "reason": reason}
+            return 400, {"error": {**cause, "root_cause": [cause]}, "status": 400}
         if method == "PUT":
             template = self.templates[name.rpartition("-")[0]]
             self.indices[name] = template["template"]["mappings"]

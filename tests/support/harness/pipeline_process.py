@@ -135,6 +135,10 @@ class Pipeline:
         """What the worker says that it waits for."""
         return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).text
 
+    def index_readiness(self) -> str:
+        """What the index writer says that it waits for."""
+        return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=5).text
+
     def peak_memory_bytes(self, name: str) -> int:
         """The most memory that the process has had."""
         status = Path(f"/proc/{self.processes.pid(name)}/status").read_text(encoding="ascii")

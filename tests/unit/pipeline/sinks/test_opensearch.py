@@ -5,6 +5,8 @@ import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -100,6 +102,31 @@ async def test_an_index_of_another_mapping_version_is_not_written(version: objec
     assert ids(fake) == set()
 
 
+async def test_h5_an_index_that_cant_be_made_is_waited_for_and_costs_no_document(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fake = FakeOpenSearch(refused_indices=3)
+    result = await written(fake, [a_document("a")])
+    assert ids(fake) == {"a"}
+    assert not result.refused
+    warnings = [record.getMessage() for record in caplog.records]
+    assert len(warnings) == 2, "one when it begins and one when it ends"
+    assert f"index {INDEX} can't be made: " in warnings[0]
+    assert "[1000]/[1000] maximum shards open" in warnings[0]
+
+
+@pytest.mark.parametrize("day", ["9000.01.01", "2026.11.24", "9999.99.99", "2014.06.05"])
+async def test_h5_a_document_of_a_day_that_cant_be_makes_no_index(day: str) -> None:
+    fake = FakeOpenSearch()
+    absurd = replace(a_document("b"), index=f"schedulerlog-attempts-{day}")
+    late = replace(a_document("c"), index="schedulerlog-attempts-2026.11.23")
+    clock = partial(datetime, 2026, 11, 22, 23, 59, tzinfo=UTC)
+    result = await written(fake, [a_document("a"), absurd, late], clock=clock)
+    assert ids(fake) == {"a", "c"}
+    assert [document.id for document, _ in result.refused] == ["b"]
+    assert not any(day in request for request in fake.requests)
+
+
 async def test_several_documents_are_read_back_in_their_order_once_every_shard_answers() -> None:
     fake = FakeOpenSearch()
     async with a_sink(fake) as sink:
@@ -155,6 +182,12 @@ async def _troubled(chance: random.Random) -> None:
 def test_the_outcome_follows_from_the_status(status: int, outcome: BulkOutcome) -> None:
     assert of_status(status).outcome is outcome
     assert of_item({"index": {"status": status}}).outcome is outcome
+
+
+def test_h5_a_400_about_the_index_is_tried_again() -> None:
+    for kind in ("validation_exception", "index_closed_exception"):
+        item = {"create": {"status": 400, "error": {"type": kind, "reason": "why"}}}
+        assert of_item(item) == BulkResult(BulkOutcome.RETRY, f"400 {kind}: why")
 
 
 json = st.recursive(

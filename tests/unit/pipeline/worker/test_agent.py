@@ -137,6 +137,22 @@ async def test_a_record_that_cant_be_decoded_is_dead_lettered_byte_for_byte_and_
     assert log.acknowledged == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("year", "cause"), [(9000, "more than a day ahead"), (1999, "before Kubernetes was made")])
+async def test_h5_an_attempt_of_a_time_that_cant_be_is_dead_lettered_and_the_others_are_folded(
+    year: int, cause: str
+) -> None:
+    topics, log = FakeTopics(), Log()
+    log.append(*an_attempt(REFUSING, **about("absurd") | {"started_at": STARTED.replace(year=year)}))
+    log.append(*an_attempt(REFUSING))
+    async with a_worker(topics) as worker:
+        await worker.read(*log.records)
+    dead = topics.of(DEAD_LETTERS.name)
+    assert len(dead) == len(an_attempt(REFUSING))
+    assert cause in dict(dead[0].record.headers)["dead_letter_cause"].decode()
+    assert [each.pod.name for each in published(topics).values()] == ["trainer"]
+    assert len(log.acknowledged) == len(log.records)
+
+
 async def test_a_dead_letter_can_be_replayed_byte_for_byte() -> None:
     topics, log = FakeTopics(), Log()
     record = log.append_bytes(b"ml/trainer", b"broken", [("ce_type", b"x"), ("ce_type", b"y")])
