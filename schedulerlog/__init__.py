@@ -28,6 +28,14 @@ def kubectl() -> None:
     run()
 
 
+def kubectl_completion() -> None:
+    """Print how a line of ``kubectl schedulerlog`` may continue."""
+    _find_packages()
+    from terminal.kubectl import complete
+
+    complete(sys.argv[1:])
+
+
 def _find_packages() -> None:
     here = Path(__file__).resolve().parent
     installed = here / "packages"

@@ -1,10 +1,38 @@
 """``kubectl schedulerlog``: what people ask, without the services. kubectl finds the program by its name."""
 
+import io
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
+from typing import Final
+
 from process.lazy_commands import lazy_application
 from terminal.commands import QUESTIONS
 
-app = lazy_application("Why a pod waits, or why it is where it is; what would have to change.", QUESTIONS)
+PROGRAM: Final = "kubectl schedulerlog"
+_NO_FILES: Final = ":4"
+"""What kubectl does with the list (cobra's ShellCompDirective): it is all that is possible."""
+_FILES_TOO: Final = ":0"
+
+app = lazy_application(
+    "Why a pod waits, or why it is where it is; what would have to change.", QUESTIONS, add_completion=True
+)
 
 
 def run() -> None:
-    app(prog_name="kubectl schedulerlog")
+    """Run the command that the process was started with."""
+    app(prog_name=PROGRAM)
+
+
+def complete(words: Sequence[str]) -> None:
+    """Print how the last of the words, which may be empty, may continue: kubectl calls a plugin's completion so."""
+    line = f"schedulerlog {shlex.join(words[:-1])} {words[-1] if words else ''}"
+    # Typer's own completion for bash, which wants the whole line.
+    os.environ |= {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(max(len(words), 1))}
+    found = io.StringIO()
+    with redirect_stdout(found), suppress(SystemExit):
+        app(prog_name="schedulerlog")
+    lines = found.getvalue().split()
+    sys.stdout.write("".join(f"{each}\n" for each in [*lines, _NO_FILES if lines else _FILES_TOO]))
