@@ -34,7 +34,7 @@ PAGES: Final = (
     POD,
     f"{POD}?lang=zh",
     LARGE,
-    f"{LARGE}/group?group=0.0.0",
+    f"{LARGE}/group?group=0.0.1",
     "/ui/pods/llm/harm",
     "/embed/pod/llm/deepseek-a",
 )
@@ -63,7 +63,7 @@ def address() -> Iterator[str]:
     caller = Caller(index_with_devices)
     names = tuple(f"gpu-{number:04}.cluster.example" for number in range(5000))
     kinds = [a_refusal(CardInsufficientMemory=8), a_refusal(CardTypeMismatch=5, NumaNotFit=2)]
-    large = a_summary(names, refusals=kinds, refusal=[number % 2 for number in range(5000)], ended_at=STARTED)
+    large = a_summary(names, refusals=kinds, refusal=[int(number < 40) for number in range(5000)], ended_at=STARTED)
     harm = a_summary(
         (HARM,),
         attempt_id="0e" * 16,
@@ -103,8 +103,8 @@ def test_pages_are_accessible_and_without_errors(
     for path in PAGES:
         visit = Visit(context, address)
         visit.page.goto(address + path)
-        # Links in what can be opened count too.
-        visit.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        # What can be opened counts too; groups of thousands of nodes have pages of their own.
+        visit.page.evaluate("document.querySelectorAll('details:not(.group)').forEach((each) => { each.open = true; })")
         visit.page.wait_for_load_state("networkidle")
         found = Axe().run(visit.page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], path
@@ -127,9 +127,9 @@ def test_a_group_of_thousands_shows_its_names_when_it_is_opened(browser: Browser
     page = browser.new_page()
     page.goto(address + LARGE)
     assert page.locator("details.group").count() == 2
-    assert page.get_by_text("gpu-0400.cluster.example").count() == 0
+    assert page.get_by_text("gpu-0333.cluster.example").count() == 0
     page.locator("details.group summary").first.click()
-    page.get_by_text("gpu-0400.cluster.example").wait_for()
+    page.get_by_text("gpu-0333.cluster.example").wait_for()
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     assert paint < 5000  # a second on a free machine
     page.close()
@@ -179,7 +179,7 @@ def test_without_scripts_everything_can_be_reached_by_links(browser: Browser, ad
     page.goto(address + LARGE)
     page.locator("details.group summary").first.click()
     page.get_by_role("link", name="The names of these nodes").first.click()
-    page.get_by_text("gpu-0000.cluster.example").first.wait_for()
+    page.get_by_text("gpu-0333.cluster.example").first.wait_for()
     page.goto(address + POD)
     page.get_by_role("link", name="What would have to change").click()
     assert page.url.endswith("/changes")
