@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.harness.golden_api import POD, golden_api
+from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.waiting import until
 
 NAMESPACE, _, NAME = POD.partition("/")
@@ -116,6 +117,31 @@ async def test_over_http_the_callers_token_is_passed_on() -> None:
         async with Client(address) as client:
             await client.call_tool("why_pod", CALLS["why_pod"])
     assert seen == ["Bearer ann", "Bearer ben", ""]
+
+
+async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
+    """Alice may read the pods of llm and nothing else, and who has no valid token nothing at all."""
+    guarded = Guarded()
+    guarded.begin()
+    guarded.reviews.caller("alice", READS_LLM)
+    allowed = {"pod": "deepseek-a", "namespace": "llm"}
+    with golden_api(guarded) as url, serving_http(url) as address:
+        for token, arguments, is_answered in (
+            ("token-of-alice", allowed, True),
+            ("token-of-alice", allowed | {"namespace": "other"}, False),
+            ("token-of-nobody", allowed, False),
+            ("", allowed, False),
+        ):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            async with (
+                httpx2.AsyncClient(headers=headers) as http,
+                Client(streamable_http_client(address, http_client=http)) as client,
+            ):
+                done = await client.call_tool("why_pod", arguments)
+                assert done.is_error is not is_answered, (token, done)
+                assert is_answered or done.content[0].model_dump()["text"].startswith("NotAllowed: ")
+                # Of all namespaces: alice may not.
+                assert (await client.call_tool("pending", {})).is_error
 
 
 @contextmanager

@@ -280,6 +280,18 @@ def test_kubectl_schedulerlog_asks_with_kubectls_credentials(world: World, kubec
     assert kubectl("viewer", "history", "train-0", "-o", "json").stdout.startswith("{")
 
 
+def test_a_watch_by_kubectl_ends_when_the_pod_is_placed(
+    world: World, kubectl: Callable[..., Result], backends: Addresses
+) -> None:
+    attempt = an_attempt(f"{world.team_a}/train-2", chosen="node1", bound=True)
+    mark = world.team_a.removeprefix("team-a-")
+    Filling(backends.bootstrap_servers, backends.opensearch_url).publish(attempt.model_copy(update={"cluster": mark}))
+    path = "/namespaces/{a}/pods/train-2/schedulerlog"
+    eventually(lambda: world.get("operator", path)["status"] == "succeeded", "the attempt is not on the topic")
+    done = kubectl("viewer", "watch", "train-2", "--until-placed")
+    assert (done.exit_code, f" {world.team_a}/train-2 succeeded" in done.stdout) == (0, True), done.output
+
+
 def test_the_exit_code_of_kubectl_schedulerlog_says_why_there_is_no_answer(
     world: World, kubectl: Callable[..., Result]
 ) -> None:

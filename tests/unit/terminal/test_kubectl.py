@@ -19,7 +19,7 @@ def test_usage_names_kubectl() -> None:
 
 
 def test_the_plugin_has_the_questions_and_no_service() -> None:
-    assert "serve" not in CliRunner().invoke(app, ["--help"]).stdout
+    assert "pipeline" not in CliRunner().invoke(app, ["--help"]).stdout
     assert CliRunner().invoke(app, ["pipeline"]).exit_code == 2
 
 
