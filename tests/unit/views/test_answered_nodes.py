@@ -75,7 +75,10 @@ def test_reasons_that_count_no_devices_are_shown_word_for_word() -> None:
     words = ("NodeInsufficientDevice", "card type, mismatch", "1/8 A, 1/16 B", "")
     rows = node_rows([refused(f"n{place}", text) for place, text in enumerate(words)], None, is_wide=False)
     assert {row[2] for row in rows} == {f"c: {text or 'failed'}" for text in words}
-    assert node_rows([refused("n", "node unregistered")], None, is_wide=False)[0][1:3] == ["not registered", "node unregistered"]
+    assert node_rows([refused("n", "node unregistered")], None, is_wide=False)[0][1:3] == [
+        "not registered",
+        "node unregistered",
+    ]
 
 
 def test_codes_without_counts_are_shown_as_words() -> None:

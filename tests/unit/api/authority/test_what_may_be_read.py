@@ -77,7 +77,17 @@ async def test_a_wrong_path_is_refused_before_rights_are_asked_for(api: Guarded,
 
 
 @pytest.mark.parametrize(
-    "list_path", ["schedulerlogs", "findings", "pending", "pods?state=waiting", "refusals?device=d"]
+    "list_path",
+    [
+        "schedulerlogs",
+        "schedulerlogs?group_by=node",
+        "findings",
+        "pending",
+        "pending?group_by=obstacle&format=flat",
+        "pending?group_by=pod&format=csv",
+        "pods?state=waiting",
+        "refusals?device=d",
+    ],
 )
 async def test_a_list_needs_the_right_to_list_in_its_namespace(api: Guarded, list_path: str) -> None:
     path = f"/api/v1/{list_path}"
