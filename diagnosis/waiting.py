@@ -52,10 +52,11 @@ def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = N
 
 
 def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
-    # While a bind has no result there is nothing but the time since, which no list can hold.
-    if summary.status == "pending":
-        return None
     bind = summary.bind
+    has_passed = summary.chosen is not None or summary.fit_nodes > 0
+    # While a bind has no result, the sentence says how long ago the filter was, which a list can't hold.
+    if bind is None and has_passed and not summary.error:
+        return None
     if bind and bind.lock_holder:
         # The sentence is shown to everybody who may list the pod, and the holder may be another tenant's.
         unnamed = bind.model_copy(update={"lock_holder": bind.lock_holder.model_copy(update={"pod": ""})})

@@ -35,7 +35,7 @@ _OWN: Final = frozenset(
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 # The cluster's events come seconds after the scheduler's own report: a retry must be known as one before they do.
-_ADDED: Final = ("scheduler_message", "nominated", "description")
+ADDED: Final = ("scheduler_message", "nominated", "description")
 """What another source may add to the report that has the verdicts."""
 
 
@@ -47,7 +47,7 @@ def digests_of(summary: AttemptSummarized) -> Digests:
     """
     verdicts = verdict_digest(summary)
     source = filter_giver(summary)
-    without = _NODE_COLUMNS if source is None or source.source == KUBE_EVENTS else (*_NODE_COLUMNS, *_ADDED)
+    without = _NODE_COLUMNS if source is None or source.source == KUBE_EVENTS else (*_NODE_COLUMNS, *ADDED)
     rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in without}
     # The verdicts' digest covers the node columns but the scores.
     detail = encode_value(rest) + verdicts.encode() + summary.score.astype("<f4").tobytes()
@@ -55,7 +55,7 @@ def digests_of(summary: AttemptSummarized) -> Digests:
 
 
 def _added(summary: AttemptSummarized) -> bytes:
-    return encode_value({name: getattr(summary, name) for name in _ADDED})
+    return encode_value({name: getattr(summary, name) for name in ADDED})
 
 
 def _digest(content: bytes) -> str:

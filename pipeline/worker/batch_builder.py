@@ -25,14 +25,14 @@ from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.pod_histories import PodHistories
 from pipeline.worker.published_summaries import PublishedSummaries
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
-from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PublishedAttempt
+from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import history_key
 from summaries.attempt_audit import findings
 from summaries.episodes import continues_episode, differences, repeats, repetition
 from summaries.matching import is_refused, match
 from summaries.messages import messages
 from summaries.reports import combined
-from summaries.retries import digests_of
+from summaries.retries import ADDED, digests_of
 from summaries.trends import contribution
 
 logger = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class BatchBuilder:
             written = await self._written(batch, known)
             return FoundAttempt(known, written, [])
         # An older one than the history has may still be in memory.
-        if written := batch.summaries.get(own.attempt_id) or self._summaries.cached(own.attempt_id):
+        if written := self._cached(batch, own.attempt_id):
             return FoundAttempt(None, written, [])
         found, may_be = match(history.attempts, own) if history else (None, [])
         if found and not (written := await self._written(batch, found)):
@@ -129,8 +129,17 @@ class BatchBuilder:
         return FoundAttempt(found, written, may_be)
 
     async def _written(self, batch: WriteBatch, known: PublishedAttempt) -> AttemptSummarized | None:
-        cached = batch.summaries.get(known.attempt_id) or self._summaries.cached(known.attempt_id)
-        return cached or await self._summaries.of(known)
+        return self._cached(batch, known.attempt_id) or await self._summaries.of(known)
+
+    def _cached(self, batch: WriteBatch, attempt_id: str) -> AttemptSummarized | None:
+        return batch.summaries.get(attempt_id) or self._summaries.cached(attempt_id)
+
+    def _wait(self, summary: AttemptSummarized, repeated: AttemptSummarized | None) -> PodWait | None:
+        """Why the pod waits; what is known of the attempt that this one repeats, as long as the texts are the same."""
+        # Making it takes as long as a fifth of all else about a refused attempt, and most attempts are retries.
+        if repeated and repeated.wait and all(getattr(repeated, name) == getattr(summary, name) for name in ADDED):
+            return repeated.wait
+        return wait_of(summary, self._pool_of)
 
     async def _publish(
         self,
@@ -152,9 +161,9 @@ class BatchBuilder:
             changes = await self._changes(batch, before, summary)
         lines = attempt_records.new_messages(messages(summary), written)
         is_repetition = before is not None and not found.is_whole and repeats(before, summary, digests)
-        of_pod = {
-            "first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait_of(summary, self._pool_of),
-        }  # fmt: skip
+        whole = self._cached(batch, before.whole.attempt_id) if before and is_repetition else None
+        wait = self._wait(summary, whole)
+        of_pod = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
         with_past = summary.model_copy(update={**of_pod, "description": past.description})
         repeated = repetition(before, with_past, digests) if before and is_repetition else None
         if repeated:
@@ -174,7 +183,7 @@ class BatchBuilder:
         batch.outgoing.append(
             attempt_records.count_record(summary, write.closed.recorded_at, adds, replaces, write.partition)
         )
-        batch.summaries[summary.attempt_id] = summary
+        batch.summaries[summary.attempt_id] = summary.model_copy(update={"wait": wait})
         attempt = PublishedAttempt.model_construct(
             attempt_id=summary.attempt_id,
             pod_uid=summary.pod.uid,

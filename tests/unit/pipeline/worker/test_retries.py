@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from diagnosis.waiting import wait_of
 from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
@@ -63,6 +64,17 @@ def plain(found: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
 @pytest.fixture(params=[False, True], ids=["one worker", "a worker each"])
 def restart(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
+
+
+async def test_every_attempt_says_why_its_pod_waits(restart: bool) -> None:
+    """A retry that changed nothing too: a list of waiting pods reads no other record."""
+    ((first,), (retry,), (placed,)) = await published_one_by_one(a_try(0), a_try(1), a_try(2, FREED), restart=restart)
+    assert isinstance(retry, AttemptRepeated)
+    assert first.wait == retry.wait == wait_of(summarize(a_try(0)))
+    assert retry.wait is not None
+    assert retry.wait.code in ("CardCordoned", "NumaNotFit")
+    assert placed.wait is not None, "there is no bind yet"
+    assert placed.wait.code == ""
 
 
 async def test_an_unchanged_retry_is_published_as_a_repetition(restart: bool) -> None:
