@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from views.node_groups import FITS, PICKED, UNREGISTERED, NodeGroup, NodeRefusal, node_group, readable
+from views.node_groups import FITS, PICKED, UNREGISTERED, NodeGroup, SharedRefusal, node_group, readable
 
 _COUNTED: Final = re.compile(r"(\d{1,9})/(\d{1,9}) (\S{1,200})", re.ASCII)
 _UNREGISTERED_REASON: Final = "node unregistered"
@@ -34,10 +34,10 @@ def _judgement(node: Mapping[str, Any], chosen: str | None) -> tuple[str, str, s
     return "refused", failed.get("name", ""), reason
 
 
-def _refusal(reason: str) -> NodeRefusal:
+def _refusal(reason: str) -> SharedRefusal:
     """Raises nothing: what is no list of counts is words."""
     found = [_COUNTED.fullmatch(part) for part in reason.split(", ")]
     counted = [each for each in found if each]
     if len(counted) < len(found) or len({each[2] for each in counted}) > 1:
-        return NodeRefusal({}, words=reason)
-    return NodeRefusal({each[3]: int(each[1]) for each in counted}, int(counted[0][2]))
+        return SharedRefusal({}, words=reason)
+    return SharedRefusal({each[3]: int(each[1]) for each in counted}, int(counted[0][2]))

@@ -21,7 +21,7 @@ _ORDER: Final = {PICKED: 0, FITS: 1, NOT_REACHED: 3}
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRefusal:
+class SharedRefusal:
     counts: Mapping[str, int]
     """Reason code to the number of devices of a node."""
     devices: int = 0
@@ -44,7 +44,7 @@ class NodeGroup:
     verdict: str
     container: str
     """The one that was refused; empty where none was."""
-    refusal: NodeRefusal | None
+    refusal: SharedRefusal | None
     """Of the most of its nodes, where they differ."""
     counts: list[CountedCode]
     """The most frequent first."""
@@ -84,7 +84,7 @@ class NodeGroup:
 
 
 def node_group(
-    key: str, verdict: str, container: str, refusal: NodeRefusal | None, scored: Iterable[tuple[str, float]]
+    key: str, verdict: str, container: str, refusal: SharedRefusal | None, scored: Iterable[tuple[str, float]]
 ) -> NodeGroup:
     """Nodes that were judged alike to the last count; ``scored`` has each with its score, in any order."""
     nodes = sorted(scored)
@@ -137,7 +137,7 @@ def _merged(groups: Sequence[NodeGroup]) -> NodeGroup:
     )
 
 
-def _counts(refusals: Sequence[NodeRefusal]) -> list[CountedCode]:
+def _counts(refusals: Sequence[SharedRefusal]) -> list[CountedCode]:
     counted: dict[str, list[int]] = {}
     for refusal in refusals:
         for code, count in refusal.counts.items():
@@ -147,5 +147,5 @@ def _counts(refusals: Sequence[NodeRefusal]) -> list[CountedCode]:
 
 
 def _range(counted: CountedCode) -> str:
-    least, most = counted.min_count, counted.max_count
-    return str(most) if least == most else f"{least}–{most}"
+    low, high = counted.min_count, counted.max_count
+    return str(high) if low == high else f"{low}–{high}"

@@ -2,7 +2,7 @@
 
 from schemas.events import AttemptSummarized, Refusal
 from summaries.text import refusal_text
-from views.node_groups import NodeGroup, NodeRefusal, node_group, readable
+from views.node_groups import NodeGroup, SharedRefusal, node_group, readable
 
 GroupKey = tuple[int, int, int]
 """Codes of verdict, container and refusal: the same for all nodes of a group."""
@@ -29,5 +29,5 @@ def _group(attempt: AttemptSummarized, key: GroupKey, rows: list[int]) -> NodeGr
     )
 
 
-def _refusal(refusal: Refusal) -> NodeRefusal:
-    return NodeRefusal(refusal.counts, refusal.devices, "" if refusal.counts else refusal_text(refusal))
+def _refusal(refusal: Refusal) -> SharedRefusal:
+    return SharedRefusal(refusal.counts, refusal.devices, "" if refusal.counts else refusal_text(refusal))

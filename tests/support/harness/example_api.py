@@ -4,8 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fit import manifests
+from fit.events.identity import Identity
+from fit.events.state_builder import Life
 from fit.judge.decision import SchedulingPolicy
 from fit.simulate import columns_of, simulate
+from schemas.ids import microseconds
 from summaries.fold import summarize
 from tests.support.harness.api_app import Caller
 from tests.support.harness.states_in_memory import states_of
@@ -22,7 +25,7 @@ def example_caller(pod: str) -> Caller:
     )
     caller = Caller()
     caller.remember(summarize(events))
-    for state in states_of(columns_of(cluster)):
+    for state in states_of(columns_of(cluster), Life(Identity("default", "hami-scheduler"), microseconds(AT))):
         caller.app.state.devices.take(state)
     caller.app.state.devices.is_caught_up = True
     return caller

@@ -20,7 +20,7 @@ def read_back(events: Iterable[Event]) -> list[Event]:
     return [event for event in decoded if isinstance(event, Event)]
 
 
-def states_of(columns: ClusterColumns) -> list[NodeStateChanged]:
+def states_of(columns: ClusterColumns, life: Life = LIFE) -> list[NodeStateChanged]:
     """The state of every registered node, in the order of `columns.node_names`."""
-    states = StateBuilder(LIFE, columns).states(columns.ids(columns.node_names), STARTED)
+    states = StateBuilder(life, columns).states(columns.ids(columns.node_names), STARTED)
     return [event for event in read_back(states) if isinstance(event, NodeStateChanged)]

@@ -1,0 +1,134 @@
+"""What the page's tests show, in a cluster of its own: a refused pod, a placed one, 5,000 nodes, and hostile names."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from fit import manifests
+from fit.events.identity import Identity
+from fit.events.state_builder import Life
+from fit.judge.decision import SchedulingPolicy
+from fit.simulate import columns_of, simulate
+from schemas.events import (
+    AttemptEvent,
+    AttemptSummarized,
+    BindOutcome,
+    DeviceAllocation,
+    DevicesJudged,
+    NodeRegistered,
+    Refusal,
+)
+from schemas.ids import attempt_id, microseconds
+from schemas.placements import PodPlacement
+from summaries.fold import summarize
+from summaries.merge import settled
+from tests.support.harness.index_filling import Filling, a_finding, an_attempt
+from tests.support.harness.states_in_memory import states_of
+
+CLUSTER: Final = "page"
+NOW: Final = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
+EARLIER: Final = NOW - timedelta(hours=1)
+EXAMPLES: Final = Path("examples")
+REFUSED: Final = "default/gpu-pod-default"
+PLACED: Final = "default/gpu-pod"
+LARGE: Final = "default/large"
+HOSTILE: Final = "default/hostile"
+HARM: Final = "<script>window.harmed=1</script><img src=x onerror=window.harmed=1>"
+ESCAPES: Final = "\x1b[31mred\x1b[0m"
+REVERSED: Final = "\u202edetrever\u2066"
+
+
+def fill(filling: Filling) -> None:
+    columns = columns_of(manifests.read(EXAMPLES / "cluster.yaml"))
+    for at in (EARLIER, NOW):
+        states = states_of(columns, Life(Identity(CLUSTER, "hami-scheduler"), microseconds(at)))
+        filling.publish_states(*states)
+        filling.index_states(*states, written_at=at)
+    refused, placed = _example("2-gpu-pod-default", NOW), _example("1-gpu-pod", EARLIER)
+    filling.index_devices(*(each for each in [*refused, *placed] if isinstance(each, DevicesJudged)))
+    bound = _bound(summarize(placed))
+    summaries = [summarize(refused), _before(), bound, large(), hostile()]
+    filling.publish(*summaries)
+    filling.index(*summaries)
+    filling.index_placements(_placement(bound))
+    filling.index_findings(
+        *(a_finding(pod, node=node, found_at=NOW).model_copy(update={"cluster": CLUSTER})
+          for pod, node in ((PLACED, "node1"), (HOSTILE, HARM)))
+    )  # fmt: skip
+    filling.index_observations(_registered())
+
+
+def _example(name: str, at: datetime) -> list[AttemptEvent]:
+    cluster = manifests.read(EXAMPLES / "cluster.yaml")
+    pod = manifests.read_pod(EXAMPLES / "pods" / f"{name}.yaml")
+    events = simulate(cluster, pod, "hami-scheduler", SchedulingPolicy(), at)
+    return [event.model_copy(update={"cluster": CLUSTER}) for event in events]
+
+
+def _before() -> AttemptSummarized:
+    """The refused pod half an hour earlier, when something else kept it out."""
+    names = [f"node{number}" for number in range(1, 10)]
+    earlier = an_attempt(REFUSED, started_at=NOW - timedelta(minutes=30), nodes=names, reason="CardInsufficientMemory")
+    return earlier.model_copy(update={"cluster": CLUSTER})
+
+
+def _bound(summary: AttemptSummarized) -> AttemptSummarized:
+    assert summary.chosen
+    bind = BindOutcome(node=summary.chosen, bound=True, ended_at=summary.started_at + timedelta(milliseconds=90))
+    return settled(summary.model_copy(update={"bind": bind}))
+
+
+def _placement(bound: AttemptSummarized) -> PodPlacement:
+    assert bound.chosen
+    return PodPlacement(
+        cluster=CLUSTER,
+        id=bound.attempt_id,
+        pod=bound.pod,
+        node=bound.chosen,
+        started_at=bound.started_at,
+        bound_at=bound.started_at,
+        scheduler=bound.scheduler,
+        attempt_id=bound.attempt_id,
+        phase="Running",
+        allocations=[
+            DeviceAllocation(uuid=uuid, container="main", memory_mib=3000, cores_percent=30)
+            for uuid in bound.picked_devices
+        ],
+    )
+
+
+def _registered() -> NodeRegistered:
+    numbers = {name: [number] * 2 for name, number in (("memory_mib", 40960), ("cores_percent", 100), ("slots", 10))}
+    return NodeRegistered.model_validate(
+        {
+            "cluster": CLUSTER, "node": "node1", "observed_at": NOW - timedelta(hours=2), "scheduler": "hami-scheduler",
+            "registered": True, "handshake": f"Reported {HARM}", "uuid": [f"GPU-{HARM}", "GPU-1"], "index": [0, 1],
+            "model": [REVERSED, "NVIDIA A100"], "mode": ["hami-core"] * 2, "healthy": [True, False], "numa": [0, 0],
+        } | numbers
+    )  # fmt: skip
+
+
+def large() -> AttemptSummarized:
+    """5,000 nodes with 8 devices, refused in 60 different ways."""
+    names = [f"gpu-node-{number:04}.rack{number % 40}.example" for number in range(5000)]
+    refusals = [
+        Refusal(counts={"CardInsufficientMemory": count, "CardInsufficientCore": 8 - count}, devices=8)
+        for count in range(1, 8)
+    ]
+    refusals += [Refusal(counts={f"Reason{number}": 8}, devices=8) for number in range(53)]
+    plain = an_attempt(LARGE, started_at=NOW - timedelta(minutes=2), nodes=names)
+    columns = {"refusals": refusals, "refusal": [number * number % 60 for number in range(5000)]}
+    return _retagged(plain, **columns)
+
+
+def hostile() -> AttemptSummarized:
+    names = [HARM, ESCAPES, REVERSED, "node1"]
+    plain = an_attempt(HOSTILE, started_at=NOW - timedelta(minutes=3), nodes=names)
+    refusals = [Refusal(bare=HARM, cause=ESCAPES), Refusal(counts={HARM: 8}, devices=8), Refusal(bare=REVERSED)]
+    return _retagged(plain, scheduler=f"hami {HARM}", refusals=refusals, refusal=[0, 1, 2, 0])
+
+
+def _retagged(plain: AttemptSummarized, **fields: object) -> AttemptSummarized:
+    own = {"cluster": CLUSTER, "attempt_id": attempt_id(CLUSTER, plain.scheduler, plain.pod.uid, plain.started_at)}
+    made = AttemptSummarized.model_validate(plain.model_dump() | own | fields)
+    return settled(made)

@@ -1,0 +1,142 @@
+"""Every page in a real Chromium: at two widths, light and dark, by keyboard, on paper, and with hostile names."""
+
+from typing import Final
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.integration.page.conftest import Visitor
+from tests.integration.page.records import HOSTILE, LARGE, PLACED, REFUSED
+from tests.support.harness.api_process import Served
+
+MAX_WIRE_BYTES: Final = 300_000
+VIEWS: Final = {
+    "home": "/ui",
+    "pending": "/ui/pending",
+    "pending by pod": "/ui/pending?by=pod",
+    "findings": "/ui/findings",
+    "search": "/ui/search?q=memory",
+    "nodes": "/ui/nodes",
+    "node": "/ui/nodes/node1?range=7d",
+    "about": "/ui/about",
+    "refused pod": f"/ui/pods/{REFUSED}",
+    "refused pod in Chinese": f"/ui/pods/{REFUSED}?lang=zh",
+    "placed pod": f"/ui/pods/{PLACED}",
+    "5,000 nodes": f"/ui/pods/{LARGE}",
+    "hostile names": f"/ui/pods/{HOSTILE}",
+    "embedded": f"/embed/pod/{REFUSED}",
+}
+_EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_REACHABLE: Final = (
+    "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]"
+    ".filter((each) => each.checkVisibility() && !each.disabled && each.tabIndex >= 0)"
+)
+_MISSED: Final = f"{_REACHABLE}.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML.slice(0, 120))"
+_ONLY_BY_POINTER: Final = (
+    f"((listed) => [...document.querySelectorAll('a[href][tabindex=\"-1\"]')].map((each) => each.getAttribute('href'))"
+    f".filter((address) => !listed.has(address)))(new Set({_REACHABLE}.map((each) => each.getAttribute('href'))))"
+)
+"""Bars of a drawing are passed over by Tab where a list has the same links."""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_fits_both_widths_sends_nothing_elsewhere_and_is_small(visitor: Visitor, view: str) -> None:
+    visitor.page.set_viewport_size({"width": 1280, "height": 800})
+    visitor.open(VIEWS[view])
+    assert visitor.wrong == []
+    assert visitor.elsewhere == []
+    assert 0 < sum(visitor.wire_bytes) < MAX_WIRE_BYTES
+    assert visitor.page.evaluate(_EXCESS) <= 0
+    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    assert visitor.page.evaluate(_EXCESS) <= 0
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_no_violation_light_or_dark(inspector: Visitor, view: str) -> None:
+    inspector.page.set_viewport_size({"width": 1280, "height": 800})
+    inspector.open(VIEWS[view])
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        inspector.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        inspector.page.set_viewport_size({"width": width, "height": 844})
+        found = Axe().run(inspector.page)
+        assert found.violations_count == 0, f"{scheme}, {width} pixels: {found.generate_report()}"
+
+
+@pytest.mark.parametrize("view", ["pending", "search", "node", "refused pod", "5,000 nodes"])
+def test_tab_alone_reaches_everything(visitor: Visitor, view: str) -> None:
+    visitor.page.set_viewport_size({"width": 1280, "height": 800})
+    visitor.open(VIEWS[view])
+    visitor.page.evaluate(
+        "window.reached = new Set(); addEventListener('focusin', (event) => window.reached.add(event.target))"
+    )
+    for _ in range(visitor.page.evaluate(f"{_REACHABLE}.length") + 3):
+        visitor.page.keyboard.press("Tab")
+    assert visitor.page.evaluate(_MISSED) == []
+    assert visitor.page.evaluate(_ONLY_BY_POINTER) == []
+
+
+def test_the_heat_map_says_the_numbers_of_a_card_to_arrow_keys(visitor: Visitor) -> None:
+    visitor.open(VIEWS["refused pod"])
+    cells = visitor.page.locator("[data-heat-map] .cell")
+    cells.first.focus()
+    words = visitor.page.locator("[data-heat-map] [data-words]").first
+    first = words.text_content()
+    visitor.page.keyboard.press("ArrowRight")
+    assert words.text_content() not in (first, "")
+    assert words.text_content() == cells.nth(1).get_attribute("title")
+
+
+def test_a_group_of_nodes_opens_in_place(visitor: Visitor) -> None:
+    visitor.open(VIEWS["5,000 nodes"])
+    group = visitor.page.locator("details.group").first
+    group.locator("summary").focus()
+    visitor.page.keyboard.press("Enter")
+    group.locator("ul.names li").first.wait_for()
+    assert group.locator("ul.names li").count() > 10
+    assert visitor.wrong == []
+    assert sum(visitor.wire_bytes) < MAX_WIRE_BYTES
+
+
+@pytest.mark.parametrize("view", ["hostile names", "findings", "pending by pod", "node", "search"])
+def test_hostile_names_are_text(visitor: Visitor, view: str) -> None:
+    visitor.open(VIEWS[view])
+    for group in visitor.page.locator("details.group").all():
+        group.locator("summary").click()
+    visitor.page.wait_for_load_state("networkidle")
+    assert visitor.page.evaluate("window.harmed") is None
+    text = visitor.page.content()
+    assert not set(text) & set("\x1b\u202e\u2066")
+    assert visitor.page.locator("main img, main script").count() == 0
+    assert visitor.wrong == []
+
+
+def test_hostile_names_are_shown(visitor: Visitor) -> None:
+    visitor.open(VIEWS["hostile names"])
+    text = visitor.page.locator("main").inner_text()
+    assert "<script>window.harmed=1</script>" in text
+    assert "\\x1b[31mred" in text
+    assert "\\u202edetrever" in text
+
+
+def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor, api: Served) -> None:
+    visitor.open(VIEWS["refused pod"])
+    visitor.page.emulate_media(media="print")
+    try:
+        assert not visitor.page.locator("header.bar").is_visible()
+        assert visitor.page.locator(".lead").is_visible()
+        address = visitor.page.locator(".on-paper").first
+        assert address.is_visible()
+        assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")
+        assert visitor.page.pdf(format="A4").startswith(b"%PDF")
+    finally:
+        visitor.page.emulate_media(media="screen")
+
+
+def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, api: Served) -> None:
+    with visitor.page.context.browser.new_context(java_script_enabled=False) as context:  # type: ignore[union-attr]
+        page = context.new_page()
+        page.goto(visitor.origin + VIEWS["5,000 nodes"])
+        group = page.locator("details.group").first
+        group.locator("summary").click()
+        group.locator("a").first.click()
+        assert page.locator("ul.names li").count() > 10
