@@ -53,7 +53,7 @@ class Visitor:
         self.page.wait_for_load_state("networkidle")
 
     def watch(self) -> None:
-        self.page.on("console", lambda message: self._said(message.type, message.text))
+        self.page.on("console", lambda message: self._logged(message.type, message.text))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("request", lambda request: self._sent(request.url))
         session = self.page.context.new_cdp_session(self.page)
@@ -63,7 +63,7 @@ class Visitor:
     def _received(self, event: dict[str, Any]) -> None:
         self.wire_bytes.append(event["encodedDataLength"])
 
-    def _said(self, kind: str, text: str) -> None:
+    def _logged(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
             self.wrong.append(text)
 

@@ -75,7 +75,7 @@ def test_tab_alone_reaches_everything(visitor: Visitor, view: str) -> None:
     assert visitor.page.evaluate(_ONLY_BY_POINTER) == []
 
 
-def test_the_heat_map_says_the_numbers_of_a_card_to_arrow_keys(visitor: Visitor) -> None:
+def test_the_heat_map_shows_the_numbers_of_a_device_to_arrow_keys(visitor: Visitor) -> None:
     visitor.open(VIEWS["refused pod"])
     cells = visitor.page.locator("[data-heat-map] .cell")
     cells.first.focus()
