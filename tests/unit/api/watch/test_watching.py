@@ -18,7 +18,7 @@ from schemas.answers.watching import WatchEvent
 from schemas.events import AttemptSummarized, BindOutcome, PodDescription, PodRef
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 from tests.support.fakes.reviews import Grant
-from tests.support.harness.api_app import POD, Caller
+from tests.support.harness.api_app import POD, Caller, holding
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.watching import WrittenTopic, lines, reached, types
 
@@ -188,6 +188,13 @@ async def test_a_retry_is_shown_although_memory_has_forgotten_what_it_repeats(to
     assert found["object"]["reasons"] == ["CardInsufficientMemory"]
     [waiting] = await topic.events(PENDING + "&resourceVersion=0.0")
     assert waiting["object"]["reasons"] == ["CardInsufficientMemory"]
+
+
+async def test_a_pods_watch_reads_from_the_index_what_memory_has_forgotten() -> None:
+    stored = a_summary(version=5, ended_at=STARTED)
+    topic = WrittenTopic(Caller(holding(stored)))
+    [event] = await topic.events(PATH + NEXT, a_repetition(version=5))
+    assert event["object"]["filter"]["nodes"][0]["name"] == "node1"
 
 
 async def test_bookmarks_say_how_far_the_watch_has_come(topic: WrittenTopic) -> None:
