@@ -19,11 +19,12 @@ from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
+from api.http.endpoints import endpoint_of
 from api.http.errors import PROBLEM
 from api.http.openapi_document import operation_id
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
-from api.http.watch_query import EVENT_STREAM, LINES
+from api.http.watch_query import WATCHED
 from schemas.answers.attempts import (
     Error,
     FullSchedulerLog,
@@ -38,7 +39,6 @@ from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.suggestions import Suggestions
 from schemas.answers.waiting import DeviceRefusals, PendingAnswer, PodsWaiting
-from schemas.answers.watching import WatchEvent
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
 NODE: Final = "/nodes/{node}"
@@ -63,10 +63,6 @@ _PAGED: Final = {
     },
 }
 _ERROR_CONTENT: Final = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{Error.__name__}"}}}
-WATCHED: Final = {
-    media: {"schema": {"$ref": f"#/components/schemas/{WatchEvent.__name__}"}} for media in (LINES, EVENT_STREAM)
-}
-"""With ``watch=true``: each line, or each event, is one of these."""
 _COUNTED: Final = _PAGED | {
     TOTAL_HEADER: {"description": "The number of items on all pages.", "schema": {"type": "integer"}}
 }
@@ -222,9 +218,12 @@ class _About:
         if content:
             responses[200] = responses.get(200, {}) | {"content": content}
         names_cluster = prefix == CLUSTER
+        endpoint = endpoint_of(self.handler)
+        # FastAPI sees the path's own parameters alone.
+        parameters = [*endpoint.query, *([CLUSTER_PARAMETER] if names_cluster else [])]
         get = APIRoute(
             prefix + self.path,
-            self.handler,
+            endpoint.call,
             methods=["GET"],
             response_model=self.model,
             # A class with another type would document errors by it, which are JSON everywhere.
@@ -233,11 +232,11 @@ class _About:
             response_description="The answer.",
             summary=self.title,
             operation_id=operation_id("GET", self.path, is_list=_is_list(self.model), in_cluster=names_cluster),
-            # The handlers find the cluster themselves, with or without it in the path.
-            openapi_extra={"parameters": [CLUSTER_PARAMETER]} if names_cluster else None,
+            openapi_extra={"parameters": parameters} if parameters else None,
         )
+        get.app = endpoint.app or get.app
         # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
-        head = Route(get.path, self.handler, methods=["HEAD"])
+        head = Route(get.path, endpoint.call, methods=["HEAD"])
         head.app = get.app
         return [get, head]
 

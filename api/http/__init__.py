@@ -5,6 +5,7 @@ request_guard     ASGI middleware: refuses percent-encoded paths, counts every a
 json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
 cluster           which cluster a request is about, and the paths that lead to other answers about it
 param_types       types of path and query parameters: names, times, whole numbers
+endpoints         a handler as an endpoint: reads path, query and cluster
 query_base        what every model of query parameters is based on
 query_params      one model for the query of each endpoint
 comparison_query  the query of comparisons

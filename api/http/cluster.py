@@ -56,7 +56,7 @@ def without_cluster(path: str) -> str:
     return _IN_PATH.sub(ROOT + "/", path, count=1)
 
 
-async def _requested(request: Request) -> Cluster:
+def requested_cluster(request: Request) -> Cluster:
     """The cluster in the path, else the default one. Raises ``BadRequestError`` for a text that can't be a name."""
     name = request.path_params.get("cluster")
     if name is None:
@@ -68,6 +68,11 @@ async def _requested(request: Request) -> Cluster:
             f"parameter cluster: {name[:80]!a} is not the name of a cluster",
             "A name has at most 63 lower-case letters, digits, '-' and '.'; GET /api/v1/clusters lists all.",
         ) from None
+
+
+async def _requested(request: Request) -> Cluster:
+    # FastAPI would call what is not a coroutine in another thread.
+    return requested_cluster(request)
 
 
 # Not a path parameter of the handlers: each of them serves the paths with and without a cluster.

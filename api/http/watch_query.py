@@ -10,12 +10,17 @@ from pydantic import AfterValidator, Field, model_validator
 from api.http.errors import BadRequestError
 from api.http.param_types import WholeNumber
 from api.http.query_base import Query
+from schemas.answers.watching import WatchEvent
 
 MAX_SECONDS: Final = 24 * 3600
 LAST_EVENT_ID: Final = "last-event-id"
 EVENT_STREAM: Final = "text/event-stream"
 LINES: Final = "application/json;stream=watch"
 """The media type of Kubernetes' watches."""
+WATCHED: Final = {
+    media: {"schema": {"$ref": f"#/components/schemas/{WatchEvent.__name__}"}} for media in (LINES, EVENT_STREAM)
+}
+"""With ``watch=true``: each line, or each event, is one of these."""
 _VERSION: Final = re.compile(r"[0-9]{1,19}(\.[0-9]{1,19})*", re.ASCII)
 _MAX_PARTITIONS: Final = 10_000
 _GET_ONE: Final = "Leave it out, or send that of the last event."
