@@ -33,6 +33,7 @@ from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
+from api.handlers.trends import TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.handlers.waiting_page import WaitingPods
 from api.handlers.watching import WatchHandlers
@@ -115,6 +116,7 @@ def create_app(
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),
+        TrendHandlers(index),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),

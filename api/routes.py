@@ -17,6 +17,7 @@ from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
+from api.handlers.trends import TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.endpoints import endpoint_of
@@ -38,6 +39,7 @@ from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.suggestions import Suggestions
+from schemas.answers.trends import Trends
 from schemas.answers.waiting import DeviceRefusals, PendingAnswer, PodsWaiting
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
@@ -82,6 +84,7 @@ def routes(
     placements: PlacementHandlers,
     pending: PendingHandlers,
     waiting: WaitingHandlers,
+    trends: TrendHandlers,
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
@@ -92,14 +95,10 @@ def routes(
         *_comparisons(comparisons),
         _About(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Why a pod waits", {}, (400, 404, 503)),
         _About(
-            POD + "/suggestions",
-            suggestions.suggestions,
-            Suggestions,
-            "What would have to change",
-            {},
-            (400, 404, 503),
+            POD + "/suggestions", suggestions.suggestions, Suggestions, "What would have to change", {}, (400, 404, 503)
         ),
         *_waiting(pending, waiting),
+        _About("/trends", trends.trends, Trends, "Counts over time", {}, (400, 503), CSV),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
         _About("/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503), "application/yaml"),

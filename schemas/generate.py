@@ -23,6 +23,7 @@ from schemas.answers import (
     nodes,
     placements,
     suggestions,
+    trends,
     waiting,
     watching,
 )
@@ -38,6 +39,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *suggestions.ANSWERS,
     *waiting.ANSWERS,
     *watching.ANSWERS,
+    *trends.ANSWERS,
     *placements.ANSWERS,
     *clusters.ANSWERS,
     *nodes.ANSWERS,

@@ -19,6 +19,7 @@ Attempts of a pod
     ``episodes``          retries with the same outcome, and what changed between two attempts
     ``retries``           a retry as a reference to the attempt that it repeats
     ``trends``            the counts of a minute
+    ``change_points``     where the level of counts over time changes
 Placements
     ``pod_facts``         binds and sightings of pods
     ``pod_descriptions``  what several sources say of where a pod comes from, as one

@@ -17,6 +17,7 @@ LISTS: Final = {
     "findings": "Findings",
     "pending": "Pending",
     "refusals": "DeviceRefusals",
+    "trends": "Trends",
 }
 """Lists of a namespace, or of all, each with the kind of its answer."""
 

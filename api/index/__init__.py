@@ -12,6 +12,7 @@ waiting_pods        which pods wait now, with what keeps them out
 waiting_groups      the same by workload, or by obstacle
 blocked_workloads   which workloads could not make their pods
 device_refusals     which attempts a device refused
+trend_counts        counts over time, from the rows of minutes
 episodes            attempts in a row with the same verdicts
 history             reads the episodes of one pod
 findings            the list of findings

@@ -7,6 +7,7 @@ diagnosis     why a pod waits
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
 watching      the events of a watch
+trends        counts over time
 placements    pods on nodes, findings, and the state of one node
 nodes         all nodes of a cluster, and its schedulers
 clusters      which clusters there are

@@ -125,7 +125,11 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
     group |= {name: {"value": 1} for name in ("workloads", "namespaces")}
     group |= {"devices": {"value": 2.0}, "devices_seconds": {"value": 2 * 1776824142.349712}, "waited": {"value": 1.0}}
     node = {"key": {"node": "node3"} if "composite" in str(body) else "node3", "kinds": kinds, "latest": everything}
+    # The minute of the golden attempt.
+    over_time = {"buckets": [{"key": 1776824100000, "total": {"value": 1.0}}]}
     known: Json = {
+        "times": over_time,
+        "series": {"buckets": [{"key": "CardInsufficientMemory", "total": {"value": 1.0}, "times": over_time}]},
         "kinds": kinds,
         "reasons": reasons,
         "first": times,

@@ -18,6 +18,7 @@ from schemas.documents.node_states import node_state_document
 from schemas.documents.observations import Observed, observation_document
 from schemas.documents.placements import placement_document
 from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
+from schemas.documents.trends import trend_documents
 from schemas.events import (
     AttemptSummarized,
     BindOutcome,
@@ -29,10 +30,21 @@ from schemas.events import (
     Refusal,
     Report,
     Request,
+    TrendsCounted,
 )
 from schemas.ids import attempt_id
 from schemas.index_family import SETTINGS_TEMPLATE, Index, settings_template
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, NODE_STATES, OBSERVATIONS, OCCUPANCY, POD_STATES
+from schemas.indices import (
+    ATTEMPTS,
+    DEVICES,
+    FINDINGS,
+    INDICES,
+    NODE_STATES,
+    OBSERVATIONS,
+    OCCUPANCY,
+    POD_STATES,
+    TRENDS,
+)
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from schemas.topics import NODE_STATES as STATES_TOPIC
@@ -193,6 +205,11 @@ class Filling:
 
     def index_placements(self, *placements: PodPlacement) -> None:
         self._index((OCCUPANCY, each.started_at, each.id, placement_document(each, {})) for each in placements)
+
+    def index_trends(self, *events: TrendsCounted) -> None:
+        self._index(
+            (TRENDS, each.started_at, name, document) for each in events for name, document in trend_documents(each)
+        )
 
     def index_observations(self, *events: Observed) -> None:
         self._index((OBSERVATIONS, each.observed_at, each.id, observation_document(each, each.id)) for each in events)

@@ -1,0 +1,65 @@
+"""Answers requests about counts over time."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from api.authority.access import access_of
+from api.authority.rights import list_pods
+from api.http.cluster import RequestedCluster
+from api.http.errors import json_response
+from api.http.query_params import refuse_repeated
+from api.http.tables import CSV, csv_text
+from api.http.trends_query import TrendsQuery
+from api.index.client import OpenSearch
+from api.index.trend_counts import KEPT, totals_query, trends_of, trends_query
+from schemas.answers.trends import Trends
+from schemas.indices import TRENDS
+
+
+@dataclass(frozen=True, slots=True)
+class TrendHandlers:
+    index: OpenSearch
+
+    async def trends(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[TrendsQuery, Query()]
+    ) -> Response:
+        """Counts of attempts over time by reason, namespace, pool, model, result, workload or queue.
+
+        The largest series come first, each with its total in the range of the same length before, and with the buckets
+        at which its level changes. Retries count as attempts of their own. An attempt that was refused for several
+        reasons counts for each of them.
+        """
+        refuse_repeated(request)
+        await access_of(request).require(cluster, list_pods(query.namespace))
+        body = await self.counted(cluster.name, query)
+        headers = {"Vary": "Accept"}
+        if query.format == "csv" or (query.format is None and CSV in request.headers.get("accept", "")):
+            return Response(_table(body), 200, headers, f"{CSV}; charset=utf-8")
+        return json_response(200, body, headers)
+
+    async def counted(self, cluster: str, query: TrendsQuery) -> Trends:
+        """The counts, for this handler and others."""
+        now = datetime.now(UTC)
+        span = query.range(now)
+        answer = await self.index.search(TRENDS.alias, trends_query(cluster, query, span))
+        before: dict[str, Any] | None = None
+        if span.before.since >= now - KEPT:
+            keys = [
+                str(bucket["key"]) for bucket in answer.get("aggregations", {}).get("series", {}).get("buckets", [])
+            ]
+            before = await self.index.search(TRENDS.alias, totals_query(cluster, query, span.before, keys))
+        return trends_of(query, span, answer, before)
+
+
+def _table(trends: Trends) -> str:
+    series = [*trends.items, *([trends.other] if trends.other else [])]
+    rows = (
+        [time, trends.by, each.key, value]
+        for each in series
+        for time, value in zip(trends.times, each.values, strict=True)
+    )
+    return csv_text(["time", "by", "key", trends.count], rows)

@@ -1,0 +1,48 @@
+"""The JSON that the API gives to people about counts over time."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer
+
+Count = Literal["attempts", "nodes", "devices"]
+
+
+class TrendChange(Answer):
+    """The level of a series changes at the beginning of a bucket."""
+
+    at: str
+    before: float = Field(description="Per bucket, on average, since the change before.")
+    after: float = Field(description="Per bucket, on average, until the next change.")
+
+
+class TrendSeries(Answer):
+    """The counts of one reason, namespace, …."""
+
+    key: str
+    total: int
+    total_before: int | None = Field(
+        description="In the range of the same length before this one; null where counts no longer go back so far."
+    )
+    values: list[int] = Field(description="An entry for each of `times`.")
+    changes: list[TrendChange]
+
+
+class Trends(Answer):
+    """Counts over time by one dimension, the largest first."""
+
+    by: str
+    count: Count
+    since: str
+    until: str
+    interval_seconds: int
+    times: list[str] = Field(description="When each bucket begins.")
+    items: list[TrendSeries]
+    other: TrendSeries | None = Field(
+        description="What is not in `items`, together; null where nothing is left. Its key is empty."
+    )
+
+
+ANSWERS: Final = (Trends,)
+"""Each has a JSON Schema of its own."""
