@@ -1,12 +1,14 @@
 """``schedulerlog why POD``: why it waits, or why it is where it is."""
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Final
 
 import typer
 
 from client.problems import Problem
 from client.requests import of_pod
-from client.transport import Json, Transport
+from client.transport import NO_QUERY, Json, Query, Transport
 from process.cli import fail
 from terminal.answers import answered, is_printed
 from terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING
@@ -56,28 +58,33 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
     """Prints the answer and returns its exit code."""
     diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
     code = code_of_state(diagnosis["state"])
-    if not is_printed(asking, diagnosis, lambda found: [found]):
-        screen, is_wide = Screen(), asking.output == "wide"
-        suggestions = _suggestions(transport, namespace, name, attempt, code)
-        show_diagnosis(screen, diagnosis, suggestions, is_wide=is_wide)
-        show_nodes(screen, transport.get(_attempt_path(namespace, name, attempt), {"detail": "full"}), is_wide=is_wide)
+    if is_printed(asking, diagnosis, lambda found: [found]):
+        return code
+    log = f"/attempts/{attempt}" if attempt else of_pod(namespace, name, "schedulerlog")
+    beside: list[tuple[str, Query]] = [(log, {"detail": "full"})]
+    if code == WAITING:
+        beside.append((of_pod(namespace, name, "suggestions"), {"attempt": attempt}))
+    elif code == PLACED and not attempt:
+        beside.append((of_pod(namespace, name, "scores"), NO_QUERY))
+    nodes, *others = _at_once(transport, beside)
+    other = others[0] if others else None
+    screen, is_wide = Screen(), asking.output == "wide"
+    show_diagnosis(screen, diagnosis, other if code == WAITING else None, is_wide=is_wide)
+    if code == PLACED:
+        _show_scores(screen, other)
+    show_nodes(screen, nodes, is_wide=is_wide)
     return code
 
 
-def _attempt_path(namespace: str, name: str, attempt: str) -> str:
-    return f"/attempts/{attempt}" if attempt else of_pod(namespace, name, "schedulerlog")
+def _at_once(transport: Transport, asked: Sequence[tuple[str, Query]]) -> list[Json | Problem]:
+    """The answers in order; kubectl takes a while to start, each time."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda each: transport.get(*each), asked))
 
 
 def code_of_state(state: str) -> int:
     """The exit code for the state of a diagnosis."""
     return _CODES.get(state, WAITING)
-
-
-def _suggestions(transport: Transport, namespace: str, name: str, attempt: str, code: int) -> Json | Problem | None:
-    """None where there is nothing to change."""
-    if code != WAITING:
-        return None
-    return transport.get(of_pod(namespace, name, "suggestions"), {"attempt": attempt})
 
 
 def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
@@ -113,6 +120,20 @@ def _show_suggestions(screen: Screen, items: list[dict[str, Any]]) -> None:
     screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
     for each in items[:SHOWN_SUGGESTIONS]:
         screen.line(f"{each['sentence']['en']} ({WHO[each['who_acts']]})", indent=2)
+
+
+def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
+    """Why this node and not the next best one."""
+    if not isinstance(scores, dict) or not scores["chosen"]:
+        return
+    own = next((each["score"] for each in scores["nodes"] if each["node"] == scores["chosen"]), None)
+    text = f"Why {scores['chosen']}: {scores['node_policy'] or 'its policy'} takes it"
+    text += f" with a score of {own:g}" if own is not None else ""
+    if other := scores["runner_up"]:
+        terms = ", ".join(f"{term} {value:+g}" for term, value in sorted(other["terms"].items()) if value)
+        text += f"; the next best, {other['node']}, is {other['behind']:g} behind" + (f" ({terms})" if terms else "")
+    screen.blank()
+    screen.line(f"{text}.")
 
 
 def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
