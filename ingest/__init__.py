@@ -23,6 +23,7 @@ logging.
 ``read_log``      reads a log of any known scheduler to its end
 ``report``        a summary of what was read, for a person
 ``metrics``       the same for Prometheus
+``trusted_containers``  whose shipped lines are believed
 ``options``       the options that the commands share
 ``run_command``   a command that reads a log
 ``publishing``    publishes what a log holds to Kafka

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
-from ingest.options import ClusterOptions, IngestSettings, LogOptions, SourceOptions, WatchSettings
+from ingest.options import ClusterOptions, IngestSettings, LogOptions, RawLogsSettings, SourceOptions, WatchSettings
 from kube.errors import KubeApiError, KubeConfigError
 from process.addresses import HostPort, listen_address
 from process.cli import application, one_line_for, reads
@@ -109,9 +109,9 @@ def sniffer(
 
 @app.command("raw-logs")
 @profiled
-@takes(IngestSettings)
+@takes(RawLogsSettings)
 def raw_logs(
-    settings: IngestSettings,
+    settings: RawLogsSettings,
     group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
 ) -> None:
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""

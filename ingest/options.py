@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from pydantic import BeforeValidator
 
+from ingest.trusted_containers import DEFAULT_CONTAINERS, container_patterns
 from process.cluster_name import DEFAULT_CLUSTER
 from process.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
 from process.service_settings import ServiceSettings
@@ -38,6 +40,10 @@ CheckpointFile = Annotated[
 ]
 
 
+def _container_patterns(value: object) -> object:
+    return container_patterns(value) if isinstance(value, str) else value
+
+
 class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
     """Of which cluster is read, and where its events go."""
 
@@ -48,6 +54,17 @@ class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
     def kafka(self) -> KafkaConnection:
         """Raises ``SettingError`` where it was not given."""
         return self.required("ask a log --explain POD")
+
+
+_CONTAINERS: Final = Flag(("--raw-logs-containers", "--containers"), metavar="NAMESPACE/POD/CONTAINER,…", text=",".join)
+ContainerPatterns = Annotated[tuple[str, ...], BeforeValidator(_container_patterns)]
+
+
+class RawLogsSettings(IngestSettings):
+    """Also: whose lines are believed."""
+
+    raw_logs_containers: Annotated[ContainerPatterns, _CONTAINERS] = DEFAULT_CONTAINERS
+    """The containers whose lines are read, with `*` and `?`; any other could print a scheduler's lines too."""
 
 
 class WatchSettings(IngestSettings):

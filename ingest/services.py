@@ -11,9 +11,10 @@ from ingest.kube import KubeEvents
 from ingest.kube.node_checks import HamiNodeChecks
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.options import ClusterOptions, IngestSettings, WatchSettings
+from ingest.options import ClusterOptions, IngestSettings, RawLogsSettings, WatchSettings
 from ingest.report import report
 from ingest.sniffer.reader import SnifferLog
+from ingest.trusted_containers import TrustedContainers
 from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
 from process import logs
 from process.addresses import HostPort
@@ -51,19 +52,21 @@ async def _serve_sniffer(settings: IngestSettings, address: HostPort, reader: Sn
     typer.echo(report(reader.counts), err=True)
 
 
-def read_raw_logs(settings: IngestSettings, group: str) -> None:
+def read_raw_logs(settings: RawLogsSettings, group: str) -> None:
     logs.configure(settings)
     asyncio.run(_read_raw_logs(settings, group))
 
 
-async def _read_raw_logs(settings: IngestSettings, group: str) -> None:
+async def _read_raw_logs(settings: RawLogsSettings, group: str) -> None:
     # Faust is slow to import, and the other sources do without it.
     from ingest.raw_logs.app import serve
 
     metrics, sink = Metrics("raw-logs"), KafkaSink(settings.kafka)
     with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
-            raw_logs = await serve(sink, settings.kafka, stop_event(), group, metrics, cluster=settings.cluster_name)
+            trusted = TrustedContainers(settings.raw_logs_containers)
+            stop, cluster = stop_event(), settings.cluster_name
+            raw_logs = await serve(sink, settings.kafka, stop, group, metrics, trusted=trusted, cluster=cluster)
     for (name, outcome), count in sorted(raw_logs.lines().items()):
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 

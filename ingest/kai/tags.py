@@ -22,7 +22,7 @@ FIRST_WORDS: Final = frozenset(tag.encode()[:-1] for tag in TAGS)
 
 _LINE: Final = re.compile(r"\[(?P<tag>[A-Z_]+)\] (?:Node <(?P<node>[^>]*)>:? ?)?(?P<rest>.*)", re.DOTALL)
 _DEVICE: Final = re.compile(r"GPU(?: group)? <(?P<group>[^>]*)>")
-_FIELD: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z ]*?) ?[=:] ?<?(?P<value>-?\d+|true|false|\[[^\]]*\])")
+_FIELD: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z ]{0,40}?) ?[=:] ?<?(?P<value>-?\d+|true|false|\[[^\]]*\])")
 _FIRST_LINE: Final = re.compile(GRAMMAR["tags"]["filter_begins"])
 _POD: Final = re.compile(GRAMMAR["tags"]["allocated"])
 _OF_TAG: Final[Mapping[str, Mapping[str, str]]] = GRAMMAR["tags"]["of_tag"]

@@ -19,6 +19,10 @@ MAX_LINE_BYTES: Final = 16 * 1024**2
 MAX_JOINED_BYTES: Final = 1024**2
 """Of a value of several lines; a longer one is taken for single lines."""
 
+_MAX_PARTS: Final = 100_000
+_MAX_VALUES: Final = 100
+"""Values of several lines in one line."""
+
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _STAMP: Final = rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))"
 _CRI: Final = re.compile(_STAMP + rb" std(?:out|err) ([FP])(?::\w+)* ?")
@@ -80,8 +84,12 @@ class Framing:
     _is_dropping: bool = False
     _parts: list[bytes] = field(default_factory=list)
     """Of a line that the container runtime divided (CRI: at 16 KiB)."""
+    _parts_bytes: int = 0
     _value: list[bytes] = field(default_factory=list)
     """The lines of a value whose end was not read yet."""
+    _value_bytes: int = 0
+    _values_closed: int = 0
+    """Of the line that is being joined: each value that ends copies it."""
     held_lines: int = 0
     """Lines that were fed and not returned yet: parts of a line, or of a value."""
     _held_bytes: int = 0
@@ -113,6 +121,7 @@ class Framing:
         held += self._value
         self._parts.clear()
         self._value.clear()
+        self._parts_bytes = self._values_closed = 0
         if not held:
             return lines
         return Lines(
@@ -175,35 +184,39 @@ class Framing:
             (text, stamp), is_partial = docker, not docker[0].endswith(b"\n")
         if is_partial:
             # A runtime that never ends a line must not fill the memory.
-            if sum(map(len, self._parts)) < MAX_LINE_BYTES:
+            if self._parts_bytes < MAX_LINE_BYTES and len(self._parts) < _MAX_PARTS:
                 self._parts.append(text)
+                self._parts_bytes += len(text)
             return None, stamp
         if self._parts:
             text = b"".join([*self._parts, text])
             self._parts.clear()
+            self._parts_bytes = 0
         text = text.rstrip(b"\r\n")
         return (_COLOURS.sub(b"", text) if b"\x1b" in text else text), stamp
 
     def _closed(self, text: bytes) -> list[bytes]:
         """Join a value of several lines: klog writes ``key=<``, lines after a tab, `` >``. It becomes ``key="…"``."""
         if not self._value:
-            if text[-2:] != b"=<":
+            if text[-2:] != b"=<" or self._values_closed >= _MAX_VALUES:
+                self._values_closed = 0
                 return [text]
-            self._value.append(text)
+            self._value, self._value_bytes = [text], len(text)
             return []
         self._value.append(text)
+        self._value_bytes += len(text)
         # klog closes the value with a line of its own, on which further keys may follow.
         if text[:2] == b" >":
             return self._close_value()
-        if text[:1] == b"\t" and sum(map(len, self._value)) < MAX_JOINED_BYTES:
+        if text[:1] == b"\t" and self._value_bytes < MAX_JOINED_BYTES:
             return []
-        broken = list(self._value)
-        self._value.clear()
+        broken, self._value, self._values_closed = self._value, [], 0
         return broken
 
     def _close_value(self) -> list[bytes]:
         head, *lines, last = self._value
-        self._value.clear()
+        self._value = []
+        self._values_closed += 1
         value = b"\n".join(line[1:] for line in lines)
         escaped = value.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
         joined = head[:-1] + b'"' + escaped + b'"' + last[2:]

@@ -15,6 +15,7 @@ from broker.record import Record
 from ingest.protocol import NOISE, UNKNOWN, Counts, Sink
 from ingest.raw_logs.container_readers import ContainerReaders
 from ingest.raw_logs.shippers import lines_of_record
+from ingest.trusted_containers import TrustedContainers
 from schemas.events import DEFAULT_CLUSTER, Event
 
 log = logging.getLogger(__name__)
@@ -40,9 +41,15 @@ class RawLogs:
     """``strange`` counts the records that are not the JSON of a shipper: they are skipped, and stay in the topic."""
 
     def __init__(
-        self, sink: Sink, clock: Callable[[], float] = time.monotonic, *, cluster: str = DEFAULT_CLUSTER
+        self,
+        sink: Sink,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        trusted: TrustedContainers,
+        cluster: str = DEFAULT_CLUSTER,
     ) -> None:
-        """``cluster``: of the lines whose shipper names none."""
+        """``trusted``: whose lines are read. ``cluster``: of the lines whose shipper names none."""
+        self._trusted = trusted
         self._sink, self._clock, self._cluster = sink, clock, cluster
         self._partitions: dict[int, _Partition] = {}
         self._counts_of_revoked: Counter[tuple[str, str]] = Counter()
@@ -95,7 +102,7 @@ class RawLogs:
     async def _take(self, record: Record) -> None:
         partition = self._partitions.get(record.partition)
         if partition is None:
-            partition = self._partitions[record.partition] = _Partition(ContainerReaders(self._cluster))
+            partition = self._partitions[record.partition] = _Partition(ContainerReaders(self._trusted, self._cluster))
         if partition.unacknowledged and record.offset <= partition.unacknowledged[-1].offset:
             return  # it was read before, and waits already
         partition.unacknowledged.append(record)

@@ -20,6 +20,7 @@ from ingest.errors import KafkaUnavailableError
 from ingest.kafka import KafkaSink
 from ingest.metrics import Metrics
 from ingest.raw_logs.agent import RawLogs
+from ingest.trusted_containers import TrustedContainers
 from process.kafka_connection import KafkaConnection
 from process.scratch import scratch_folder
 from schemas.topics import RAW_LOGS
@@ -80,11 +81,18 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
 
 
 async def serve(
-    sink: KafkaSink, kafka: KafkaConnection, stop: asyncio.Event, group: str, metrics: Metrics, *, cluster: str
+    sink: KafkaSink,
+    kafka: KafkaConnection,
+    stop: asyncio.Event,
+    group: str,
+    metrics: Metrics,
+    *,
+    trusted: TrustedContainers,
+    cluster: str,
 ) -> RawLogs:
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
     failed: list[BaseException] = []
-    raw_logs = RawLogs(_StoppingSink(sink, failed, stop), cluster=cluster)
+    raw_logs = RawLogs(_StoppingSink(sink, failed, stop), trusted=trusted, cluster=cluster)
     with scratch_folder("raw-logs") as folder:
         app = create_app(kafka, folder, raw_logs, group)
         await app.start()

@@ -14,11 +14,14 @@ from typing import Final
 from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.raw_logs.shippers import ShippedLine, ShippedLog
 from ingest.readers import WaitingReader, source_of
+from ingest.trusted_containers import TrustedContainers
 from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_CONTAINERS: Final = 2_000
 """With an open log; beyond it the one that was silent longest is closed."""
 MAX_LINE_BYTES: Final = 16 * 1024**2
+MAX_PARTS: Final = 100_000
+"""Of one line: parts may be empty."""
 IDLE_SECONDS: Final = 60.0
 """Of silence, after which a container's open attempts are sent as far as they are known."""
 MAX_UNDECIDED_LINES: Final = 1_000
@@ -37,6 +40,7 @@ class _OpenLog:
     undecided_lines: int = 0
     parts: list[bytes] = field(default_factory=list)
     """Of a line that the container runtime divided."""
+    parts_bytes: int = 0
     parts_since: int = 0
     """Offset of the record with the first of them."""
     waits: dict[str, int] = field(default_factory=dict)
@@ -49,10 +53,12 @@ class _OpenLog:
 
 
 class ContainerReaders:
-    """``lines`` counts by source and outcome; a line of a log that is not read counts as ``other`` of source ``""``."""
+    """``lines`` counts by source and outcome. Of source ``""`` are ``other``, lines of a log that no source recognises,
+    and ``untrusted``, those of a container that the configuration does not name."""
 
-    def __init__(self, cluster: str = DEFAULT_CLUSTER) -> None:
-        """``cluster``: of the lines whose shipper names none."""
+    def __init__(self, trusted: TrustedContainers, cluster: str = DEFAULT_CLUSTER) -> None:
+        """``trusted``: whose lines are read. ``cluster``: of the lines whose shipper names none."""
+        self._trusted = trusted
         self._cluster = cluster
         self._logs: OrderedDict[ShippedLog, _OpenLog] = OrderedDict()
         """The one that was silent longest first."""
@@ -65,6 +71,10 @@ class ContainerReaders:
     def take(self, lines: list[ShippedLine], offset: int, now: float) -> Iterator[Event]:
         """Events of the lines of one record; ``offset`` is the record's."""
         for line in lines:
+            if not self._trusted.trusts(line.container):
+                # Before anything is kept about it: any container could print what a scheduler does.
+                self.lines["", "untrusted"] += 1
+                continue
             yield from self._take(line, offset, now)
         while len(self._logs) > MAX_CONTAINERS:
             yield from self._close(self._logs.popitem(last=False)[1])
@@ -122,10 +132,12 @@ def _joined(log: _OpenLog, line: ShippedLine, offset: int) -> bytes | None:
     if line.is_partial:
         if not log.parts:
             log.parts_since = offset
-        if sum(map(len, log.parts)) < MAX_LINE_BYTES:
+        if log.parts_bytes < MAX_LINE_BYTES and len(log.parts) < MAX_PARTS:
             log.parts.append(text)
+            log.parts_bytes += len(text)
         return None
     if log.parts:
         text = b"".join([*log.parts, text])
         log.parts.clear()
+        log.parts_bytes = 0
     return text

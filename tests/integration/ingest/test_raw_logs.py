@@ -32,7 +32,7 @@ async def kafka(backends: Addresses) -> str:
 
 @contextlib.contextmanager
 def reading(kafka: str, group: str, log: Path) -> Iterator[Forked]:
-    command = ["ingest", "raw-logs", "--kafka", kafka, "--group", group]
+    command = ["ingest", "raw-logs", "--kafka", kafka, "--group", group, "--containers", "raw-*/scheduler-*/scheduler"]
     with log.open("ab") as output:
         process = Forked(*command, stdout=output, stderr=output)
         try:

@@ -13,6 +13,7 @@ from ingest.raw_logs.agent import RawLogs
 from ingest.raw_logs.container_readers import IDLE_SECONDS
 from ingest.raw_logs.shippers import ShippedLog, lines_of_record
 from ingest.readers import source_of
+from ingest.trusted_containers import TrustedContainers, container_patterns
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import RAW_LOGS
@@ -20,6 +21,8 @@ from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, read, texts
 from tests.support.builders.shipped_lines import FORMS, NAMES, STARTED, otel_resource, record
 
 HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule filter process" pod="a" namespace="b"'
+
+KAI = TrustedContainers(["kai/*/*", "other/*/*"])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -51,7 +54,7 @@ async def test_logs_of_equal_pods_in_two_clusters_are_two_logs() -> None:
     kafka, now = Kafka(), 0.0
     east = [json.dumps(json.loads(value) | {"cluster_name": "east"}).encode() for value in values("vector")]
     both = [value for pair in zip(east, values("vector"), strict=True) for value in pair]
-    raw_logs = RawLogs(kafka, lambda: now, cluster="west")
+    raw_logs = RawLogs(kafka, lambda: now, trusted=KAI, cluster="west")
     await raw_logs.read(kafka.records(both))
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
@@ -120,7 +123,7 @@ def values(form: str) -> list[bytes]:
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_shipped_log_gives_the_events_of_the_log_itself(form: str) -> None:
     kafka, now = Kafka(), 0.0
-    raw_logs = RawLogs(kafka, lambda: now)
+    raw_logs = RawLogs(kafka, lambda: now, trusted=KAI)
     await raw_logs.read(kafka.records(values(form)))
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
@@ -134,9 +137,9 @@ async def test_what_is_open_is_not_acknowledged_and_read_again_after_a_crash() -
     whole = {encode(event).value for event in read(texts(CONSOLE))}
     for crash in range(5, len(everything), 37):
         before, after, now = Kafka(), Kafka(), [0.0]
-        await RawLogs(before, lambda: 0.0).read(before.records(everything[:crash]))
+        await RawLogs(before, lambda: 0.0, trusted=KAI).read(before.records(everything[:crash]))
         again = before.acknowledged[-1] + 1 if before.acknowledged else 0
-        raw_logs = RawLogs(after, now.pop)
+        raw_logs = RawLogs(after, now.pop, trusted=KAI)
         now.extend([0.0] * len(everything))
         await raw_logs.read(after.records(everything, again))
         now[:] = [IDLE_SECONDS + 1]
@@ -149,14 +152,14 @@ async def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     line = texts(CONSOLE)[0].decode()
     parts = [record("vector", line[:100]), record("vector", line[100:])]
     cut = [json.dumps(json.loads(part) | {"_p": tag}).encode() for part, tag in zip(parts, "PF", strict=True)]
-    raw_logs = RawLogs(kafka, lambda: 0.0)
+    raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
     await raw_logs.read(kafka.records(cut))
     assert raw_logs.lines()["kai-log", "event"] == sum(raw_logs.lines().values()) == 1
 
 
 async def test_other_containers_and_strange_records_are_counted_and_skipped() -> None:
     kafka = Kafka()
-    raw_logs = RawLogs(kafka, lambda: 0.0)
+    raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
     await raw_logs.read(kafka.records([record("vector", "GET / 200"), b"\xff", record("otel", "hello")]))
     assert (raw_logs.lines(), raw_logs.strange) == ({("", "other"): 2}, 1)
     assert kafka.acknowledged == [0, 1, 2]
@@ -164,9 +167,40 @@ async def test_other_containers_and_strange_records_are_counted_and_skipped() ->
 
 async def test_revoked_partitions_acknowledge_nothing_more() -> None:
     kafka = Kafka()
-    raw_logs = RawLogs(kafka, lambda: 0.0)
+    raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
     await raw_logs.read(kafka.records(values("vector")[:30]))
     raw_logs.forget()
     known = list(kafka.acknowledged)
     await raw_logs.settle()
     assert kafka.acknowledged == known
+
+
+async def test_h8_lines_of_a_container_that_is_not_named_become_no_events() -> None:
+    kafka, now = Kafka(), 0.0
+    raw_logs = RawLogs(kafka, lambda: now, trusted=TrustedContainers(["kai/kai-scheduler-*/scheduler"]))
+    forged = [
+        record("vector", line.decode(), names=names)
+        for line in texts(CONSOLE)
+        for names in (("tenant-x", "innocent", "main"), ("kai", "kai-scheduler-7d9", "sidecar"), ("", "", ""))
+    ]
+    await raw_logs.read(kafka.records(forged))
+    now = IDLE_SECONDS + 1
+    await raw_logs.settle()
+    assert kafka.sent == []
+    assert raw_logs.lines() == {("", "untrusted"): len(forged)}
+    assert kafka.acknowledged == list(range(len(forged)))
+
+
+def test_h8_a_container_is_trusted_when_all_parts_of_a_pattern_are_its_names() -> None:
+    trusted = TrustedContainers(container_patterns("kube-system/hami-scheduler-*/*, kai-?/a/b"))
+    assert trusted.trusts(ShippedLog("kube-system", "hami-scheduler-7d9", "vgpu-scheduler-extender"))
+    assert trusted.trusts(ShippedLog("kai-2", "a", "b"))
+    assert not trusted.trusts(ShippedLog("tenant", "hami-scheduler-7d9", "x"))
+    assert not trusted.trusts(ShippedLog("kube-system", "x/hami-scheduler-7d9", "x"))
+    assert not trusted.trusts(ShippedLog("kai-2", "a", "B"))
+
+
+@pytest.mark.parametrize("text", ["", "kube-system", "a/b", "a/b/c/d", "a//c"])
+def test_h8_a_pattern_without_three_parts_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match=r"kube-system/hami-scheduler-|names no container"):
+        container_patterns(text)
