@@ -26,6 +26,7 @@ def create_server(callers: Callers) -> MCPServer[Any]:
         (tools.suggest, "What would have to change"),
         (tools.simulate, "Where a pod would go"),
         (tools.pending, "Pods that wait"),
+        (tools.trends, "Counts over time"),
         (tools.node_at, "A node's devices"),
         (tools.search, "Search attempts"),
         (explain_log, "Explain a scheduler's log"),

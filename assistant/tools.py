@@ -63,6 +63,16 @@ class ApiTools:
         query = {"q": words, "namespace": namespace, "node": node, "reason": reason, "status": status, "since": since}
         return self._listed(context, "/schedulerlogs", query, _attempts)
 
+    def trends(
+        self,
+        context: Asked,
+        by: Annotated[str, Field(description="reason, namespace, pool, model, result, workload or queue.")] = "reason",
+        namespace: Namespace = "",
+        since: Since = "24h",
+    ) -> Answer:
+        """Attempts over time, counted apart: how many, how many before, and when that changed. Empty namespace: all."""
+        return self._listed(context, "/trends", {"by": by, "namespace": namespace, "since": since}, _trends)
+
     def simulate(
         self,
         context: Asked,
@@ -173,6 +183,20 @@ def _pending(found: Json) -> str:
         for each in found["items"]
     )
     return sentences(f"{found['pods']} pods wait, for {found['total']} obstacles.", items(rows, found["total"]))
+
+
+def _trends(found: Json) -> str:
+    head = (
+        f"{found['count']} by {found['by']} from {found['since']} to {found['until']}; levels are means of "
+        f"{found['interval_seconds']} s."
+    )
+    return sentences(head, items(map(_series, found["items"])))
+
+
+def _series(series: Json) -> str:
+    before = series["total_before"]
+    changes = (f", from {each['before']:.1f} to {each['after']:.1f} at {each['at']}" for each in series["changes"][-3:])
+    return f"{series['key']}: {series['total']}, before {'not known' if before is None else before}{''.join(changes)}"
 
 
 def _node(found: Json) -> str:

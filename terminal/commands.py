@@ -13,6 +13,7 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "history": LazyCommand("What schedulers decided about a pod, attempt by attempt.", "terminal.history:history"),
         "node": LazyCommand("A node's devices and who holds them, now or at a time.", "terminal.nodes:node"),
         "simulate": LazyCommand("Where a pod of a file would go.", "terminal.simulation:simulate"),
+        "trends": LazyCommand("Counts over time, by reason, namespace, pool, …", "terminal.trends:trends"),
         "watch": LazyCommand("A line for each decision about waiting pods, as it happens.", "terminal.watching:watch"),
         "explain": LazyCommand("The same of a scheduler's log, without any server.", "terminal.log_files:explain"),
     }
