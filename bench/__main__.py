@@ -16,6 +16,7 @@ from bench.diagnosing import diagnosis
 from bench.filter import filter_call, pod_update
 from bench.pending import pending
 from bench.planned import planned
+from bench.refusals import refusals
 from bench.server_start import server_start
 from bench.start import start
 from bench.takeover import takeover
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "retries": retries.retries,
     "capacity": planned,
     "indexing": backlog.indexing,
+    "refusals": refusals,
     "scaling": backlog.scaling,
     "steady": steady.steady,
     "index-away": index_away,

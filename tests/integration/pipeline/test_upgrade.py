@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from diagnosis.waiting import wait_of
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
@@ -85,7 +86,8 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     # The first attempt of a pod begins an episode.
     began_at = events[0].started_at
     own = {"episode": events[0].attempt_id, "episode_started_at": began_at, "first_judged_at": began_at, "attempts": 1}
-    assert encode_value(summary) == encode_value(summarize(events).model_copy(update=own))
+    whole = summarize(events)
+    assert encode_value(summary) == encode_value(whole.model_copy(update={**own, "wait": wait_of(whole)}))
     assert f"old-{version}" in running.attempts("old")
 
 
