@@ -53,8 +53,8 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
     if not series:
         screen.line(f"Nothing is counted by {answer['by']}{where} {times}.", "bold")
         return
-    most = series[0]
-    screen.line(f"Most {answer['count']} are of {most['key']}: {most['total']:,}{where} {times}.", "bold")
+    largest = series[0]
+    screen.line(f"Most {answer['count']} are of {largest['key']}: {largest['total']:,}{where} {times}.", "bold")
     screen.blank()
     bucket = duration(answer["interval_seconds"])
     columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}", "CHANGES (UTC)"]

@@ -1,8 +1,10 @@
 """A server on this machine answers what the test gives it."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from client.changes import WatchedChange
 from client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from client.url import UrlTransport
+from process.certificate_authority import Authority
 
 Answer = tuple[int, bytes]
 Serve = Callable[[Answer], tuple[str, list[Any]]]
@@ -106,6 +109,39 @@ def test_a_server_that_does_not_answer_is_named(url: str) -> None:
     problem = UrlTransport(url).get("/pending")
     assert isinstance(problem, Unreachable)
     assert url in problem.cause
+
+
+def test_a_certificate_is_checked_against_its_authority(tmp_path: Path) -> None:
+    authority = Authority.new("the API's authority")
+    certificate, key = authority.issue("api", ("127.0.0.1",))
+    for name, content in (("ca.crt", authority.certificate_pem), ("tls.crt", certificate), ("tls.key", key)):
+        (tmp_path / name).write_bytes(content)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"token": "%s"}' % self.headers["Authorization"].encode())
+
+        def log_message(self, *_: Any) -> None:
+            """No line for each request."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"https://127.0.0.1:{server.server_address[1]}"
+        trusted = UrlTransport(url, "secret", str(tmp_path / "ca.crt")).get("/x")
+        untrusted = UrlTransport(url, "secret").get("/x")
+        server.shutdown()
+        thread.join()
+    assert trusted == {"token": "Bearer secret"}
+    assert isinstance(untrusted, Unreachable)
+    assert "--api-ca-file" in untrusted.next_step
+    missing = UrlTransport(url, ca_file=str(tmp_path / "none")).get("/x")
+    assert isinstance(missing, Unreachable)
 
 
 def test_a_token_is_not_sent_in_plain_text_to_another_machine() -> None:
