@@ -1,13 +1,16 @@
 """Every page in a real Chromium: at two widths, light and dark, by keyboard, on paper, and with hostile names."""
 
+import os
+import re
+from pathlib import Path
 from typing import Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.integration.page.conftest import Visitor
-from tests.integration.page.records import HOSTILE, LARGE, PLACED, REFUSED
 from tests.support.harness.api_process import Served
+from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED
+from tests.support.visitor import Visitor
 
 MAX_WIRE_BYTES: Final = 300_000
 VIEWS: Final = {
@@ -26,6 +29,11 @@ VIEWS: Final = {
     "hostile names": f"/ui/pods/{HOSTILE}",
     "embedded": f"/embed/pod/{REFUSED}",
 }
+PICTURE: Final = Path("docs/pictures/pod.png")
+TEXT: Final = PICTURE.with_suffix(".txt")
+"""What stands on the page of the picture: it is compared, as letters look different on every machine."""
+TAKES_PICTURE: Final = os.environ.get("SCHEDULERLOG_TEST_PICTURE") == "1"
+_PASSING: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\(\d+ (?:d|h|min|s)[^)]*\)|127\.0\.0\.1:\d+")
 _EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _REACHABLE: Final = (
     "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]"
@@ -140,3 +148,18 @@ def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, a
         group.locator("summary").click()
         group.locator("a").first.click()
         assert page.locator("ul.names li").count() > 10
+
+
+def test_the_picture_of_the_readme_is_of_the_page_as_it_is(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 1100, "height": 800})
+    visitor.open(VIEWS["refused pod"])
+    below = visitor.page.locator("#nodes ~ h2").first
+    shown = visitor.page.locator("main").inner_text().partition(f"\n{below.inner_text()}\n")[0]
+    text = _PASSING.sub("…", "".join(f"{line}\n" for line in shown.splitlines() if line.strip()))
+    if TAKES_PICTURE:
+        end = below.bounding_box()
+        assert end
+        visitor.page.set_viewport_size({"width": 1100, "height": int(end["y"])})
+        PICTURE.write_bytes(visitor.page.screenshot())
+        TEXT.write_text(text, "utf-8")
+    assert text == TEXT.read_text("utf-8"), "the page has changed: docs/page.md says how its picture is taken again"
