@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ingest.errors import ReadingError
 from ingest.lines.blocks import LogPosition
 from ingest.sources.follow import Reached
+from process.private_files import open_private
 
 VERSION: Final = 1
 
@@ -65,7 +66,8 @@ class Checkpoint:
         """
         beside = self.path.with_name(self.path.name + ".lock")
         try:
-            file = beside.open("wb")
+            # Not emptied: the name is known to everybody, who may have laid another file there.
+            file = open_private(beside, "ab")
         except OSError as error:
             raise CheckpointError(f"{beside}: {error.strerror}") from None
         with file:
@@ -111,7 +113,7 @@ class Checkpoint:
         # rename() is atomic only within one file system, so the new file is written next to the old one.
         beside = self.path.with_name(self.path.name + ".new")
         try:
-            with beside.open("wb") as file:
+            with open_private(beside, "wb") as file:
                 file.write(saved.model_dump_json().encode())
                 file.flush()
                 # Without it a crash of the machine may leave an empty file under the final name.

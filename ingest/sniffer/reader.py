@@ -22,6 +22,13 @@ UNNAMED_NAMESPACE: Final = "-"
 MAX_REMEMBERED: Final = 100_000
 PHASES: Final = frozenset(("Pending", "Running", "Succeeded", "Failed", "Unknown"))
 
+_MAX_AHEAD: Final = timedelta(days=1)
+_MAX_CONDITIONS: Final = 50
+_MAX_RESOURCES: Final = 200
+_MAX_NAME: Final = 317
+"""Characters: a qualified name of Kubernetes, the longest there is."""
+_MAX_TEXT: Final = 1_000
+
 _DELETE: Final = "podDelete"
 _CAPACITY: Final = "capacity-"
 _ALLOCATABLE: Final = "allocatable-"
@@ -74,14 +81,18 @@ class SnifferLog:
                     self.counts.lines[NOISE] += 1
                 continue
             written = lines.times[at] if lines.times else None
-            events += self._take(message, written or lines.origin.reference)
+            otherwise = written or lines.origin.reference
+            if is_acceptable(message, otherwise):
+                events += self._take(message, otherwise)
+            else:
+                self.counts.unknown(line[:_MAX_TEXT])
         return events
 
     def send(self, request: dict[str, Any], received: datetime) -> list[Event]:
         """Events of a request to the sniffer's service; ``received`` is used where the request has no time."""
         message = message_of(request)
-        if message is None:
-            self.counts.unknown(repr(request).encode(errors="replace"))
+        if message is None or not is_acceptable(message, received):
+            self.counts.unknown(repr(request)[:_MAX_TEXT].encode(errors="replace"))
             return []
         return list(self._take(message, received, latest=False))
 
@@ -112,7 +123,7 @@ class SnifferLog:
         if message.event in PHASES:
             pod.phase = message.event
         elif message.event:
-            pod.conditions[message.event] = _condition(message)
+            _note_condition(pod, message)
         is_gone = message.endpoint == _DELETE
         if is_gone:
             # Later lines with this name are about another pod.
@@ -126,9 +137,9 @@ class SnifferLog:
     def _node(self, message: SnifferMessage, time: datetime) -> NodeObserved:
         node = _remembered(self._state.nodes, message.name, _Node)
         if message.event:
-            node.conditions[message.event] = _condition(message)
-        node.capacity.update(_starting(message, _CAPACITY))
-        node.allocatable.update(_starting(message, _ALLOCATABLE))
+            _note_condition(node, message)
+        _update(node.capacity, _starting(message, _CAPACITY))
+        _update(node.allocatable, _starting(message, _ALLOCATABLE))
         return NodeObserved(
             cluster=self._cluster, node=message.name, observed_at=_after(node, time),
             capacity=dict(node.capacity), allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
@@ -145,13 +156,33 @@ def _after(known: _Pod | _Node, time: datetime) -> datetime:
     return known.seen
 
 
+def is_acceptable(message: SnifferMessage, received: datetime) -> bool:
+    """False for times of a wrong clock, and for names that no object of Kubernetes has: what is remembered of an object
+    would be wrong, or longer than Kafka takes, from then on."""
+    names = (message.name, message.namespace, message.node, message.event)
+    is_ahead = message.time is not None and message.time > received + _MAX_AHEAD
+    return not is_ahead and all(len(name) <= _MAX_NAME for name in names)
+
+
+def _note_condition(known: _Pod | _Node, message: SnifferMessage) -> None:
+    known.conditions[message.event] = _condition(message)
+    if len(known.conditions) > _MAX_CONDITIONS:
+        del known.conditions[next(iter(known.conditions))]
+
+
+def _update(known: dict[str, str], amounts: dict[str, str]) -> None:
+    for name, amount in amounts.items():
+        if len(name) <= _MAX_NAME and (name in known or len(known) < _MAX_RESOURCES):
+            known[name] = amount[:_MAX_NAME]
+
+
 def _condition(message: SnifferMessage) -> Condition:
     """With status True, because the watcher writes a condition only while it holds."""
     return Condition(
         type=message.event,
         status="True",
-        reason=message.reason,
-        message=message.message,
+        reason=message.reason[:_MAX_TEXT],
+        message=message.message[:_MAX_TEXT],
         last_transition_at=message.time,
     )
 

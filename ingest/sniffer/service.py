@@ -16,6 +16,8 @@ SERVICE: Final = "api.SnifferService"
 FIELDS: Final = ("endpoint", "pod", "node", "event", "payload", "timestamp")
 """In the order of their field numbers, from 1; all of them are strings."""
 MAX_REQUEST_BYTES: Final = 1024 * 1024
+MAX_CALLS: Final = 64
+"""At once; each may wait for Kafka with a request in memory. Others are answered RESOURCE_EXHAUSTED."""
 
 Take = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -53,7 +55,9 @@ def server(address: str, take: Take) -> tuple[grpc.aio.Server, int]:
     handler = grpc.unary_unary_rpc_method_handler(
         send, request_deserializer=SendRequest.FromString, response_serializer=SendResponse.SerializeToString
     )
-    running = grpc.aio.server(options=[("grpc.max_receive_message_length", MAX_REQUEST_BYTES)])
+    running = grpc.aio.server(
+        options=[("grpc.max_receive_message_length", MAX_REQUEST_BYTES)], maximum_concurrent_rpcs=MAX_CALLS
+    )
     running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Send": handler}),))
     try:
         port = running.add_insecure_port(address)

@@ -19,6 +19,7 @@ import orjson
 
 from fit.events.attempt import AttemptRef
 from fit.events.identity import Identity
+from process.private_files import open_private
 from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.segments import sync_folder
 from schemas.events import PodRef
@@ -135,7 +136,7 @@ class BindJournal:
         # Renamed when it is whole: a kill leaves the old file or the new one, never a part of the open binds.
         draft = self._path.with_suffix(".draft")
         try:
-            with draft.open("wb") as file:
+            with open_private(draft, "wb") as file:
                 file.writelines(b"\n" + orjson.dumps(line) for bind in self._open.values() for line in _lines(bind))
                 file.flush()
                 os.fsync(file.fileno())
@@ -150,7 +151,7 @@ class BindJournal:
         os.fdatasync(self._file)
 
     def _open_file(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         sync_folder(path.parent)
 
     def _fail(self, error: OSError) -> None:

@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import IO, Final
 
+from process.private_files import open_private
+
 log = logging.getLogger(__name__)
 
 Position = tuple[int, int]
@@ -22,15 +24,15 @@ class SpoolInUseError(Exception):
     """Another scheduler uses the folder; the text names it and the remedy."""
 
 
-def locked(folder: Path) -> IO[str] | None:
+def locked(folder: Path) -> IO[bytes] | None:
     """The folder's lock, held until it is closed; the kernel releases it however the process ends.
 
     None where the disk is too full for the lock's file: scheduling continues without. Raises `SpoolInUseError`, or
     `OSError` where the folder can't be used at all.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / "lock").open("a")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = open_private(folder / "lock", "ab")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return None

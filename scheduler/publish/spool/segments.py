@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from process.private_files import open_private
 from scheduler.publish.spool import frames
 from scheduler.publish.spool.frames import Entry
 
@@ -35,7 +36,7 @@ class Segment:
     def open(self) -> None:
         """Make the file ready for appends, durable under its name. Raises `OSError`."""
         # Without O_APPEND: with it Linux ignores the offset of `pwritev`, and torn bytes could not be overwritten.
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             sync_folder(self.path.parent)
         except OSError:
@@ -109,7 +110,7 @@ class Segment:
         After a crash the file is the old one or the new one, never a mixture. Raises `OSError`.
         """
         draft = self.path.with_suffix(".draft")
-        with draft.open("wb") as file:
+        with open_private(draft, "wb") as file:
             file.write(self.read(0, keep_bytes))
             file.writelines(frames.frames(entries))
             file.flush()

@@ -1,4 +1,4 @@
-"""Time grows with the input and not with its square: eight times the input takes eight times as long, not sixty-four."""
+"""Time grows with the input and not with its square: of eight times the input it is eight times, not sixty-four."""
 
 import time
 from collections.abc import Callable

@@ -172,3 +172,29 @@ async def test_an_empty_request_is_counted() -> None:
     reader = SnifferLog()
     assert await sent({"payload": "?"}, reader) == []
     assert reader.counts.lines[UNKNOWN] == 1
+
+
+def a_request(**fields: str) -> dict[str, str]:
+    plain = {"endpoint": "podUpdate", "pod": "trainer", "node": "", "event": "Ready", "payload": "", "timestamp": ""}
+    return plain | fields
+
+
+def test_m13_a_request_of_a_wrong_clock_is_not_believed_and_the_next_one_is() -> None:
+    reader, received = SnifferLog(), datetime(2026, 11, 21, tzinfo=UTC)
+    assert reader.send(a_request(timestamp="9998-01-01 00:00:00 +0000 UTC"), received) == []
+    assert reader.counts.lines[UNKNOWN] == 1
+    (pod,) = reader.send(a_request(), received)
+    assert isinstance(pod, PodObserved)
+    assert pod.observed_at == received
+
+
+def test_m13_what_is_remembered_of_a_pod_is_bounded() -> None:
+    reader, received = SnifferLog(), datetime(2026, 11, 21, tzinfo=UTC)
+    for number in range(300):
+        events = reader.send(a_request(event=f"condition-{number}", payload="x" * 900_000), received)
+    (pod,) = events
+    assert isinstance(pod, PodObserved)
+    assert [condition.type for condition in pod.conditions] == [f"condition-{number}" for number in range(250, 300)]
+    assert len(encode(pod).value) < 64 * 1024
+    assert len(reader.save()) < 200_000
+    assert reader.send(a_request(event="c" * 100_000), received) == []

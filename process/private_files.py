@@ -1,0 +1,13 @@
+"""Files that a process writes for itself: readable by its user alone, and never through a link that somebody laid."""
+
+import os
+from pathlib import Path
+from typing import IO, Final, Literal
+
+_FLAGS: Final = {"wb": os.O_TRUNC, "ab": os.O_APPEND}
+
+
+def open_private(path: Path, mode: Literal["wb", "ab"]) -> IO[bytes]:
+    """The file, made with mode 0600. Raises ``OSError``, also where the name is a symbolic link."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | _FLAGS[mode], 0o600)
+    return os.fdopen(handle, mode)
