@@ -20,9 +20,10 @@ from schemas.events import (
 )
 from schemas.placements import PodPlacement
 from tests.support.builders.events import devices_judged
-from tests.support.builders.node_states import states_of
+from tests.support.builders.node_states import a_node_state, states_of
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
+from tests.support.waiting import until
 
 JOB = PodDescription(owners=[Owner(kind="Job", name="train")], queue="blue", priority_class="high")
 
@@ -181,6 +182,23 @@ def test_every_waiting_pod_has_its_obstacle_its_nearest_node_and_its_gpu_hours(f
     assert (two["nearest"]["node"], two["nearest"]["missing_devices"]) == ("node2", 2)
     old = api.get("/api/v1/pending", namespace="api-each", group_by="pod", workload="", sort="name")
     assert old.status_code == 400
+
+
+def test_the_nearest_node_is_the_one_that_lacks_the_least_memory_now(filling: Filling, api: Served) -> None:
+    nodes = ("api-near-1", "api-near-2")
+    filling.index(waiting("api-near/pod", count=2, nodes=nodes))
+    full = a_node_state("api-near-1", 2, observed_at=NOW, memory_used_mib=[81_920, 81_920])
+    nearly = a_node_state("api-near-2", 2, observed_at=NOW, memory_used_mib=[81_920 - 2_000, 81_920 - 1_000])
+    filling.publish_states(full, nearly)
+
+    def nearest() -> dict[str, Any]:
+        (item,) = api.get("/api/v1/pending", namespace="api-near", group_by="pod").json()["items"]
+        found: dict[str, Any] = item["nearest"]
+        return found
+
+    # The first device lacks 1,000 MiB of the 3,000 that are asked, the second 2,000.
+    found = until(nearest, lambda near: near["missing_memory_mib"] is not None and near["node"] == "api-near-2")
+    assert (found["missing_memory_mib"], found["missing_cores_percent"], found["missing_devices"]) == (3_000, 0, 2)
 
 
 def test_each_order_of_pods_has_pages(filling: Filling, api: Served) -> None:
