@@ -17,6 +17,8 @@ from api.watch.views import KINDS, Decoded, ViewName, matches, object_of
 
 BOOKMARK_SECONDS: Final = 15.0
 """Also what keeps Server-Sent Events open where a proxy ends silent answers."""
+FROM_THE_BEGINNING: Final = "0"
+"""The resourceVersion that asks for what memory has, as none does."""
 BATCH_BYTES: Final = 64 * 1024
 _BEHIND_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 0.05
@@ -87,10 +89,8 @@ async def events(
     ends_at = time.monotonic() + watch.seconds
     if initial is not None:
         version = version_of(subscription.since)
-        for attempt in initial:
-            if event := _initial_event(watch, attempt, version):
-                yield event
-                await asyncio.sleep(0)  # decoding takes milliseconds: others are answered in between
+        async for event in _initial_events(watch, initial, version):
+            yield event
         if watch.has_bookmarks:
             yield watch.bookmark(version, ends_initial=True)
     newest = max((each.recency for each in initial or ()), default=None) if watch.view == "pod" else None
@@ -107,12 +107,24 @@ async def events(
         yield watch.bookmark(log.version)
 
 
-def _initial_event(watch: Watch, attempt: CachedAttempt, version: str) -> bytes:
-    decoded = Decoded(attempt)
-    if (watch.view == "pending" and attempt.status == "succeeded") or not matches(decoded.fields, watch.wanted):
-        return b""
-    # Without a place: who comes back after the first of them has not read the others.
-    return framed("ADDED", object_of(watch.view, watch.cluster, decoded, version), "", is_sse=watch.is_sse)
+async def _initial_events(watch: Watch, initial: Sequence[CachedAttempt], version: str) -> AsyncIterator[bytes]:
+    """The last one alone names the place: who comes back after an earlier one begins again."""
+    held: Decoded | None = None
+    for attempt in initial:
+        decoded = Decoded(attempt)
+        is_listed = watch.view != "pending" or attempt.status != "succeeded"
+        if is_listed and matches(decoded.fields, watch.wanted):
+            if held:
+                yield _added(watch, held, "")
+            held = decoded
+        await asyncio.sleep(0)  # decoding takes milliseconds: others are answered in between
+    if held:
+        yield _added(watch, held, version)
+
+
+def _added(watch: Watch, decoded: Decoded, version: str) -> bytes:
+    body = object_of(watch.view, watch.cluster, decoded, version or FROM_THE_BEGINNING)
+    return framed("ADDED", body, version, is_sse=watch.is_sse)
 
 
 async def _batches(

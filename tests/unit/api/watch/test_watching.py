@@ -217,6 +217,14 @@ async def test_server_sent_events_have_their_place_as_id(topic: WrittenTopic) ->
     assert resumed.text.startswith("id: 2.0\n")
 
 
+async def test_only_behind_the_last_initial_event_a_watch_may_continue(topic: WrittenTopic) -> None:
+    topic.publish(*(an_attempt(0, pod) for pod in ("a", "b", "c")))
+    events = await topic.events(ATTEMPTS)
+    assert [each["object"]["metadata"]["resourceVersion"] for each in events] == ["0", "0", "3.0"]
+    frames = (await topic.watch(ATTEMPTS, accept="text/event-stream")).text.strip().split("\n\n")
+    assert [each.startswith("id: 3.0") for each in frames] == [False, False, True, True, True]
+
+
 async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
     asked = [asyncio.ensure_future(topic._caller.get(ATTEMPTS + NEXT)) for _ in range(20)]
     await reached(lambda: topic.changes.subscribers == 20)
