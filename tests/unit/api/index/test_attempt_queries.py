@@ -16,6 +16,7 @@ from api.index.attempt_queries import (
     decode_without_nodes,
     filter_summary_needs_nodes,
     item_needs_nodes,
+    node_reason_counts,
     search_filters,
     search_item,
 )
@@ -52,6 +53,26 @@ def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
     return page_body(SEARCH_SOURCE, search_filters("default", query, place), place, query.limit)
 
 
+def test_a_node_and_a_reason_are_one_refusal_and_each_alone_is_anywhere() -> None:
+    def terms(**parameters: str) -> list[Any]:
+        query = a_search(**parameters)
+        return search(query, first(query))["query"]["bool"]["filter"][1:]
+
+    assert terms(node="node1", reason="NumaNotFit") == [{"term": {"node_reasons": "node1|NumaNotFit"}}]
+    assert terms(node="node1") == [{"term": {"nodes": "node1"}}]
+    assert terms(reason="NumaNotFit") == [{"term": {"reasons": "NumaNotFit"}}]
+
+
+def test_names_are_counted_as_they_are_and_not_as_expressions() -> None:
+    def include(node: str | None, reason: str | None) -> str | None:
+        found: str | None = node_reason_counts(node, reason)["nodes"]["terms"].get("include")
+        return found
+
+    assert include("gpu-1.a", None) == r"gpu\-1\.a\|.*"
+    assert include(None, ".*|@(x)#~") == r".*\|\.\*\|\@\(x\)\#\~"
+    assert include(None, None) is None
+
+
 def test_every_parameter_becomes_one_condition() -> None:
     query = a_search(
         namespace="llm",
@@ -74,8 +95,7 @@ def test_every_parameter_becomes_one_condition() -> None:
                 {"term": {"cluster": "default"}},
                 {"term": {"namespace": "llm"}},
                 {"term": {"pod": "a"}},
-                {"term": {"nodes": "node1"}},
-                {"term": {"reasons": "NumaNotFit"}},
+                {"term": {"node_reasons": "node1|NumaNotFit"}},
                 {"term": {"status": "failed"}},
                 {"term": {"picked_devices": "GPU-1"}},
                 {"term": {"scheduler": "hami-scheduler"}},
