@@ -17,6 +17,7 @@ from schemas.events import (
     DevicesJudged,
     NodeRegistered,
     Refusal,
+    Request,
 )
 from schemas.ids import attempt_id, microseconds
 from schemas.placements import PodPlacement
@@ -125,7 +126,14 @@ def hostile() -> AttemptSummarized:
     names = [HARM, ESCAPES, REVERSED, "node1"]
     plain = an_attempt(HOSTILE, started_at=NOW - timedelta(minutes=3), nodes=names)
     refusals = [Refusal(bare=HARM, cause=ESCAPES), Refusal(counts={HARM: 8}, devices=8), Refusal(bare=REVERSED)]
-    return _retagged(plain, scheduler=f"hami {HARM}", refusals=refusals, refusal=[0, 1, 2, 0])
+    return _retagged(
+        plain,
+        scheduler=f"hami {HARM}",
+        requests=[Request(container=HARM, vendor="NVIDIA", count=1)],
+        constraints={HARM: REVERSED},
+        refusals=refusals,
+        refusal=[0, 1, 2, 0],
+    )
 
 
 def _retagged(plain: AttemptSummarized, **fields: object) -> AttemptSummarized:
