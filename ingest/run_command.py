@@ -21,6 +21,7 @@ from ingest.report import report
 from ingest.sources.blocks import UnreadableFileError
 from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
 from process import logs
+from process.printable import on_lines
 from schemas.events import Event
 
 INTERRUPTED = 130
@@ -115,7 +116,8 @@ def _explain(asked: LogOptions, reader: LogReader) -> None:
         pods, latest = ", ".join(explanation.pods), explanation.summaries()[-1].pod
         typer.echo(f"{pods}: the latest attempt, which follows, is of {latest}", err=True)
     # The answer alone goes to standard output, so that it can be piped.
-    typer.echo(answer, nl=False)
+    # Names in a log may hold what a terminal obeys.
+    typer.echo(on_lines(answer), nl=False)
 
 
 @dataclass(frozen=True, slots=True)

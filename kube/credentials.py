@@ -79,7 +79,7 @@ class ApiCredentials:
     ) -> None:
         self._load, self._clock = load, clock
         # Made once and changed in place: connections that are opened later use what was loaded last.
-        self.tls = ssl.create_default_context() if configuration.host.startswith("https") else None
+        self.tls = _context(configuration.ssl_ca_cert) if configuration.host.startswith("https") else None
         self._apply(configuration)
 
     @classmethod
@@ -113,6 +113,14 @@ class ApiCredentials:
             self._apply(await self._load())
         except (KubeConfigError, OSError) as error:
             log.warning("the credentials could not be read again, the old ones are used: %s", error)
+
+
+def _context(ca_file: str | None) -> ssl.SSLContext:
+    """Trusts the cluster's own authority alone where it is known: any public one could sign for its name otherwise."""
+    try:
+        return ssl.create_default_context(cafile=ca_file or None)
+    except (ssl.SSLError, OSError) as error:
+        raise KubeConfigError(f"the cluster's CA {ca_file} can't be used: {error}") from error
 
 
 def _set_certificates(tls: ssl.SSLContext, configuration: "Configuration") -> None:

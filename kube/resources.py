@@ -24,11 +24,15 @@ class Resource:
 
     def collection(self, namespace: str = "") -> str:
         """Path of all objects of the kind, or of those in one namespace."""
-        return f"{self.root}/namespaces/{quote(namespace)}/{self.plural}" if namespace else f"{self.root}/{self.plural}"
+        return (
+            f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+            if namespace
+            else f"{self.root}/{self.plural}"
+        )
 
     def item(self, key: Key, subresource: str = "") -> str:
         """Path of one object, or of a subresource of it such as `binding`."""
-        path = f"{self.collection(key.namespace if self.is_namespaced else '')}/{quote(key.name)}"
+        path = f"{self.collection(key.namespace if self.is_namespaced else '')}/{quote(key.name, safe='')}"
         return f"{path}/{subresource}" if subresource else path
 
 

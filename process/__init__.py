@@ -9,6 +9,7 @@
 ``durations``              durations as Go writes them: 10s, 1h30m
 ``sizes``                  sizes as Kubernetes writes them: 64Mi, 4Gi
 ``settings``               settings from the environment, for models of pydantic
+``printable``              text without control characters
 ``private_files``          files that a process writes for itself: mode 0600, never through a link
 ``secret_files``           secrets from files: NAME_FILE names one that holds NAME
 ``kafka_connection``       settings by which Kafka is reached

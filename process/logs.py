@@ -6,10 +6,13 @@ about: ``attempt``, ``pod``, ``cluster``, ``trace``, where ``extra=about(...)`` 
 
 import json
 import logging
+import re
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from process.printable import on_lines, on_one_line
 
 if TYPE_CHECKING:
     from process.service_settings import LogSettings
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0
 LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka", "httpx", "kubernetes", "opentelemetry")
+_C1_CONTROLS: Final = re.compile("[\x7f-\x9f]")
 ABOUT: Final = ("attempt", "pod", "cluster", "trace")
 
 
@@ -34,8 +38,8 @@ def configure(
     for handler in logging.getLogger().handlers:
         # At the handler: filters of a logger do not see the records of the loggers below it.
         handler.addFilter(RarelyRepeated())
-        if settings and settings.log_format == "json":
-            handler.setFormatter(JsonLines())
+        is_json = settings and settings.log_format == "json"
+        handler.setFormatter(JsonLines() if is_json else TextLines(FORMAT))
     for name in (*LIBRARIES, *quiet):
         # Somebody who asks for errors alone gets no warnings of libraries either.
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
@@ -47,6 +51,16 @@ def about(*, attempt: str = "", pod: object = "", cluster: str = "", trace: str 
     """For ``extra=`` of a log call: what the line is about. What is empty is left out."""
     values = {"attempt": attempt, "pod": str(pod), "cluster": cluster, "trace": trace}
     return {name: value for name, value in values.items() if value}
+
+
+class TextLines(logging.Formatter):
+    """One line for a message, whatever names and texts of others are in it; a traceback follows on its own lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base class calls it so
+        return on_one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class calls it so
+        return on_lines(super().formatException(ei))
 
 
 class JsonLines(logging.Formatter):
@@ -64,7 +78,9 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         # Not orjson: it refuses lone surrogates, which a broken name may hold, and a line must not be lost by them.
-        return json.dumps(line, default=str, ensure_ascii=False).encode(errors="backslashreplace").decode()
+        text = json.dumps(line, default=str, ensure_ascii=False).encode(errors="backslashreplace").decode()
+        # JSON itself escapes those below the space alone.
+        return _C1_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class RarelyRepeated(logging.Filter):

@@ -5,6 +5,7 @@ whatever name it has by then, packed or not.
 """
 
 import asyncio
+import glob
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -124,7 +125,7 @@ def _missed(path: Path, reached: Reached) -> Iterator[tuple[Path, Reached]]:
     """Files that were rotated since ``reached``: the one that was being read, from there on, and all later ones."""
     if not reached.beginning or _is_same(path, reached):
         return
-    siblings = [file for file in path.parent.glob(path.name + "*") if file != path and file.is_file()]
+    siblings = [file for file in path.parent.glob(glob.escape(path.name) + "*") if file != path and file.is_file()]
     siblings.sort(key=lambda file: file.stat().st_mtime)
     # By first bytes: logrotate names files by number or date, and may have packed them.
     known = [index for index, file in enumerate(siblings) if has_beginning(_head(file), reached.beginning)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
+from urllib.parse import quote
 
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing, read_time
@@ -51,7 +52,7 @@ class PodContainer:
 
     @property
     def path(self) -> str:
-        return f"/api/v1/namespaces/{self.namespace}/pods/{self.pod}/log"
+        return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods/{quote(self.pod, safe='')}/log"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The commands for dead letters: list them, show one, send them back to their topics."""
 
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
@@ -14,14 +15,17 @@ from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.errors import UnreachableError
 from process.kafka_connection import KafkaConnection
-from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
+from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS, TOPICS
 
+_REPLAYED: Final = frozenset(topic.name for topic in TOPICS) - {DEAD_LETTERS.name}
 Say = Callable[[str], None]
 
 
 async def list_latest(kafka: KafkaConnection, limit: int, say: Say, *, as_json: bool = False) -> None:
     """Print the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
-    latest = [record async for record in _all(kafka)][-limit:]
+    latest: deque[Any] = deque(maxlen=max(limit, 0))
+    async for record in _all(kafka):
+        latest.append(record)
     for record in latest:
         say(json_line(record) if as_json else line(record))
     if not latest and not as_json:
@@ -104,6 +108,10 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
                 topic, before = original(record)
             except ValueError as error:
                 say(f"skipped: {error}")
+                continue
+            if topic not in _REPLAYED:
+                # Who may write dead letters may not write every topic that this user may.
+                say(f"skipped: offset {record.offset} names the topic {topic[:200]!r}, which is none of ours")
                 continue
             # One at a time, each acknowledged before the next: records of one pod keep their order.
             await topics.send([Outgoing(topic, before)])

@@ -43,3 +43,14 @@ def test_a_line_of_json_says_what_it_is_about() -> None:
         "level": "error", "logger": "pipeline.worker", "message": "attempt a1 of llm/web\n\udc80",
         "attempt": "a1", "pod": "llm/web", "cluster": "east",
     }  # fmt: skip
+
+
+FORGED = "value.\x1b]0;owned\x07 \x9b31m\n2026-11-21 INFO worker: all is well"
+
+
+def test_l2_control_characters_of_a_message_are_escaped_and_make_no_line() -> None:
+    text = logs.TextLines(logs.FORMAT).format(a_record("pipeline.worker", FORGED))
+    assert text.endswith(r"value.\x1b]0;owned\x07 \x9b31m\n2026-11-21 INFO worker: all is well")
+    line = logs.JsonLines().format(a_record("pipeline.worker", FORGED))
+    assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in text + line)
+    assert json.loads(line)["message"] == FORGED

@@ -1,0 +1,16 @@
+"""Text without control characters, which a terminal would obey and which could forge a line of a log. Pure."""
+
+from typing import Final
+
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {0x0A: "\\n", 0x0D: "\\r"}
+_BUT_LINES: Final = {code: text for code, text in _CONTROLS.items() if code not in (0x09, 0x0A)}
+
+
+def on_one_line(text: str) -> str:
+    """Control characters, line breaks among them, are shown as Python escapes them."""
+    return text.translate(_CONTROLS)
+
+
+def on_lines(text: str) -> str:
+    """The same, with line breaks and tabs as they are."""
+    return text.translate(_BUT_LINES)
