@@ -14,6 +14,8 @@ exported         what the metrics read at each scrape
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route
 watch            the changes of attempts as they happen
+report_command   the report of failures, from the command line
+report_collector collects it from the index
 fact_collector   the facts of a diagnosis, from memory, the index and the API server
 attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
 authority        who asks, and what they may read

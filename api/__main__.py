@@ -9,24 +9,30 @@ from typing import Annotated, Any, Final
 
 import typer
 from prometheus_client import disable_created_metrics
+from pydantic import ValidationError
 
 from api.app import create_app
 from api.authority.review_api import check, loading
 from api.http.continue_token import SEAL
 from api.http.json_protocol import JsonProtocol
+from api.http.report_query import ReportFormat, ReportQuery
+from api.index.client import IndexDownError, IndexRefusedError
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
 from kube.errors import KubeApiError, KubeConfigError
 from process import logs
 from process.addresses import HostPort
 from process.cli import application, fail, one_line_for
+from process.cluster_name import DEFAULT_CLUSTER
 from process.errors import SettingError
 from process.flags import takes
 from process.health import always, serving
+from process.opensearch_connection import OpenSearchConnection
 from process.profiled import profiled
 from process.settings import read
 from process.tracing import tracing
 from process.variables import variable
+from schemas.reasons import Language
 
 app = application("schedulerlog over HTTP.")
 
@@ -82,6 +88,35 @@ def certificate(
     except (KubeConfigError, KubeApiError, OSError) as error:
         fail(str(error), 1)
     typer.echo(f"{folder or secret}: " + (f"made for {', '.join(names)}" if is_new else "is there already"))
+
+
+@app.command()
+@takes(OpenSearchConnection)
+def report(
+    connection: OpenSearchConnection,
+    since: Annotated[str, typer.Option(help="From this time on: RFC 3339, or 15m, 2h, 7d ago.")] = "7d",
+    until: Annotated[str | None, typer.Option(help="Before this time; default: now.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="The pods' namespace; default: all.")] = None,
+    report_format: Annotated[
+        ReportFormat, typer.Option("--format", help="A page of its own (html), markdown, csv or json.")
+    ] = "markdown",
+    lang: Annotated[Language, typer.Option(help="en, or zh for Chinese.")] = "en",
+    cluster_name: Annotated[str, typer.Option(help="The cluster that the report is about.")] = DEFAULT_CLUSTER,
+) -> None:
+    """Write the report of failures: reasons with remedies, GPU-hours by cause, times to placement."""
+    from api.report_command import report_of
+
+    asked = {"since": since, "until": until, "namespace": namespace, "format": report_format, "lang": lang}
+    try:
+        query = ReportQuery.model_validate({name: value for name, value in asked.items() if value is not None})
+        text = asyncio.run(report_of(connection, cluster_name, query))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = f"--{first['loc'][0]}: " if first["loc"] else ""
+        fail(place + first["msg"].removeprefix("Value error, "), 2)
+    except (IndexDownError, IndexRefusedError) as error:
+        fail(f"{connection.opensearch_url}: {error}", 1)
+    typer.echo(text, nl=False)
 
 
 class ListenError(Exception):

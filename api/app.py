@@ -31,6 +31,7 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
+from api.handlers.reports import ReportHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.trends import TrendHandlers
@@ -49,6 +50,7 @@ from api.objects.object_api import ObjectApi, Objects, is_configured
 from api.pages.answers import Answers
 from api.pages.page_routes import page_routes
 from api.pages.page_session import PageSession
+from api.report_collector import ReportCollector
 from api.routes import routes
 from api.settings import Settings
 from api.watch.shown import ShownChanges
@@ -117,6 +119,7 @@ def create_app(
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),
         TrendHandlers(index),
+        ReportHandlers(ReportCollector(index)),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),

@@ -15,6 +15,7 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
+from api.handlers.reports import ReportHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.trends import TrendHandlers
@@ -38,6 +39,7 @@ from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodSc
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
+from schemas.answers.reports import FailureReport
 from schemas.answers.suggestions import Suggestions
 from schemas.answers.trends import Trends
 from schemas.answers.waiting import DeviceRefusals, PendingAnswer, PodsWaiting
@@ -85,6 +87,7 @@ def routes(
     pending: PendingHandlers,
     waiting: WaitingHandlers,
     trends: TrendHandlers,
+    reports: ReportHandlers,
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
@@ -99,6 +102,7 @@ def routes(
         ),
         *_waiting(pending, waiting),
         _About("/trends", trends.trends, Trends, "Counts over time", {}, (400, 503), CSV),
+        _About("/reports/failures", reports.failures, FailureReport, "Report of failures", {}, (400, 503), CSV),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
         _About("/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503), "application/yaml"),

@@ -159,6 +159,12 @@ def who_acts(found: FoundObstacle) -> list[Actor]:
     return list(texts().obstacles[found.code].who)
 
 
+def actors_of(code: str) -> list[Actor]:
+    """Who can do something about a reason code; none for one that is no obstacle of its own."""
+    entry = texts().obstacles.get(code)
+    return list(entry.who) if entry else []
+
+
 def kind_of(code: str) -> Kind:
     return texts().obstacles[code].kind
 

@@ -8,6 +8,8 @@ formats        how times, durations, amounts and names are written
 node_map       the heat map of all nodes, a tile per node
 device_map     the devices of some nodes, with their numbers
 episode_strip  a pod's episodes as bars on one line of time
+plots          bars over time, and bars side by side
+report_file    the report of failures as a page of its own, Markdown or CSV
 gantt          who held which device over time: bars on a line per device
 commands       the same answer as a command line: curl, kubectl
 =============  =====================================================================================

@@ -10,6 +10,7 @@ waiting_page    pages of waiting pods, with what the nearest nodes lack
 waiting         pods by state, and what a device refused
 watching        the changes of a pod, of attempts or of pending pods as they happen
 trends          counts over time
+reports         the failures of a range of time
 clusters        which clusters there are, their nodes, and their schedulers
 comparisons     why a node was chosen; two nodes or two attempts side by side
 diagnosis       why a pod waits: the decision tree

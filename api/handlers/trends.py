@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -15,9 +15,8 @@ from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, csv_text
 from api.http.trends_query import TrendsQuery
 from api.index.client import OpenSearch
-from api.index.trend_counts import KEPT, totals_query, trends_of, trends_query
+from api.index.trend_reader import read_trends
 from schemas.answers.trends import Trends
-from schemas.indices import TRENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +34,11 @@ class TrendHandlers:
         """
         refuse_repeated(request)
         await access_of(request).require(cluster, list_pods(query.namespace))
-        body = await self.counted(cluster.name, query)
+        body = await read_trends(self.index, cluster.name, query, datetime.now(UTC))
         headers = {"Vary": "Accept"}
         if query.format == "csv" or (query.format is None and CSV in request.headers.get("accept", "")):
             return Response(_table(body), 200, headers, f"{CSV}; charset=utf-8")
         return json_response(200, body, headers)
-
-    async def counted(self, cluster: str, query: TrendsQuery) -> Trends:
-        """The counts, for this handler and others."""
-        now = datetime.now(UTC)
-        span = query.range(now)
-        answer = await self.index.search(TRENDS.alias, trends_query(cluster, query, span))
-        before: dict[str, Any] | None = None
-        if span.before.since >= now - KEPT:
-            keys = [
-                str(bucket["key"]) for bucket in answer.get("aggregations", {}).get("series", {}).get("buckets", [])
-            ]
-            before = await self.index.search(TRENDS.alias, totals_query(cluster, query, span.before, keys))
-        return trends_of(query, span, answer, before)
 
 
 def _table(trends: Trends) -> str:

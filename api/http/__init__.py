@@ -11,6 +11,7 @@ query_params      one model for the query of each endpoint
 comparison_query  the query of comparisons
 pending_query     the query of the list of pending pods
 trends_query      the query of counts over time
+report_query      the query of the report of failures
 watch_query       the parameters of a watch, as Kubernetes names them
 continue_token    opaque tokens that hold where the next page begins
 pagination        the token of a request, and the headers that lead to the next page

@@ -13,6 +13,8 @@ waiting_groups      the same by workload, or by obstacle
 blocked_workloads   which workloads could not make their pods
 device_refusals     which attempts a device refused
 trend_counts        counts over time, from the rows of minutes
+trend_reader        reads them
+report_queries      what a report of failures asks beside them
 episodes            attempts in a row with the same verdicts
 history             reads the episodes of one pod
 findings            the list of findings

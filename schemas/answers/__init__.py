@@ -8,6 +8,7 @@ suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
 watching      the events of a watch
 trends        counts over time
+reports       the failures of a range of time
 placements    pods on nodes, findings, and the state of one node
 nodes         all nodes of a cluster, and its schedulers
 clusters      which clusters there are

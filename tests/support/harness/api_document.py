@@ -30,6 +30,7 @@ REQUESTS: Final = {
     "listPods": "/api/v1/pods",
     "listRefusals": "/api/v1/refusals?device=GPU-1",
     "listTrends": "/api/v1/trends?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z&interval=5m",
+    "getReportsFailures": "/api/v1/reports/failures?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z",
     "listFindings": "/api/v1/findings",
     "listPodFindings": _POD + "/findings",
     "listPodOccupancy": _POD + "/occupancy",

@@ -127,7 +127,13 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
     node = {"key": {"node": "node3"} if "composite" in str(body) else "node3", "kinds": kinds, "latest": everything}
     # The minute of the golden attempt.
     over_time = {"buckets": [{"key": 1776824100000, "total": {"value": 1.0}}]}
-    known: Json = {
+    waited = {"devices": {"value": 2.0}, "began": {"value": 2 * 1776824142.349712}, "waited": {"value": 7200.0}}
+    one_second = {"doc_count": 1, "seconds": {"values": {"50.0": 1.0, "90.0": 1.0, "99.0": 1.0}}}
+    known: Json = waited | {
+        "causes": {"buckets": [waited | {"key": "CardInsufficientMemory", "doc_count": 1}]},
+        "placement": one_second,
+        "start": one_second,
+        "findings": {"buckets": [{"key": "Overcommitted", "doc_count": 1}]},
         "times": over_time,
         "series": {"buckets": [{"key": "CardInsufficientMemory", "total": {"value": 1.0}, "times": over_time}]},
         "kinds": kinds,

@@ -1,0 +1,43 @@
+"""Answers requests for reports."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from api.authority.access import access_of
+from api.authority.rights import LIST_NODES, list_pods
+from api.http.cluster import RequestedCluster
+from api.http.errors import json_response
+from api.http.query_params import refuse_repeated
+from api.http.report_query import ReportQuery
+from api.report_collector import ReportCollector
+from page.report_file import written
+
+MEDIA = {"csv": "text/csv", "markdown": "text/markdown", "html": "text/html"}
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
+"""Of the page on its own: it brings its style with it, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportHandlers:
+    reports: ReportCollector
+
+    async def failures(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[ReportQuery, Query()]
+    ) -> Response:
+        """The failures of a range of time: reasons with remedies, GPU-hours by cause, times to placement, findings.
+
+        What is free on nodes is shown to who may list nodes. Counts include retries.
+        """
+        refuse_repeated(request)
+        access = access_of(request)
+        await access.require(cluster, list_pods(query.namespace))
+        sees_nodes = await access.allows(cluster, LIST_NODES)
+        report = await self.reports.collect(cluster.name, query, datetime.now(UTC), sees_nodes=sees_nodes)
+        if query.format == "json":
+            return json_response(200, report)
+        headers = {"Content-Security-Policy": _POLICY} if query.format == "html" else {}
+        return Response(written(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")

@@ -1,0 +1,134 @@
+"""What a report of failures asks of the index, beside counts over time. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from api.index.query_dsl import Json, all_of, of_cluster, term, term_filters, time_range
+from schemas.answers.reports import CauseWaited, FindingsReported, Fragmentation, Percentiles, Waited
+from schemas.documents.pod_states import WAITING
+from schemas.events import NodeStateChanged, PodWait
+
+_PERCENTS: Final = (50, 90, 99)
+_MAX_CAUSES: Final = 50
+MAX_WAITS: Final = 2_000
+"""Waiting pods whose requests are read for the smallest one."""
+_WAITED: Final = """
+if (doc['placement_seconds'].size() == 0) { return 0; }
+return doc['placement_seconds'].value * doc['devices'].size();
+"""
+
+
+def waiting_query(cluster: str, namespace: str | None, since: str) -> Json:
+    """Pods that wait now: devices, and devices times the time of their first attempt, by main obstacle."""
+    sums = {"devices": {"sum": {"field": "asked_devices"}}, "began": {"sum": {"field": "asked_devices_seconds"}}}
+    causes = {"terms": {"field": "obstacle", "missing": "", "size": _MAX_CAUSES}, "aggs": sums}
+    clauses = [of_cluster(cluster), term("state", WAITING), *term_filters({"namespace": namespace})]
+    return {
+        "query": all_of([*clauses, *time_range("@timestamp", since, None)]),
+        "size": MAX_WAITS,
+        "_source": ["wait"],
+        "track_total_hits": True,
+        "aggs": {"causes": causes, **sums},
+    }
+
+
+def waiting_of(answer: Json, at_seconds: float) -> Waited:
+    found = answer.get("aggregations", {})
+
+    def gpu_hours(sums: Mapping[str, Any]) -> float:
+        seconds: float = sums["devices"]["value"] * at_seconds - sums["began"]["value"]
+        return round(max(seconds, 0) / 3600, 3)
+
+    causes = [
+        CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=gpu_hours(bucket))
+        for bucket in found.get("causes", {}).get("buckets", [])
+    ]
+    total = answer["hits"]["total"]["value"]
+    return Waited(pods=total, gpu_hours=gpu_hours(found) if total else 0.0, causes=_most_first(causes))
+
+
+def smallest_asked(answer: Json) -> int | None:
+    """The least memory that the waiting pods of ``waiting_query`` ask of one device."""
+    waits = [
+        PodWait.model_validate(hit["_source"]["wait"]) for hit in answer["hits"]["hits"] if hit["_source"].get("wait")
+    ]
+    return min((wait.asked.memory_mib for wait in waits if wait.asked and wait.asked.memory_mib), default=None)
+
+
+def placed_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
+    """Pods that were placed in the range: how long they had waited, and for which reasons."""
+    waited = {"waited": {"sum": {"script": {"source": _WAITED, "lang": "painless"}}}}
+    percentiles = {
+        name: {
+            "filter": {"exists": {"field": field}},
+            "aggs": {"seconds": {"percentiles": {"field": field, "percents": list(_PERCENTS)}}},
+        }
+        for name, field in (("placement", "placement_seconds"), ("start", "start_seconds"))
+    }
+    causes = {"terms": {"field": "waited_for", "size": _MAX_CAUSES}, "aggs": waited}
+    clauses = [of_cluster(cluster), *term_filters({"namespace": namespace}), *time_range("@timestamp", since, until)]
+    return {
+        "query": all_of(clauses),
+        "size": 0,
+        "track_total_hits": True,
+        "aggs": {"causes": causes, **waited, **percentiles},
+    }
+
+
+def placed_of(answer: Json) -> Waited:
+    found = answer.get("aggregations", {})
+    causes = [
+        CauseWaited(cause=each["key"], pods=each["doc_count"], gpu_hours=round(each["waited"]["value"] / 3600, 3))
+        for each in found.get("causes", {}).get("buckets", [])
+    ]
+    hours = round(found.get("waited", {}).get("value", 0) / 3600, 3)
+    return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_most_first(causes))
+
+
+def percentiles_of(answer: Json, name: str) -> Percentiles:
+    """``name``: placement or start."""
+    found = answer.get("aggregations", {}).get(name, {"doc_count": 0})
+    values = found.get("seconds", {}).get("values", {})
+    p50, p90, p99 = (values.get(f"{percent}.0") if found["doc_count"] else None for percent in _PERCENTS)
+    return Percentiles(pods=found["doc_count"], p50=p50, p90=p90, p99=p99)
+
+
+def _most_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:
+    return sorted(causes, key=lambda each: (-each.gpu_hours, -each.pods, each.cause))
+
+
+def findings_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
+    clauses = [of_cluster(cluster), *term_filters({"namespace": namespace}), *time_range("found_at", since, until)]
+    by_finding = {"findings": {"terms": {"field": "finding", "size": _MAX_CAUSES}}}
+    return {"query": all_of(clauses), "size": 0, "track_total_hits": False, "aggs": by_finding}
+
+
+def findings_of(answer: Json) -> list[FindingsReported]:
+    buckets = answer.get("aggregations", {}).get("findings", {}).get("buckets", [])
+    return [FindingsReported(finding=each["key"], count=each["doc_count"]) for each in buckets]
+
+
+def fragmentation_of(states: Iterable[NodeStateChanged], smallest: int | None) -> Fragmentation:
+    """Of devices that can be given: registered with their memory, healthy and not cordoned."""
+    nodes = devices = idle = free = shared = small = 0
+    for state in states:
+        nodes += 1
+        for place, code in enumerate(state.kind.tolist()):
+            total, used = state.kinds[code].memory_mib, int(state.memory_used_mib[place])
+            # -1: the source does not report what is in use.
+            if total is None or used < 0 or not state.healthy[place] or state.cordoned[place]:
+                continue
+            left = max(total - used, 0)
+            is_idle = used == 0 and state.slots_used[place] <= 0
+            devices, idle, free = devices + 1, idle + is_idle, free + left
+            shared += 0 if is_idle else left
+            small += left if smallest is not None and left < smallest else 0
+    return Fragmentation(
+        nodes=nodes,
+        devices=devices,
+        idle_devices=idle,
+        free_memory_mib=free,
+        free_memory_on_shared_mib=shared,
+        smallest_asked_mib=smallest,
+        too_small_mib=None if smallest is None else small,
+    )

@@ -1,0 +1,102 @@
+"""Collects the report of failures of a range of time from the index."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from api.http.report_query import ReportQuery
+from api.http.trends_query import TrendsQuery
+from api.index.client import OpenSearch
+from api.index.cluster_states import read_states_at
+from api.index.report_queries import (
+    findings_of,
+    findings_query,
+    fragmentation_of,
+    percentiles_of,
+    placed_of,
+    placed_query,
+    smallest_asked,
+    waiting_of,
+    waiting_query,
+)
+from api.index.trend_reader import read_trends
+from diagnosis.texts import actors_of
+from schemas.answers.reports import AttemptsReported, FailureReport, Fragmentation, ReasonReported
+from schemas.answers.trends import Trends, TrendSeries
+from schemas.codec.records import rfc3339
+from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
+from schemas.reasons import explain
+
+SHOWN: Final = 10
+"""Reasons, namespaces and pools; the rest is in the trends."""
+_TRIED_WITHIN: Final = timedelta(hours=1)
+"""A pod that was not tried for so long may be gone without a trace (docs/api.md, pods that wait)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCollector:
+    index: OpenSearch
+
+    async def collect(self, cluster: str, query: ReportQuery, now: datetime, *, sees_nodes: bool) -> FailureReport:
+        """``sees_nodes``: whether the report may have what is free on nodes. Raises as ``OpenSearch.search``."""
+        at = now.astimezone(UTC)
+        counts = [self._counts(cluster, query, by, at) for by in ("reason", "result", "namespace", "pool")]
+        devices = self._counts(cluster, query, "reason", at, count="devices")
+        reasons, results, namespaces, pools, refused = await asyncio.gather(*counts, devices)
+        since, until = reasons.since, reasons.until
+        tried = rfc3339(at - _TRIED_WITHIN)
+        waiting, placed, findings = await asyncio.gather(
+            self.index.search(POD_STATES.alias, waiting_query(cluster, query.namespace, tried)),
+            self.index.search(OCCUPANCY.alias, placed_query(cluster, query.namespace, since, until)),
+            self.index.search(FINDINGS.alias, findings_query(cluster, query.namespace, since, until)),
+        )
+        failed = next((each for each in results.items if each.key == "failed"), None)
+        return FailureReport(
+            cluster=cluster,
+            namespace=query.namespace,
+            since=since,
+            until=until,
+            language=query.lang,
+            attempts=sum(each.total for each in results.items),
+            failed=failed.total if failed else 0,
+            failed_before=failed.total_before if failed else None,
+            reasons=[_reason(each, refused, query.lang) for each in reasons.items],
+            over_time=reasons,
+            namespaces=_failed(namespaces),
+            pools=_failed(pools),
+            waiting=waiting_of(waiting, at.timestamp()),
+            placed=placed_of(placed),
+            time_to_placement=percentiles_of(placed, "placement"),
+            time_to_start=percentiles_of(placed, "start"),
+            fragmentation=await self._fragmentation(cluster, at, smallest_asked(waiting)) if sees_nodes else None,
+            findings=findings_of(findings),
+        )
+
+    async def _counts(self, cluster: str, query: ReportQuery, by: str, at: datetime, **more: Any) -> Trends:
+        asked: dict[str, Any] = {"by": by, "namespace": query.namespace, "since": query.since, "until": query.until}
+        # By result all of them count: the failed ones are one of its series.
+        asked |= {} if by == "result" else {"result": "failed"}
+        wanted = TrendsQuery.model_validate(asked | {"limit": SHOWN} | more)
+        return await read_trends(self.index, cluster, wanted, at)
+
+    async def _fragmentation(self, cluster: str, at: datetime, smallest: int | None) -> Fragmentation | None:
+        found = await read_states_at(self.index, cluster, None, at)
+        return fragmentation_of(found.states, smallest) if found.states else None
+
+
+def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReported:
+    explained = explain(series.key, language)
+    return ReasonReported(
+        code=series.key,
+        attempts=series.total,
+        attempts_before=series.total_before,
+        devices=next((each.total for each in refused.items if each.key == series.key), 0),
+        meaning=explained.meaning,
+        remedy=explained.remedy,
+        who_acts=actors_of(series.key),
+    )
+
+
+def _failed(trends: Trends) -> list[AttemptsReported]:
+    return [AttemptsReported(key=each.key, failed=each.total, failed_before=each.total_before) for each in trends.items]

@@ -1,0 +1,27 @@
+"""The report of failures from the command line, read from OpenSearch."""
+
+from datetime import UTC, datetime
+
+import orjson
+
+from api.http.report_query import ReportQuery
+from api.index.client import OpenSearch
+from api.report_collector import ReportCollector
+from page.report_file import written
+from process.opensearch_connection import OpenSearchConnection
+from schemas.codec.records import encode_value
+from search.client import new_client
+
+
+async def report_of(connection: OpenSearchConnection, cluster: str, query: ReportQuery) -> str:
+    """The text of the report, in the format of the query. Raises as ``OpenSearch.search``."""
+    client = new_client(connection)
+    try:
+        collector = ReportCollector(OpenSearch(client, lambda *_: None))
+        # Who may read the index as a whole may see nodes.
+        report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
+    finally:
+        await client.close()
+    if query.format == "json":
+        return orjson.dumps(orjson.loads(encode_value(report)), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return written(report, query.format)

@@ -1,0 +1,169 @@
+"""The report of failures as a file: a page of its own, Markdown or CSV."""
+
+import csv
+import io
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal
+
+from page.formats import hours, mib, visible
+from page.plots import Series, bars_over_time, bars_side_by_side
+from page.render import environment
+from page.texts import text
+from schemas.answers.reports import FailureReport, Percentiles
+
+Row = tuple[str, str, str, Any]
+
+
+def written(report: FailureReport, form: Literal["csv", "markdown", "html"]) -> str:
+    """The file's text."""
+    return {"csv": _csv, "markdown": _markdown, "html": _html}[form](report)
+
+
+def numbers(report: FailureReport) -> Iterator[Row]:
+    """Every number of the report, as section, key, measure and value."""
+    for name in ("attempts", "failed", "failed_before"):
+        yield "attempts", "", name, getattr(report, name)
+    for reason in report.reasons:
+        for name in ("attempts", "attempts_before", "devices"):
+            yield "reason", reason.code, name, getattr(reason, name)
+    for section in ("namespaces", "pools"):
+        for each in getattr(report, section):
+            yield section, each.key, "failed", each.failed
+            yield section, each.key, "failed_before", each.failed_before
+    for section in ("waiting", "placed"):
+        waited = getattr(report, section)
+        yield section, "", "pods", waited.pods
+        yield section, "", "gpu_hours", waited.gpu_hours
+        for cause in waited.causes:
+            yield section, cause.cause, "pods", cause.pods
+            yield section, cause.cause, "gpu_hours", cause.gpu_hours
+    for section in ("time_to_placement", "time_to_start"):
+        for name, value in getattr(report, section):
+            yield section, "", name, value
+    for name, value in report.fragmentation or ():
+        yield "fragmentation", "", name, value
+    for found in report.findings:
+        yield "findings", found.finding, "count", found.count
+
+
+def _csv(report: FailureReport) -> str:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(["section", "key", "measure", "value"])
+    # A name that a spreadsheet would read as a formula becomes a text.
+    rows = (
+        (section, f"'{key}" if key.startswith(("=", "+", "-", "@")) else key, name, "" if value is None else value)
+        for section, key, name, value in numbers(report)
+    )
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _html(report: FailureReport) -> str:
+    say = partial(text, report.language)
+    over_time = [Series(each.key, each.values) for each in report.over_time.items]
+    if report.over_time.other:
+        over_time.append(Series(say("report.other"), report.over_time.other.values))
+    causes = {
+        name: [(each.cause or say("report.unknown"), each.gpu_hours) for each in getattr(report, name).causes]
+        for name in ("waiting", "placed")
+    }
+    plots = {
+        "over_time": bars_over_time(say("report.over_time"), report.over_time.times, over_time),
+        **{name: bars_side_by_side(say(f"report.{name}"), bars, "h") if bars else "" for name, bars in causes.items()},
+    }
+    values = {
+        "report": report,
+        "t": say,
+        "plots": plots,
+        "legend": [each.key for each in over_time],
+        "seconds": _seconds,
+    }
+    return environment().get_template("report_file.html").render(values)
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def _markdown(report: FailureReport) -> str:
+    say = partial(text, report.language)
+    return "\n".join(_lines(report, say)) + "\n"
+
+
+def _lines(report: FailureReport, say: Any) -> Iterator[str]:
+    yield f"# {say('report.title')}"
+    where = f", {report.namespace}" if report.namespace else ""
+    yield f"\n{_cell(report.cluster)}{where}: {report.since} – {report.until}\n"
+    yield say("report.summary", attempts=report.attempts, failed=report.failed, before=_number(report.failed_before))
+    if report.reasons:
+        yield f"\n## {say('report.reasons')}\n"
+        yield from _table(
+            [say(f"report.{name}") for name in ("reason", "attempts", "before", "devices", "who", "remedy")],
+            [
+                [
+                    each.code,
+                    each.attempts,
+                    _number(each.attempts_before),
+                    each.devices,
+                    ", ".join(say(f"actor.{actor}") for actor in each.who_acts) or "–",
+                    each.remedy,
+                ]
+                for each in report.reasons
+            ],
+        )
+    for section in ("waiting", "placed"):
+        waited = getattr(report, section)
+        yield f"\n## {say(f'report.{section}')}\n"
+        yield say("report.waited", pods=waited.pods, hours=hours(waited.gpu_hours)) + "\n"
+        if waited.causes:
+            rows = [[each.cause or say("report.unknown"), each.pods, hours(each.gpu_hours)] for each in waited.causes]
+            yield from _table([say("report.cause"), say("report.pods"), say("report.gpu_hours")], rows)
+    yield f"\n## {say('report.times')}\n"
+    named = (("time_to_placement", report.time_to_placement), ("time_to_start", report.time_to_start))
+    yield from _table(
+        ["", say("report.pods"), "p50", "p90", "p99"],
+        [[say(f"report.{name}"), *_times(found)] for name, found in named],
+    )
+    for section in ("namespaces", "pools"):
+        listed = getattr(report, section)
+        if listed:
+            yield f"\n## {say(f'report.{section}')}\n"
+            rows = [[each.key, each.failed, _number(each.failed_before)] for each in listed]
+            yield from _table(["", say("report.failed"), say("report.before")], rows)
+    if found := report.fragmentation:
+        yield f"\n## {say('report.fragmentation')}\n"
+        yield say(
+            "report.free",
+            free=mib(found.free_memory_mib),
+            idle=found.idle_devices,
+            devices=found.devices,
+            shared=mib(found.free_memory_on_shared_mib),
+        )
+        if found.too_small_mib is not None:
+            yield say("report.too_small", small=mib(found.too_small_mib), asked=mib(found.smallest_asked_mib))
+    if report.findings:
+        yield f"\n## {say('report.findings')}\n"
+        yield from _table([say("report.finding"), say("report.count")], [[f.finding, f.count] for f in report.findings])
+
+
+def _times(found: Percentiles) -> list[str]:
+    return [str(found.pods), *(_seconds(value) for value in (found.p50, found.p90, found.p99))]
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(_cell(value) for value in row) + " |"
+
+
+def _cell(value: object) -> str:
+    # What a name of the cluster holds begins no other cell, line or tag.
+    shown = str(visible(str(value))).replace("\n", " ")
+    return shown.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

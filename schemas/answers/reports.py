@@ -1,0 +1,98 @@
+"""The JSON that the API gives to people about the failures of a range of time."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer
+from schemas.answers.diagnosis import Actor
+from schemas.answers.trends import Trends
+
+
+class ReasonReported(Answer):
+    """A reason that attempts were refused for, and what to do about it."""
+
+    code: str
+    attempts: int
+    attempts_before: int | None = Field(description="In the range of the same length before; null where not known.")
+    devices: int = Field(description="That were refused for it, in all attempts together.")
+    meaning: str
+    remedy: str
+    who_acts: list[Actor] = Field(description="Empty for a reason that the catalogue does not have.")
+
+
+class AttemptsReported(Answer):
+    """Of a namespace or a pool."""
+
+    key: str
+    failed: int
+    failed_before: int | None
+
+
+class CauseWaited(Answer):
+    """GPU-hours are devices times hours, from a pod's first attempt on."""
+
+    cause: str = Field(description="An obstacle or a reason code; empty where none is known.")
+    pods: int
+    gpu_hours: float
+
+
+class Waited(Answer):
+    pods: int
+    gpu_hours: float
+    causes: list[CauseWaited] = Field(description="Most GPU-hours first.")
+
+
+class Percentiles(Answer):
+    """Seconds; null where no pod was measured."""
+
+    pods: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+
+
+class Fragmentation(Answer):
+    """What is free now, and why it may fit nobody. Devices that are unhealthy or cordoned are left out."""
+
+    nodes: int
+    devices: int
+    idle_devices: int = Field(description="Held by nobody.")
+    free_memory_mib: int
+    free_memory_on_shared_mib: int = Field(description="Of it, on devices of which a part is held.")
+    smallest_asked_mib: int | None = Field(
+        description="The least memory that a waiting pod asks of one device; null where none waits for memory."
+    )
+    too_small_mib: int | None = Field(
+        description="Free on devices that have less than that: it fits no pod that waits. Null where none does."
+    )
+
+
+class FindingsReported(Answer):
+    finding: str
+    count: int
+
+
+class FailureReport(Answer):
+    cluster: str
+    namespace: str | None = Field(description="Null for all of them.")
+    since: str
+    until: str
+    language: Literal["en", "zh"]
+    attempts: int
+    failed: int
+    failed_before: int | None
+    reasons: list[ReasonReported] = Field(description="Most attempts first.")
+    over_time: Trends = Field(description="Failed attempts by reason.")
+    namespaces: list[AttemptsReported]
+    pools: list[AttemptsReported]
+    waiting: Waited = Field(description="Pods that wait now, by main obstacle.")
+    placed: Waited = Field(description="Pods that were placed in the range, by each reason that they had waited for.")
+    time_to_placement: Percentiles = Field(description="From a pod's creation, or first attempt, to its bind.")
+    time_to_start: Percentiles = Field(description="From the same to the start of its first container.")
+    fragmentation: Fragmentation | None = Field(description="Null without the right to list nodes, or without states.")
+    findings: list[FindingsReported] = Field(description="Most first.")
+
+
+ANSWERS: Final = (FailureReport,)
+"""Each has a JSON Schema of its own."""

@@ -1,0 +1,156 @@
+"""The report of failures from what the index holds, in each format, over HTTP and from the command line."""
+
+import csv
+import io
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diagnosis.waiting import wait_of
+from schemas.events import DeviceAllocation, PodDescription, PodRef, Request
+from schemas.placements import PodPlacement
+from tests.support.builders.events import some_trends
+from tests.support.harness.api_process import Served
+from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
+
+NAMESPACE = "api-reports"
+MEMORY, NUMA = "CardInsufficientMemory", "NumaNotFit"
+
+
+def counted(minutes: int, result: str, dimension: str, value: str, attempts: int) -> Any:
+    minute = (NOW - timedelta(minutes=minutes)).replace(second=0, microsecond=0)
+    count = np.array([attempts])
+    row: dict[str, Any] = {"result": [result], "dimension": [dimension], "value": [value], "namespace": [NAMESPACE]}
+    return some_trends(
+        started_at=minute, recorded_at=minute, attempts=count, pods=count, nodes=2 * count, devices=8 * count, **row
+    )
+
+
+def waiting(pod: str, devices: int, hours: float, reason: str) -> Any:
+    request = Request(container="main", vendor="NVIDIA", count=devices, memory_mib=3000)
+    attempt = an_attempt(f"{NAMESPACE}/{pod}", started_at=NOW - timedelta(minutes=2), reason=reason)
+    attempt = attempt.model_copy(update={"requests": [request], "first_judged_at": NOW - timedelta(hours=hours)})
+    return attempt.model_copy(update={"wait": wait_of(attempt)})
+
+
+def placed(pod: str, devices: int, waited: timedelta, *reasons: str) -> PodPlacement:
+    bound = NOW - timedelta(hours=1)
+    uuids = [f"GPU-{pod}-{place}" for place in range(devices)]
+    return PodPlacement(
+        id=f"{NAMESPACE}-{pod}",
+        cluster="default",
+        pod=PodRef(namespace=NAMESPACE, name=pod, uid=f"uid-{pod}"),
+        node="node1",
+        started_at=bound,
+        bound_at=bound,
+        running_at=bound + timedelta(seconds=5),
+        scheduler="hami-scheduler",
+        first_judged_at=bound - waited,
+        judged_at=bound,
+        description=PodDescription(created_at=bound - waited),
+        waited_for=list(reasons),
+        allocations=[
+            DeviceAllocation(uuid=uuid, container="main", memory_mib=3000, cores_percent=0, slots=1) for uuid in uuids
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def filled(filling: Filling) -> Filling:
+    filling.index_trends(
+        counted(30, "failed", "reason", MEMORY, 6),
+        counted(20, "failed", "reason", NUMA, 2),
+        counted(30, "failed", "all", "", 7),
+        counted(30, "succeeded", "all", "", 3),
+        # In the range of the same length before this day.
+        counted(30 * 60, "failed", "reason", MEMORY, 4),
+        counted(30 * 60, "failed", "all", "", 4),
+        counted(30, "failed", "pool", "=a100", 5),
+    )
+    filling.index(waiting("one", 2, 3, MEMORY), waiting("two", 4, 1, MEMORY), waiting("three", 1, 2, NUMA))
+    filling.index_placements(
+        placed("slow", 4, timedelta(hours=2), MEMORY, NUMA),
+        placed("quick", 1, timedelta(seconds=60), MEMORY),
+        placed("at-once", 1, timedelta(seconds=0)),
+    )
+    filling.index_findings(a_finding(f"{NAMESPACE}/one"), a_finding(f"{NAMESPACE}/two"))
+    return filling
+
+
+def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None:
+    report = api.get("/api/v1/reports/failures", namespace=NAMESPACE, since="24h").json()
+    assert (report["attempts"], report["failed"], report["failed_before"]) == (10, 7, 4)
+    memory, numa = report["reasons"]
+    assert (memory["code"], memory["attempts"], memory["attempts_before"], memory["devices"]) == (MEMORY, 6, 4, 48)
+    assert (numa["code"], numa["attempts"], numa["attempts_before"]) == (NUMA, 2, 0)
+    assert memory["who_acts"]
+    assert "gpumem" in memory["remedy"]
+    assert [(each["key"], each["failed"]) for each in report["namespaces"]] == [(NAMESPACE, 7)]
+    assert [(each["key"], each["failed"]) for each in report["pools"]] == [("=a100", 5)]
+    # Devices times hours: 2 x 3 + 4 x 1, and 1 x 2.
+    waited = {each["cause"]: (each["pods"], round(each["gpu_hours"], 1)) for each in report["waiting"]["causes"]}
+    assert waited == {MEMORY: (2, 10.0), NUMA: (1, 2.0)}
+    assert (report["waiting"]["pods"], round(report["waiting"]["gpu_hours"], 1)) == (3, 12.0)
+    # 4 x 2 h, and a minute of one device; a pod that waited for two reasons counts for both.
+    placed_for = {each["cause"]: (each["pods"], round(each["gpu_hours"], 2)) for each in report["placed"]["causes"]}
+    assert placed_for == {MEMORY: (2, 8.02), NUMA: (1, 8.0)}
+    assert (report["placed"]["pods"], round(report["placed"]["gpu_hours"], 2)) == (3, 8.02)
+    times = report["time_to_placement"]
+    assert times["pods"] == 3
+    assert times["p50"] == pytest.approx(60, rel=0.05)
+    assert times["p99"] == pytest.approx(7200, rel=0.05)
+    assert report["time_to_start"]["p99"] == pytest.approx(7205, rel=0.05)
+    assert [(each["finding"], each["count"]) for each in report["findings"]] == [("Overcommitted", 2)]
+
+
+def test_the_report_is_a_table_a_page_and_markdown(filled: Filling, api: Served) -> None:
+    def written(name: str, **query: str) -> tuple[str, str]:
+        query |= {"namespace": NAMESPACE, "since": "24h", "format": name}
+        answer = api.get("/api/v1/reports/failures", **query)
+        assert answer.status_code == 200, answer.text
+        return answer.headers["content-type"], answer.text
+
+    media, text = written("csv")
+    assert media.startswith("text/csv")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["section", "key", "measure", "value"]
+    assert ["reason", MEMORY, "attempts", "6"] in rows
+    # What a spreadsheet would take for a formula is a text.
+    assert ["pools", "'=a100", "failed", "5"] in rows
+    media, text = written("markdown")
+    assert media.startswith("text/markdown")
+    assert f"| {MEMORY} | 6 | 4 | 48 |" in text
+    media, text = written("html", lang="zh")
+    assert media.startswith("text/html")
+    assert "调度失败报告" in text
+    assert text.count("<svg") >= 3
+    assert not any(word in text for word in ("<script", "http://", "https://", "{{"))
+
+
+def test_the_command_writes_the_same(filled: Filling, api: Served) -> None:
+    command = [sys.executable, "-m", "api", "report", "--namespace", NAMESPACE, "--since", "24h"]
+    run = subprocess.run(
+        [*command, "--opensearch-url", filled.url, "--format", "markdown"], capture_output=True, text=True, check=True
+    )
+    assert f"| {MEMORY} | 6 | 4 | 48 |" in run.stdout
+
+
+def test_a_wrong_range_says_what_to_write(api: Served) -> None:
+    for query, words in (
+        ({"since": "yesterday"}, "15m, 2h, 7d"),
+        ({"format": "pdf"}, "markdown"),
+        ({"until": "8d"}, "empty"),
+    ):
+        answer = api.get("/api/v1/reports/failures", **query)
+        assert answer.status_code == 400
+        assert words in answer.json()["error"], answer.text
+
+
+def test_of_a_namespace_without_records_all_is_nothing(api: Served) -> None:
+    report = api.get("/api/v1/reports/failures", namespace="api-reports-none").json()
+    assert (report["attempts"], report["reasons"], report["waiting"]["pods"]) == (0, [], 0)
+    assert report["time_to_placement"]["p50"] is None

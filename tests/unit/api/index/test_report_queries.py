@@ -1,0 +1,46 @@
+"""What is free, and what of it fits no pod that waits."""
+
+from api.index.report_queries import fragmentation_of
+from schemas.events import NodeStateChanged
+from tests.support.builders.kube_objects import STARTED
+
+
+def a_state(node: str, used: list[int], *, slots: list[int], healthy: bool = True) -> NodeStateChanged:
+    size = len(used)
+    return NodeStateChanged.model_validate(
+        {
+            "cluster": "default",
+            "node": node,
+            "observed_at": STARTED,
+            "scheduler": "hami-scheduler",
+            "epoch": 1,
+            "revision": 1,
+            "kinds": [{"model": "NVIDIA A100", "vendor": "NVIDIA", "memory_mib": 10_000}],
+            "uuid": [f"{node}-{place}" for place in range(size)],
+            "kind": [0] * size,
+            "index": list(range(size)),
+            "numa": [0] * size,
+            "healthy": [healthy] * size,
+            "cordoned": [False] * size,
+            "memory_used_mib": used,
+            "cores_used_percent": [0] * size,
+            "slots_used": slots,
+        }
+    )
+
+
+def test_free_memory_is_added_up_over_the_devices_that_can_be_given() -> None:
+    states = [a_state("a", [0, 9_000, 4_000], slots=[0, 1, 1]), a_state("b", [0], slots=[0], healthy=False)]
+    found = fragmentation_of(states, 3_000)
+    assert (found.nodes, found.devices, found.idle_devices) == (2, 3, 1)
+    # 10,000 on the idle one, 1,000 and 6,000 on those that are shared; 1,000 is less than anybody asks for.
+    assert (found.free_memory_mib, found.free_memory_on_shared_mib, found.too_small_mib) == (17_000, 7_000, 1_000)
+
+
+def test_where_nobody_waits_nothing_is_too_small() -> None:
+    found = fragmentation_of([a_state("a", [9_999], slots=[1])], None)
+    assert (found.smallest_asked_mib, found.too_small_mib) == (None, None)
+
+
+def test_a_device_of_which_the_use_is_not_reported_is_left_out() -> None:
+    assert fragmentation_of([a_state("a", [-1], slots=[-1])], 1).devices == 0
