@@ -44,7 +44,7 @@ def waiting_of(answer: Json, at_seconds: float) -> Waited:
         for bucket in found.get("causes", {}).get("buckets", [])
     ]
     total = answer["hits"]["total"]["value"]
-    return Waited(pods=total, gpu_hours=gpu_hours(found) if total else 0.0, causes=_most_first(causes))
+    return Waited(pods=total, gpu_hours=gpu_hours(found) if total else 0.0, causes=_largest_first(causes))
 
 
 def smallest_asked(answer: Json) -> int | None:
@@ -82,7 +82,7 @@ def placed_of(answer: Json) -> Waited:
         for each in found.get("causes", {}).get("buckets", [])
     ]
     hours = round(found.get("waited", {}).get("value", 0) / 3600, 3)
-    return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_most_first(causes))
+    return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_largest_first(causes))
 
 
 def percentiles_of(answer: Json, name: str) -> Percentiles:
@@ -93,7 +93,7 @@ def percentiles_of(answer: Json, name: str) -> Percentiles:
     return Percentiles(pods=found["doc_count"], p50=p50, p90=p90, p99=p99)
 
 
-def _most_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:
+def _largest_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:
     return sorted(causes, key=lambda each: (-each.gpu_hours, -each.pods, each.cause))
 
 

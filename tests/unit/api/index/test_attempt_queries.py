@@ -56,7 +56,8 @@ def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
 def test_a_node_and_a_reason_are_one_refusal_and_each_alone_is_anywhere() -> None:
     def terms(**parameters: str) -> list[Any]:
         query = a_search(**parameters)
-        return search(query, first(query))["query"]["bool"]["filter"][1:]
+        filters: list[Any] = search(query, first(query))["query"]["bool"]["filter"]
+        return filters[1:]
 
     assert terms(node="node1", reason="NumaNotFit") == [{"term": {"node_reasons": "node1|NumaNotFit"}}]
     assert terms(node="node1") == [{"term": {"nodes": "node1"}}]

@@ -37,7 +37,7 @@ def test_free_memory_is_added_up_over_the_devices_that_can_be_given() -> None:
     assert (found.free_memory_mib, found.free_memory_on_shared_mib, found.too_small_mib) == (17_000, 7_000, 1_000)
 
 
-def test_where_nobody_waits_nothing_is_too_small() -> None:
+def test_without_waiting_pods_nothing_is_too_small() -> None:
     found = fragmentation_of([a_state("a", [9_999], slots=[1])], None)
     assert (found.smallest_asked_mib, found.too_small_mib) == (None, None)
 
