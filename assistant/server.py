@@ -27,6 +27,7 @@ def create_server(callers: Callers) -> MCPServer[Any]:
         (tools.simulate, "Where a pod would go"),
         (tools.pending, "Pods that wait"),
         (tools.trends, "Counts over time"),
+        (tools.report, "Report of failures"),
         (tools.node_at, "A node's devices"),
         (tools.search, "Search attempts"),
         (explain_log, "Explain a scheduler's log"),

@@ -73,6 +73,10 @@ class ApiTools:
         """Attempts over time, counted apart: how many, how many before, and when that changed. Empty namespace: all."""
         return self._listed(context, "/trends", {"by": by, "namespace": namespace, "since": since}, _trends)
 
+    def report(self, context: Asked, namespace: Namespace = "", since: Since = "7d") -> Answer:
+        """The failures of a range: reasons with remedies, GPU-hours by cause. An empty namespace means all of them."""
+        return self._listed(context, "/reports/failures", {"namespace": namespace, "since": since}, _report)
+
     def simulate(
         self,
         context: Asked,
@@ -191,6 +195,20 @@ def _trends(found: Json) -> str:
         f"{found['interval_seconds']} s."
     )
     return sentences(head, items(map(_series, found["items"])))
+
+
+def _report(found: Json) -> str:
+    reasons = (f"{each['code']}: {each['attempts']} attempts. {each['remedy']}" for each in found["reasons"])
+    causes = (
+        f"{each['cause'] or 'not known'}: {each['pods']} pods, {each['gpu_hours']:,.1f} GPU-hours"
+        for each in found["waiting"]["causes"]
+    )
+    waiting = f"{found['waiting']['pods']} pods wait now, {found['waiting']['gpu_hours']:,.1f} GPU-hours:"
+    return sentences(
+        f"{found['failed']} of {found['attempts']} attempts failed from {found['since']} to {found['until']}.",
+        items(reasons),
+        f"{waiting}\n{items(causes)}" if found["waiting"]["pods"] else "",
+    )
 
 
 def _series(series: Json) -> str:

@@ -10,6 +10,8 @@ AGGREGATED: Final = "/apis/schedulerlog.io/v1alpha1"
 _POD: Final = re.compile(r"(/namespaces/[^/]+/pods/[^/]+)(/.+)?")
 _NODE: Final = re.compile(r"(/nodes/[^/]+)(/.+)?")
 _OWN: Final = "/schedulerlog"
+_REPORTS: Final = {"/reports/failures": "/reports"}
+"""Lists there, so that a namespace can give the right."""
 
 
 def of_pod(namespace: str, name: str, answer: str) -> str:
@@ -36,6 +38,7 @@ def aggregated(path: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]
         return AGGREGATED + found[1] + _OWN + rest, left
     if found := _NODE.fullmatch(path):
         return AGGREGATED + found[1] + _OWN + (found[2] or ""), left
+    path = _REPORTS.get(path, path)
     # The API server asks for the right in that namespace, which more people have than that in all of them.
     if path.count("/") == 1 and (namespace := left.pop("namespace", "")):
         return f"{AGGREGATED}/namespaces/{quote(namespace, safe='')}{path}", left

@@ -7,6 +7,7 @@ pending        pure: the pods that wait, as rows
 history        the episodes of a pod
 nodes          a node's devices, now or at a time
 trends         counts over time
+report         the failures of a range of time
 simulation     where a pod of a file would go
 simulated_pod  pure: the same by the fit, with diagnosis and suggestions
 watching       a command's answer again, each time that something changes

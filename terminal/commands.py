@@ -14,6 +14,7 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "node": LazyCommand("A node's devices and who holds them, now or at a time.", "terminal.nodes:node"),
         "simulate": LazyCommand("Where a pod of a file would go.", "terminal.simulation:simulate"),
         "trends": LazyCommand("Counts over time, by reason, namespace, pool, …", "terminal.trends:trends"),
+        "report": LazyCommand("The failures of a week, and what to do about them.", "terminal.report:report"),
         "watch": LazyCommand("A line for each decision about waiting pods, as it happens.", "terminal.watching:watch"),
         "explain": LazyCommand("The same of a scheduler's log, without any server.", "terminal.log_files:explain"),
     }

@@ -18,6 +18,7 @@ LISTS: Final = {
     "pending": "Pending",
     "refusals": "DeviceRefusals",
     "trends": "Trends",
+    "reports": "FailureReport",
 }
 """Lists of a namespace, or of all, each with the kind of its answer."""
 

@@ -28,6 +28,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "simulate": {"pod": Path("examples/pods/1-gpu-pod.yaml").read_text()},
     "pending": {},
     "trends": {"by": "reason"},
+    "report": {},
     "node_at": {"node": "node3", "at": "2026-04-22T14:00:00Z"},
     "search": {"namespace": "llm"},
     "explain_log": {"text": LOG.read_text(), "pod": "train-2002"},

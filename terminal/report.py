@@ -1,0 +1,102 @@
+"""``schedulerlog report``: the failures of a range of time, what they cost, and what to do about them."""
+
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from client.problems import Problem
+from client.transport import Json
+from terminal.answers import answered, end_with, is_printed
+from terminal.options import Asking, asks
+from terminal.screen import Screen, counted, emit
+from terminal.times import clock, duration
+from terminal.why import WHO
+
+PATH: Final = "/reports/failures"
+SHOWN_REASONS: Final = 10
+SHOWN_REMEDIES: Final = 3
+Document = Literal["", "markdown", "html", "csv"]
+
+
+@asks
+def report(
+    asking: Asking,
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "7d",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Default: now.")] = "",
+    document: Annotated[
+        Document, typer.Option("--format", metavar="markdown|html|csv", help="The whole report, to keep or to send.")
+    ] = "",
+    lang: Annotated[Literal["en", "zh"], typer.Option(metavar="en|zh", help="Of meanings and remedies.")] = "en",
+) -> None:
+    """The failures of a week: reasons with their remedies, GPU-hours by cause, times to placement.
+
+    \b
+    Examples:
+      schedulerlog report -A
+      schedulerlog report -n llm --since 24h
+      schedulerlog report -A --format html > report.html
+    """
+    transport = asking.transport()
+    namespace = "" if all_namespaces else transport.namespace()
+    query = {"namespace": namespace, "since": since, "until": until, "lang": lang}
+    if document:
+        text = transport.text(PATH, query | {"format": document})
+        if isinstance(text, Problem):
+            end_with(text)
+        emit(text.decode("utf-8", "replace").rstrip("\n"))
+        return
+    answer = answered(transport.get(PATH, query))
+    if not is_printed(asking, answer):
+        _show(Screen(), answer, is_wide=asking.output == "wide")
+
+
+def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
+    where = f" in namespace {found['namespace']}" if found["namespace"] else ""
+    before = found["failed_before"]
+    then = "" if before is None else f", {before:,} in the range before"
+    screen.line(f"{found['failed']:,} of {counted(found['attempts'], 'attempt')} failed{where}{then}.", "bold")
+    screen.line(f"{clock(found['since'])} to {clock(found['until'])} UTC", "dim")
+    _show_reasons(screen, found["reasons"], is_wide=is_wide)
+    _show_waits(screen, found["waiting"], "Waiting now")
+    _show_waits(screen, found["placed"], "Placed after waiting")
+    times = found["time_to_placement"]
+    if times["pods"]:
+        screen.blank()
+        shown = ", ".join(
+            f"{name} {duration(times[name])}" for name in ("p50", "p90", "p99") if times[name] is not None
+        )
+        screen.line(f"Time to placement of {counted(times['pods'], 'pod')}: {shown}")
+    if found["findings"]:
+        screen.line("Findings: " + ", ".join(f"{each['count']:,} {each['finding']}" for each in found["findings"]))
+
+
+def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: bool) -> None:
+    if not reasons:
+        return
+    screen.blank()
+    rows = [
+        [each["code"], f"{each['attempts']:,}", _number(each["attempts_before"]), f"{each['devices']:,}"]
+        for each in (reasons if is_wide else reasons[:SHOWN_REASONS])
+    ]
+    screen.table(["REASON", "#ATTEMPTS", "#BEFORE", "#DEVICES"], rows)
+    for each in reasons if is_wide else reasons[:SHOWN_REMEDIES]:
+        who = " or ".join(WHO[who] for who in each["who_acts"])
+        screen.blank()
+        screen.line(f"{each['code']}" + (f", by {who}" if who else ""), "bold")
+        screen.line(each["remedy"], indent=2)
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:
+    if not waited["pods"]:
+        return
+    screen.blank()
+    screen.line(f"{what}: {counted(waited['pods'], 'pod')}, {waited['gpu_hours']:,.1f} GPU-hours", "bold")
+    rows = [
+        [each["cause"] or "not known", f"{each['pods']:,}", f"{each['gpu_hours']:,.1f}"] for each in waited["causes"]
+    ]
+    screen.table(["CAUSE", "#PODS", "#GPU HOURS"], rows, indent=2)

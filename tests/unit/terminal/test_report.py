@@ -1,0 +1,66 @@
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from client.problems import Problem
+from client.transport import Json
+from terminal.kubectl import app
+from terminal.options import Asking
+
+NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
+REPORT: Json = {
+    "cluster": "default", "namespace": None, "since": "2026-11-16T00:00:00Z", "until": "2026-11-23T00:00:00Z",
+    "language": "en", "attempts": 5_000, "failed": 1_234, "failed_before": 900,
+    "reasons": [
+        {
+            "code": "CardInsufficientMemory", "attempts": 1_000, "attempts_before": None, "devices": 8_000,
+            "meaning": "…", "remedy": "Ask for less memory.", "who_acts": ["you", "wait"],
+        }
+    ],
+    "waiting": {
+        "pods": 12, "gpu_hours": 340.25, "causes": [{"cause": "", "pods": 12, "gpu_hours": 340.25}]
+    },
+    "placed": NO_WAIT, "time_to_placement": {"pods": 3, "p50": 12.5, "p90": 400.0, "p99": None}, "findings": [],
+}  # fmt: skip
+
+
+class Reporting:
+    """Answers every question with the report."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def get(self, path: str, query: Any) -> Json | Problem:
+        self.asked.append((path, query))
+        return REPORT
+
+    def text(self, path: str, query: Any) -> bytes | Problem:
+        self.asked.append((path, query))
+        return b"# Failures\n"
+
+    def namespace(self) -> str:
+        return "llm"
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Reporting:
+    reporting = Reporting()
+    monkeypatch.setattr(Asking, "transport", lambda _: reporting)
+    return reporting
+
+
+def test_the_report_begins_with_how_many_failed(api: Reporting) -> None:
+    lines = CliRunner().invoke(app, ["report", "-A"], env={"COLUMNS": "80"}).stdout.splitlines()
+    assert lines[0] == "1,234 of 5,000 attempts failed, 900 in the range before."
+    assert "CardInsufficientMemory, by you or waiting" in lines
+    assert "Waiting now: 12 pods, 340.2 GPU-hours" in lines
+    assert "Time to placement of 3 pods: p50 12s, p90 6m40s" in lines
+    assert api.asked == [("/reports/failures", {"namespace": "", "since": "7d", "until": "", "lang": "en"})]
+
+
+def test_a_document_is_written_as_the_api_gives_it(api: Reporting) -> None:
+    done = CliRunner().invoke(app, ["report", "--format", "markdown", "--lang", "zh"])
+    assert done.stdout == "# Failures\n"
+    query = {"namespace": "llm", "since": "7d", "until": "", "lang": "zh", "format": "markdown"}
+    assert api.asked == [("/reports/failures", query)]
