@@ -165,5 +165,7 @@ def _table(head: list[str], rows: list[list[Any]]) -> Iterator[str]:
 
 def _cell(value: object) -> str:
     # What a name of the cluster holds begins no other cell, line or tag.
-    shown = str(visible(str(value))).replace("\n", " ")
-    return shown.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    shown = str(visible(str(value))).replace("\n", " ").replace("|", "\\|")
+    # Between backticks nothing is a tag, and an escape would be shown.
+    parts = shown.split("`")
+    return "`".join(part if place % 2 else part.replace("<", "&lt;") for place, part in enumerate(parts))

@@ -1,0 +1,51 @@
+"""The report as a file: what the cluster names things begins no cell, tag or formula of its own."""
+
+from page.plots import Series, bars_over_time, bars_side_by_side
+from page.report_file import written
+from schemas.answers.reports import AttemptsReported, FailureReport, FindingsReported, Percentiles, Waited
+from schemas.answers.trends import Trends
+
+HOSTILE = "a|b <script>alert(1)</script>\u202e\x1b[31m"
+NOTHING = Waited(pods=0, gpu_hours=0, causes=[])
+NO_TIMES = Percentiles(pods=0, p50=None, p90=None, p99=None)
+
+
+def a_report(**fields: object) -> FailureReport:
+    over_time = Trends(
+        by="reason", count="attempts", since="s", until="u", interval_seconds=60, times=["s"], items=[], other=None
+    )
+    plain: dict[str, object] = {
+        "cluster": "default", "namespace": None, "since": "2026-01-01T00:00:00Z", "until": "2026-01-08T00:00:00Z",
+        "language": "en", "attempts": 0, "failed": 0, "failed_before": None, "reasons": [], "over_time": over_time,
+        "namespaces": [], "pools": [], "waiting": NOTHING, "placed": NOTHING, "time_to_placement": NO_TIMES,
+        "time_to_start": NO_TIMES, "fragmentation": None, "findings": [],
+    }  # fmt: skip
+    return FailureReport.model_validate(plain | fields)
+
+
+def test_hostile_names_are_inert_in_every_format() -> None:
+    report = a_report(
+        pools=[AttemptsReported(key=HOSTILE, failed=1, failed_before=None)],
+        findings=[FindingsReported(finding="=cmd()", count=1)],
+    )
+    page, text, table = (written(report, form) for form in ("html", "markdown", "csv"))
+    assert "<script" not in page + text
+    assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
+    # One row of three cells.
+    (row,) = (line for line in text.splitlines() if "alert(1)" in line)
+    assert row.replace("\\|", "").count("|") == 4
+    assert '"\'=cmd()"' in table
+
+
+def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:
+    report = a_report(pools=[AttemptsReported(key="`kubectl get node <node>` <b>", failed=1, failed_before=2)])
+    assert "| `kubectl get node <node>` &lt;b> | 1 | 2 |" in written(report, "markdown")
+
+
+def test_bars_are_as_high_as_their_numbers() -> None:
+    plot = bars_over_time("Failures", ["a", "b"], [Series("x", [1, 2]), Series("y", [0, 2])])
+    # The second bar is the highest and has two halves; the first has a quarter of it.
+    assert [part.split('"')[0] for part in plot.split('height="')[1:]] == ["55.0", "110.0", "110.0"]
+    assert "<title>b y: 2</title>" in plot
+    assert bars_over_time("Nothing", [], []).count("<rect") == 0
+    assert "&lt;script&gt;" in bars_side_by_side("Causes", [("<script>", 2.0)], "h")
