@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from page.node_map import colour_of
+from schemas.events import FITS, NOT_REACHED, PICKED
+
+WOULD_BE_PICKED: Final = "would be picked"
+"""Of a device of a node that was not chosen: it is marked as picked there too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +27,22 @@ class DeviceMap:
     columns: int
 
 
-def device_map(devices: Sequence[Mapping[str, Any]], codes: Sequence[str]) -> DeviceMap | None:
-    """``devices`` as ``DeviceLog``, ``codes`` in the order of their colours; None without any."""
+def device_map(
+    devices: Sequence[Mapping[str, Any]], codes: Sequence[str], chosen: str | None = None
+) -> DeviceMap | None:
+    """``devices`` as ``DeviceLog``, ``codes`` in the order of their colours, ``chosen`` the node; None without any."""
+    devices = [
+        {**each, "verdict": WOULD_BE_PICKED} if each["verdict"] == PICKED and each["node"] != chosen else each
+        for each in devices
+    ]
     rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for device in devices:
         rows.setdefault((device["node"], device["container"]), []).append(device)
     if not rows:
         return None
-    known = [*codes, *sorted({device["verdict"] for device in devices} - {*codes, "picked", "fits", "not reached"})]
+    known = [
+        *codes,
+        *sorted({device["verdict"] for device in devices} - {*codes, PICKED, WOULD_BE_PICKED, FITS, NOT_REACHED}),
+    ]
     judged = [MappedNode(node, container, found) for (node, container), found in rows.items()]
-    return DeviceMap(judged, colour_of(known), max(map(len, rows.values())))
+    return DeviceMap(judged, colour_of(known) | {WOULD_BE_PICKED: "would-be-picked"}, max(map(len, rows.values())))

@@ -126,7 +126,7 @@ class PodPages:
             return {"devices": None, "devices_note": answered.json()["error"]}
         body = answered.json()
         return {
-            "devices": device_map(body["devices"] or [], codes_of(groups)),
+            "devices": device_map(body["devices"] or [], codes_of(groups), attempt.chosen),
             "devices_note": body["devices_note"],
         }
 

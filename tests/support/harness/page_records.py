@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from diagnosis.waiting import wait_of
 from fit import manifests
 from fit.events.identity import Identity
 from fit.events.state_builder import Life
@@ -48,7 +49,10 @@ def fill(filling: Filling) -> None:
     refused, placed = _example("2-gpu-pod-default", NOW), _example("1-gpu-pod", EARLIER)
     filling.index_devices(*(each for each in [*refused, *placed] if isinstance(each, DevicesJudged)))
     bound = _bound(summarize(placed))
-    summaries = [summarize(refused), _before(), bound, large(), hostile()]
+    summaries = [
+        each.model_copy(update={"wait": wait_of(each)})
+        for each in (summarize(refused), _before(), bound, large(), hostile())
+    ]
     filling.publish(*summaries)
     filling.index(*summaries)
     filling.index_placements(_placement(bound))

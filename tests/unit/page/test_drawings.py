@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from page.device_map import WOULD_BE_PICKED, device_map
 from page.episode_strip import episode_strip
 from page.gantt import device_lines
 
@@ -60,3 +61,10 @@ def test_episodes_stand_on_one_line_earliest_first() -> None:
 
 def test_one_episode_needs_no_drawing() -> None:
     assert episode_strip([an_episode(1, 2)]) == []
+
+
+def test_a_device_is_chosen_on_the_chosen_node_alone() -> None:
+    judged = [{"node": node, "container": "c", "verdict": "picked"} for node in ("node1", "node2")]
+    drawn = device_map(judged, [], "node2")
+    assert drawn
+    assert [row.devices[0]["verdict"] for row in drawn.rows] == [WOULD_BE_PICKED, "picked"]
