@@ -278,6 +278,10 @@ def test_kubectl_schedulerlog_asks_with_kubectls_credentials(world: World, kubec
     listed = kubectl("viewer", "list", "-o", "name")
     assert sorted(listed.stdout.split()) == ["pod/train-0", "pod/train-1"]
     assert kubectl("viewer", "history", "train-0", "-o", "json").stdout.startswith("{")
+    for words in (["list", "--pending"], ["trends"], ["report"]):
+        done = kubectl("viewer", *words)
+        assert (done.exit_code, done.stderr) == (0, ""), done.output
+        assert kubectl("viewer", *words, "-A").exit_code == 4
 
 
 def test_a_watch_by_kubectl_ends_when_the_pod_is_placed(
