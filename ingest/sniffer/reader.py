@@ -7,7 +7,7 @@ and repeated. Lines about nodes may have no time (``extra`` has none); they get 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -22,6 +22,7 @@ UNNAMED_NAMESPACE: Final = "-"
 MAX_REMEMBERED: Final = 100_000
 PHASES: Final = frozenset(("Pending", "Running", "Succeeded", "Failed", "Unknown"))
 
+_NEVER: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _MAX_AHEAD: Final = timedelta(days=1)
 _MAX_CONDITIONS: Final = 50
 _MAX_RESOURCES: Final = 200
@@ -82,7 +83,8 @@ class SnifferLog:
                 continue
             written = lines.times[at] if lines.times else None
             otherwise = written or lines.origin.reference
-            if is_acceptable(message, otherwise):
+            # A file's own time may be older than its lines, as after a copy.
+            if is_acceptable(message, max(otherwise, _NEVER)):
                 events += self._take(message, otherwise)
             else:
                 self.counts.unknown(line[:_MAX_TEXT])
