@@ -60,7 +60,8 @@ def _csv(report: FailureReport) -> str:
     return file.getvalue()
 
 
-def _html(report: FailureReport) -> str:
+def view_of(report: FailureReport) -> dict[str, Any]:
+    """What ``report_body.html`` shows."""
     say = partial(text, report.language)
     over_time = [Series(each.key, each.values) for each in report.over_time.items]
     if report.over_time.other:
@@ -73,13 +74,11 @@ def _html(report: FailureReport) -> str:
         "over_time": bars_over_time(say("report.over_time"), report.over_time.times, over_time),
         **{name: bars_side_by_side(say(f"report.{name}"), bars, "h") if bars else "" for name, bars in causes.items()},
     }
-    values = {
-        "report": report,
-        "t": say,
-        "plots": plots,
-        "legend": [each.key for each in over_time],
-        "seconds": _seconds,
-    }
+    return {"report": report, "plots": plots, "legend": [each.key for each in over_time], "seconds": _seconds}
+
+
+def _html(report: FailureReport) -> str:
+    values = view_of(report) | {"t": partial(text, report.language)}
     return environment().get_template("report_file.html").render(values)
 
 

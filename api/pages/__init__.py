@@ -14,6 +14,7 @@ pod_pages     a pod: why it waits, its nodes by identical refusal, their devices
 pod_parts     changes, scores, history, records and comparison of a pod
 node_pages    nodes, and one node over time
 list_pages    search, findings, what is behind
+report_pages  counts over time, and the report of failures
 static_files  style sheet, scripts and icon
 ============  ================================================================================
 """

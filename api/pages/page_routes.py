@@ -13,6 +13,7 @@ from api.pages.page_shell import PageShell
 from api.pages.pending_pages import PendingPages
 from api.pages.pod_pages import PodPages
 from api.pages.pod_parts import PodParts
+from api.pages.report_pages import ReportPages
 from api.pages.static_files import StaticFiles
 from page.page_context import ROOT
 
@@ -25,6 +26,7 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
     login = LoginPages(shell, audience, has_login)
     pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
+    reports = ReportPages(shell)
     return [
         Route(STATIC + "{name}", StaticFiles().file),
         Route(LOGIN, login.login),
@@ -46,6 +48,10 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
         Route(ROOT + "/nodes/{node}", nodes.node),
         Route(ROOT + "/pending", pending.pending),
         Route(ROOT + "/pending.csv", pending.table),
+        Route(ROOT + "/trends", reports.trends),
+        Route(ROOT + "/trends.csv", reports.trends_table),
+        Route(ROOT + "/report", reports.report),
+        Route(ROOT + "/report/file", reports.report_file),
         Route(ROOT + "/search", lists.search),
         Route(ROOT + "/findings", lists.findings),
         Route(ROOT + "/about", lists.about),
