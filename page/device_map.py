@@ -23,7 +23,7 @@ class MappedNode:
 class DeviceMap:
     rows: list[MappedNode]
     colours: dict[str, str]
-    """Of each verdict."""
+    """Of each verdict in it."""
     columns: int
 
 
@@ -40,9 +40,9 @@ def device_map(
         rows.setdefault((device["node"], device["container"]), []).append(device)
     if not rows:
         return None
-    known = [
-        *codes,
-        *sorted({device["verdict"] for device in devices} - {*codes, PICKED, WOULD_BE_PICKED, FITS, NOT_REACHED}),
-    ]
-    judged = [MappedNode(node, container, found) for (node, container), found in rows.items()]
-    return DeviceMap(judged, colour_of(known) | {WOULD_BE_PICKED: "would-be-picked"}, max(map(len, rows.values())))
+    found = {device["verdict"] for device in devices}
+    others = found - {*codes, PICKED, WOULD_BE_PICKED, FITS, NOT_REACHED}
+    colours = colour_of([*codes, *sorted(others)]) | {WOULD_BE_PICKED: "would-be-picked"}
+    judged = [MappedNode(node, container, row) for (node, container), row in rows.items()]
+    shown = {verdict: colour for verdict, colour in colours.items() if verdict in found}
+    return DeviceMap(judged, shown, max(map(len, rows.values())))
