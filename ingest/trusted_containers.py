@@ -3,15 +3,20 @@
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from ingest.raw_logs.shippers import ShippedLog
+from typing import Final, NamedTuple
 
 DEFAULT_CONTAINERS: Final = (
     "kube-system/hami-scheduler-*/*", "hami-system/hami-scheduler-*/*", "kai-scheduler/kai-scheduler-*/*",
 )  # fmt: skip
 """Where the charts of HAMi and KAI-Scheduler put them; tenants make no pods in these namespaces."""
+
+
+class ContainerName(NamedTuple):
+    """Which container of which pod; parts that are not known are empty."""
+
+    namespace: str
+    pod: str
+    container: str
 
 
 def container_patterns(text: str) -> tuple[str, ...]:
@@ -38,10 +43,9 @@ class TrustedContainers:
         # Asked for every line.
         self.trusts = lru_cache(maxsize=10_000)(self._trusts)
 
-    def _trusts(self, container: "ShippedLog") -> bool:
+    def _trusts(self, container: ContainerName) -> bool:
         # Part by part: a name that a shipper takes from somewhere else may hold a slash, which `*` would match.
-        names = (container.namespace, container.pod, container.container)
         return any(
-            all(fnmatchcase(name, part) for name, part in zip(names, pattern, strict=True))
+            all(fnmatchcase(name, part) for name, part in zip(container, pattern, strict=True))
             for pattern in self._patterns
         )

@@ -111,7 +111,7 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
                 continue
             if topic not in _REPLAYED:
                 # Who may write dead letters may not write every topic that this user may.
-                say(f"skipped: offset {record.offset} names the topic {topic[:200]!r}, which is none of ours")
+                say(f"skipped: offset {record.offset} names the topic {topic[:200]!r}, which is not ours")
                 continue
             # One at a time, each acknowledged before the next: records of one pod keep their order.
             await topics.send([Outgoing(topic, before)])

@@ -13,7 +13,7 @@ from ingest.raw_logs.agent import RawLogs
 from ingest.raw_logs.container_readers import IDLE_SECONDS
 from ingest.raw_logs.shippers import ShippedLog, lines_of_record
 from ingest.readers import source_of
-from ingest.trusted_containers import TrustedContainers, container_patterns
+from ingest.trusted_containers import ContainerName, TrustedContainers, container_patterns
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import RAW_LOGS
@@ -193,11 +193,11 @@ async def test_h8_lines_of_a_container_that_is_not_named_become_no_events() -> N
 
 def test_h8_a_container_is_trusted_when_all_parts_of_a_pattern_are_its_names() -> None:
     trusted = TrustedContainers(container_patterns("kube-system/hami-scheduler-*/*, kai-?/a/b"))
-    assert trusted.trusts(ShippedLog("kube-system", "hami-scheduler-7d9", "vgpu-scheduler-extender"))
-    assert trusted.trusts(ShippedLog("kai-2", "a", "b"))
-    assert not trusted.trusts(ShippedLog("tenant", "hami-scheduler-7d9", "x"))
-    assert not trusted.trusts(ShippedLog("kube-system", "x/hami-scheduler-7d9", "x"))
-    assert not trusted.trusts(ShippedLog("kai-2", "a", "B"))
+    assert trusted.trusts(ContainerName("kube-system", "hami-scheduler-7d9", "vgpu-scheduler-extender"))
+    assert trusted.trusts(ContainerName("kai-2", "a", "b"))
+    assert not trusted.trusts(ContainerName("tenant", "hami-scheduler-7d9", "x"))
+    assert not trusted.trusts(ContainerName("kube-system", "x/hami-scheduler-7d9", "x"))
+    assert not trusted.trusts(ContainerName("kai-2", "a", "B"))
 
 
 @pytest.mark.parametrize("text", ["", "kube-system", "a/b", "a/b/c/d", "a//c"])
