@@ -1,7 +1,7 @@
 """Replays recorded filter calls of HAMi v2.10.0 (filter_cases.jsonl) through the project's public functions."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -33,12 +33,13 @@ _WRITTEN_BY: Final = {
 
 
 def filter_differences(case: Case) -> Iterator[Difference]:
-    """Everything that we would answer otherwise: verdict by verdict, and where they agree, the reply and the pod."""
+    """Everything that we would answer otherwise: verdict by verdict, then the rest of the reply and of the pod."""
     columns = cluster_of(case)
     found = list(_about_verdicts(case, columns))
     yield from found
-    if not found:
-        yield from _about_reply(case, columns)
+    # What follows from a difference is no second one: a rule that explains a node leaves all else to be compared.
+    if all(each.node or each.about == "chosen" for each in found):
+        yield from _about_reply(case, columns, found)
 
 
 def _about_verdicts(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
@@ -56,16 +57,27 @@ def _about_verdicts(case: Case, columns: ClusterColumns) -> Iterator[Difference]
             yield from _about_grants(case, name, decide(columns, pod, [name], policy))
 
 
-def _about_reply(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
-    """What goes over the wire, and what is written into the pod."""
+def _about_reply(case: Case, columns: ClusterColumns, found: Sequence[Difference]) -> Iterator[Difference]:
+    """What goes over the wire, and what is written into the pod, but for what ``found`` says already."""
     reply, pod = replied(case, columns)
     expected = dict(case["out_wire_reply"])
     if case.get("out_tie") and not expected["Error"]:
         # HAMi's reply is one of several that would do.
         expected["NodeNames"] = [min(case["out_best_nodes"])]
-    yield from _differs("", "reply", reply, expected)
-    yield from _differs("", "labels", pod.labels, _written(case, expected, "out_pod_labels"))
-    yield from _differs("", "annotations", pod.annotations, _annotations(case, expected))
+    differing = {each.node for each in found}
+    is_other = any(each.about == "chosen" for each in found)
+    yield from _differs("", "reply", *(_without(each, differing, is_other=is_other) for each in (reply, expected)))
+    given = {each.node for each in found if each.about not in ("reason", "score")}
+    if not is_other and not given & set(expected["NodeNames"] or ()):
+        yield from _differs("", "labels", pod.labels, _written(case, expected, "out_pod_labels"))
+        yield from _differs("", "annotations", pod.annotations, _annotations(case, expected))
+
+
+def _without(reply: Mapping[str, Any], nodes: Collection[str], *, is_other: bool) -> dict[str, Any]:
+    """The reply without what it says of these nodes and, where another one was chosen, of the choice."""
+    failed = {name: reason for name, reason in (reply["FailedNodes"] or {}).items() if name not in nodes}
+    left_out = {"NodeNames", "Nodes"} if is_other else set()
+    return {key: value for key, value in reply.items() if key not in left_out} | {"FailedNodes": failed}
 
 
 def _written(case: Case, reply: Mapping[str, Any], about: str) -> dict[str, str]:
