@@ -12,6 +12,7 @@ documents        what describes the API: the OpenAPI document and its page
 pages            the web page below /ui
 exported         what the metrics read at each scrape
 routes           the list of routes: path, handler, answer, errors
+operation        one of them with what the OpenAPI document says of it
 handlers         one method for each route
 watch            the changes of attempts as they happen
 report_command   the report of failures, from the command line

@@ -33,7 +33,8 @@ from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.reports import ReportHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
-from api.handlers.suggestions import SuggestionHandlers
+from api.handlers.simulation import SimulationHandlers
+from api.handlers.suggestions import ChangeSearch, SuggestionHandlers
 from api.handlers.trends import TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.handlers.waiting_page import WaitingPods
@@ -113,8 +114,9 @@ def create_app(
     api_routes = routes(
         SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
-        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name)),
+        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), devices),
         SuggestionHandlers(attempts, index, devices),
+        SimulationHandlers(devices, ChangeSearch(index)),
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),

@@ -39,19 +39,31 @@ def simulate(
 
     All nodes of the file are offered.
     """
-    columns = columns_of(manifest, vendors)
+    identity = Identity(DEFAULT_CLUSTER, name)
+    return attempt_on(columns_of(manifest, vendors), list(manifest.nodes), pod, identity, policy, now)
+
+
+def attempt_on(
+    columns: ClusterColumns,
+    nodes: Sequence[str],
+    pod: Mapping[str, Any],
+    identity: Identity,
+    policy: SchedulingPolicy,
+    now: datetime,
+) -> list[AttemptEvent]:
+    """As `simulate`, on these nodes of the columns, which are left as they are."""
     metadata = pod["metadata"]
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
-    attempt = AttemptRef.of(Identity(DEFAULT_CLUSTER, name), ref, now)
-    answer = decide(columns, pod, list(manifest.nodes), policy)
-    constraints = constraints_of(mapping(metadata.get("annotations")), vendors)
+    attempt = AttemptRef.of(identity, ref, now)
+    answer = decide(columns, pod, list(nodes), policy)
+    constraints = constraints_of(mapping(metadata.get("annotations")), columns.vendors)
     circumstances = Circumstances(pod_description(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
         epoch = microseconds(now)
         return _as_read(event_builder.events_of(attempt, answer, now, epoch=epoch, circumstances=circumstances))
     if isinstance(answer, Failed):
-        return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now, circumstances)])
+        return _as_read([event_builder.failure_of(attempt, answer, len(nodes), now, circumstances)])
     return []
 
 

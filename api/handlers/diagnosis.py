@@ -1,5 +1,6 @@
 """Answers why a pod waits: collects the facts and walks the decision tree."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -22,8 +23,13 @@ from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempt_queries import PodName
 from api.index.client import IndexDownError
+from api.memory.cluster_devices import ClusterDevices
 from diagnosis.facts import DiagnosisFacts
+from diagnosis.suggestions.ask import Ask, Constraint
+from diagnosis.suggestions.exclusion import excluding_constraints
+from diagnosis.suggestions.trial import Trial
 from diagnosis.tree import diagnose
+from fit.judge.decision import SchedulingPolicy
 from schemas.events import AttemptSummarized
 
 
@@ -37,6 +43,7 @@ class DiagnosisQuery(Query):
 class DiagnosisHandlers:
     attempts: AttemptLookup
     facts: FactCollector
+    devices: ClusterDevices
 
     async def diagnosis(
         self,
@@ -54,7 +61,22 @@ class DiagnosisHandlers:
         await access_of(request).require(cluster, get_pod(namespace, name))
         facts = await self._facts(request, cluster, PodName(cluster.name, namespace, name), query)
         path = cluster.attempt(facts.attempt.attempt_id) if facts.attempt else None
-        return json_response(200, diagnose(facts, path), {"Cache-Control": "no-store"})
+        found = diagnose(facts, path)
+        if found.state == "refused" and facts.attempt and facts.is_latest:
+            found = found.model_copy(update={"excluded_by": await self._excluded_by(facts.attempt)})
+        return json_response(200, found, {"Cache-Control": "no-store"})
+
+    async def _excluded_by(self, attempt: AttemptSummarized) -> list[Constraint] | None:
+        """On the cluster as it is now. None where its devices, or what the pod asks of them, are not known."""
+        # While the topic is read at the start, nodes that are missing yet would count as full.
+        columns = self.devices.columns.get(attempt.cluster) if self.devices.is_caught_up else None
+        if columns is None or attempt.constraints is None:
+            return None
+        ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints, columns.vendors)
+        policy = SchedulingPolicy(attempt.node_policy or "binpack", attempt.device_policy or "spread")
+        trial = Trial(columns, tuple(attempt.nodes), policy)
+        async with self.devices.lock:
+            return await asyncio.to_thread(excluding_constraints, trial, ask) or None
 
     async def _facts(self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery) -> DiagnosisFacts:
         now = datetime.now(UTC)

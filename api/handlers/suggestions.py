@@ -57,6 +57,51 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeSearch:
+    """Finds the changes after which a pod fits. index: what holds the devices that would have to become free."""
+
+    index: OpenSearch
+
+    async def found(
+        self,
+        request: Request,
+        cluster: Cluster,
+        summary: AttemptSummarized,
+        columns: ClusterColumns,
+        lock: AbstractAsyncContextManager[object],
+        at: datetime | None,
+        unknown: list[str],
+    ) -> tuple[Found, dict[str, str]]:
+        """The changes, and by uid the pods in them as the caller may see them.
+
+        ``at``: of when pods hold devices; None where that is not looked up. What can't be known joins ``unknown``.
+        """
+        held_by = dict[str, HeldBy]()
+        ask = Ask.of_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
+        policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
+        trial = Trial(columns, tuple(summary.nodes), policy)
+        async with lock:
+            nodes = await asyncio.to_thread(_nodes_to_empty, trial, ask)
+        if nodes is None:
+            return Found([], [], fits=True), {}
+        if at is not None:
+            try:
+                held_by = await read_holders(self.index, cluster.name, nodes, at)
+            except IndexDownError:
+                unknown.append("holders")
+        async with lock:
+            found = await asyncio.to_thread(_search, trial, ask, held_by)
+        return found, await self._names(request, cluster, held_by)
+
+    async def _names(self, request: Request, cluster: Cluster, held_by: Mapping[str, HeldBy]) -> dict[str, str]:
+        """By uid, the pod as the caller may see it."""
+        pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
+        namespaces = {pod.namespace for pod in pods.values()}
+        readable = await readable_namespaces(access_of(request), cluster, namespaces) if namespaces else frozenset()
+        return {uid: str(pod) if pod.namespace in readable else OTHERS for uid, pod in pods.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class SuggestionHandlers:
     attempts: AttemptLookup
     index: OpenSearch
@@ -74,7 +119,7 @@ class SuggestionHandlers:
         refuse_repeated(request)
         attempt = await self._attempt(request, cluster, namespace, name, query)
         summary, now, unknown = attempt.summary(), datetime.now(UTC), list[str]()
-        found, held_by = Found([], [], fits=False), dict[str, HeldBy]()
+        found, names = Found([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
             unknown.append("constraints")
         if summary.status != "succeeded":
@@ -82,29 +127,11 @@ class SuggestionHandlers:
             if columns is None:
                 unknown.append("devices")
             else:
-                ask = Ask.of_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
-                policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
-                trial = Trial(columns, tuple(summary.nodes), policy)
-                async with lock:
-                    nodes = await asyncio.to_thread(_nodes_to_empty, trial, ask)
-                if nodes is None:
-                    found = Found([], [], fits=True)
-                else:
-                    held_by = await self._held_by(cluster.name, nodes, query.as_of, now, unknown)
-                    async with lock:
-                        found = await asyncio.to_thread(_search, trial, ask, held_by)
-        names = await self._names(request, cluster, held_by)
-        body = Suggestions(
-            cluster=cluster.name,
-            namespace=namespace,
-            name=name,
-            attempt=cluster.attempt(summary.attempt_id),
-            as_of=rfc3339(summary.started_at if query.as_of == "attempt" else now),
-            state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
-            items=[_item(each, summary, names) for each in found.items],
-            excluded_by=found.excluded_by,
-            not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
-        )
+                at = now if query.as_of == "now" else None
+                search = ChangeSearch(self.index)
+                found, names = await search.found(request, cluster, summary, columns, lock, at, unknown)
+        as_of = summary.started_at if query.as_of == "attempt" else now
+        body = suggestions_of(summary, cluster.attempt(summary.attempt_id), as_of, found, names, unknown)
         return json_response(200, body, {"Cache-Control": "no-store"})
 
     async def _attempt(
@@ -131,23 +158,27 @@ class SuggestionHandlers:
         columns = await asyncio.to_thread(rebuilt, states.states, self.devices.vendors) if states.states else None
         return columns, nullcontext()
 
-    async def _held_by(
-        self, cluster: str, nodes: Sequence[str], as_of: str, now: datetime, unknown: list[str]
-    ) -> dict[str, HeldBy]:
-        if as_of != "now":
-            return {}
-        try:
-            return await read_holders(self.index, cluster, nodes, now)
-        except IndexDownError:
-            unknown.append("holders")
-            return {}
 
-    async def _names(self, request: Request, cluster: Cluster, held_by: Mapping[str, HeldBy]) -> dict[str, str]:
-        """By uid, the pod as the caller may see it."""
-        pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
-        namespaces = {pod.namespace for pod in pods.values()}
-        readable = await readable_namespaces(access_of(request), cluster, namespaces) if namespaces else frozenset()
-        return {uid: str(pod) if pod.namespace in readable else OTHERS for uid, pod in pods.items()}
+def suggestions_of(
+    summary: AttemptSummarized,
+    attempt: str,
+    as_of: datetime,
+    found: Found,
+    names: Mapping[str, str],
+    unknown: Sequence[str],
+) -> Suggestions:
+    """The answer. attempt: its path; names: by uid, pods as the caller may see them."""
+    return Suggestions(
+        cluster=summary.cluster,
+        namespace=summary.pod.namespace,
+        name=summary.pod.name,
+        attempt=attempt,
+        as_of=rfc3339(as_of),
+        state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
+        items=[_item(each, summary, names) for each in found.items],
+        excluded_by=found.excluded_by,
+        not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
+    )
 
 
 def _nodes_to_empty(trial: Trial, ask: Ask) -> list[str] | None:

@@ -81,6 +81,10 @@ class ExpiredError(ApiError):
     status = HTTPStatus.GONE
 
 
+class TooLargeError(ApiError):
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
 class TooManyRequestsError(ApiError):
     status = HTTPStatus.TOO_MANY_REQUESTS
 

@@ -39,6 +39,8 @@ class JsonProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     _head_bytes: int | None = 0
     """Received of a head that is not complete; None while none is expected."""
+    _arriving_bytes: int = 0
+    """Of what is being parsed now."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -54,6 +56,7 @@ class JsonProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._arriving_bytes = len(data)
         super().data_received(data)
         if self._head_bytes is not None:
             self._head_bytes += len(data)
@@ -66,7 +69,8 @@ class JsonProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._stop_expecting()
-        self._head_bytes = 0
+        # What arrived together with the end of a body is no part of the next head.
+        self._head_bytes = -self._arriving_bytes
         super().on_message_complete()
 
     def _expect_request(self) -> None:

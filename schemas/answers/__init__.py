@@ -4,6 +4,7 @@
 attempts      attempts of pods: the proposal's answer, history, search
 comparisons   why a node was chosen; two nodes or two attempts side by side
 diagnosis     why a pod waits
+simulation    where a pod would go that does not exist yet
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
 watching      the events of a watch

@@ -26,7 +26,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         assert api.schedulerlog("default/none", "/history").status_code == 404
         empty = {"total": 0, "items": [], "continue": None}
         assert api.get("/api/v1/findings").json() == empty
-        assert api.get("/api/v1/schedulerlogs").json() == empty | {"workloads": None}
+        assert api.get("/api/v1/schedulerlogs").json() == empty | {"workloads": None, "nodes": None}
         for unknown in ("/api/v1/nodes/node1", "/api/v1/nodes/node1/occupancy"):
             assert api.get(unknown).status_code == 404
 

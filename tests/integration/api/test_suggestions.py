@@ -88,6 +88,13 @@ def test_as_the_attempt_found_the_cluster_less_was_free(attempt_id: str, api: Se
     assert answer["excluded_by"] == ["use", "memory"]
 
 
+def test_the_diagnosis_names_what_keeps_the_pod_from_every_node_together(attempt_id: str, api: Served) -> None:
+    assert until(lambda: bool(api.get(PATH).json()["items"]))
+    answer = api.get(PATH.removesuffix("suggestions") + "diagnosis").json()
+    # It would fit with less memory, and also where the holder ended: it takes both to keep it out.
+    assert (answer["state"], answer["excluded_by"]) == ("refused", ["use", "memory"])
+
+
 def test_an_unknown_pod_and_another_pods_attempt_are_not_found(attempt_id: str, api: Served) -> None:
     assert api.get(PATH.replace("want", "unknown")).status_code == 404
     assert api.get(PATH.replace("want", "unknown"), attempt=attempt_id).status_code == 404

@@ -25,9 +25,10 @@ def api(backends: Addresses) -> Iterator[Served]:
         yield api
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser(api: Served) -> Iterator[Browser]:
-    # After the API, whose topics are made with asyncio.run: this thread has a loop of Playwright's from now on.
+    # After the API, whose topics are made with asyncio.run: until the module ends this thread has Playwright's loop,
+    # and no other one can run.
     with chromium() as browser:
         yield browser
 
@@ -38,14 +39,14 @@ def _visitor(context: BrowserContext, api: Served) -> Visitor:
     return visitor
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def visitor(browser: Browser, api: Served) -> Iterator[Visitor]:
     """As people have it: the page's own policy is in force."""
     with browser.new_context(viewport={"width": 1280, "height": 800}, locale="en") as context:
         yield _visitor(context, api)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def inspector(browser: Browser, api: Served) -> Iterator[Visitor]:
     """With scripts of axe, which the page's policy would refuse."""
     with browser.new_context(viewport={"width": 1280, "height": 800}, locale="en", bypass_csp=True) as context:

@@ -50,6 +50,7 @@ ERRORS: Final = {
     400: ("parameter limit: Input should be greater than or equal to 1", "GET /docs lists every path."),
     404: ("nothing is recorded of pod llm/deepseek-0", "Is the name right? kubectl -n llm get pod deepseek-0"),
     410: ("continue has expired: it is valid for 5 minutes after each page", "Search again, without continue."),
+    413: ("the body is longer than 64 KiB", "Send one object of kind Pod as YAML or JSON."),
     503: ("OpenSearch does not answer, and the answer is not in memory", "Try again."),
 }
 
@@ -68,6 +69,10 @@ async def examples() -> dict[str, Any]:
             if f"{name}=" not in path:
                 found[operation][name] = "2026-04-22T02:15:43.000000Z"
         _fix_times(found[operation])
+    # What is posted is answered with the same parts.
+    parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
+    found["simulate"] = {"node": None} | {name: found[operation] for name, operation in parts.items()}
+    found["simulate"]["suggestions"] = found["simulate"]["suggestions"] | {"attempt": ""}
     return found | {str(status): problem(status, *words).model_dump() for status, words in ERRORS.items()}
 
 

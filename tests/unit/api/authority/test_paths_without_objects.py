@@ -59,12 +59,28 @@ async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarde
 async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     header = api.reviews.caller("nothing")
     values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
-    paths = [route.path for route in api.app.routes if isinstance(route, APIRoute) and "/api/v1/" in route.path]
+    routes = [route for route in api.app.routes if isinstance(route, APIRoute) and "/api/v1/" in route.path]
+    paths = [route.path for route in routes if "GET" in (route.methods or ())]
     assert len(paths) > 20
     for path in set(paths) - {"/api/v1/clusters"}:
         asked = with_needed_query(path, path.format(**values))
         assert await api.status(asked, header) == 403, asked
     assert api.searches == [] or all("f00" in str(each.content) for each in api.searches)
+
+
+async def test_a_pod_is_simulated_for_who_may_read_it(api: Guarded) -> None:
+    def pod(namespace: str) -> bytes:
+        return f"{{kind: Pod, metadata: {{name: new, namespace: {namespace}}}, spec: {{}}}}".encode()
+
+    async def posted(body: bytes, headers: dict[str, str]) -> int:
+        return (await api.client.post("/api/v1/simulate", content=body, headers=headers)).status_code
+
+    alice = api.reviews.caller("alice", READS_LLM)
+    assert await posted(pod("llm"), {}) == 401
+    # No node states have been read here.
+    assert [await posted(pod(namespace), alice) for namespace in ("llm", "other")] == [503, 403]
+    # What is wrong with a body is for who sent it.
+    assert await posted(b"kind: Node", alice) == 400
 
 
 @pytest.mark.parametrize(

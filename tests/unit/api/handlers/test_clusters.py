@@ -29,13 +29,13 @@ def terms_in(query: Any) -> Iterator[tuple[str, Any]]:
 
 
 async def paths_of_clusters() -> list[str]:
-    """Every path that names a cluster, with values for its other parameters."""
+    """Every path to read that names a cluster, with values for its other parameters."""
     paths = (await Caller().get("/openapi.json")).json()["paths"]
     values = {"cluster": "east", "namespace": "llm", "name": "deepseek-a", "node": "node1", "attempt_id": "0f" * 16}
     return [
         with_needed_query(path, path.format(**values))
         for path in paths
-        if path.startswith("/api/v1/clusters/{cluster}/")
+        if path.startswith("/api/v1/clusters/{cluster}/") and "get" in paths[path]
     ]
 
 

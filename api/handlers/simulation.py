@@ -1,0 +1,126 @@
+"""Answers where a pod would go that does not exist yet, by the scheduler's own fit on the devices as they are now."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import orjson
+from fastapi import Query as InQuery
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from api.authority.access import access_of
+from api.authority.rights import get_pod
+from api.handlers.suggestions import ChangeSearch, Found, suggestions_of
+from api.http.cluster import Cluster, RequestedCluster
+from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
+from api.http.param_types import namespace_problem, subdomain_problem
+from api.http.query_params import NoQuery, refuse_repeated
+from api.memory.cluster_devices import ClusterDevices
+from diagnosis.facts import DiagnosisFacts
+from diagnosis.tree import diagnose
+from fit import manifests
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
+from fit.simulate import attempt_on
+from schemas.answers.simulation import Simulation
+from schemas.codec.records import encode_value
+from schemas.events import AttemptEvent, AttemptSummarized
+from summaries.answer import detail, schedulerlog_json
+from summaries.fold import summarize
+
+MAX_BODY_BYTES: Final = 64 * 1024
+"""Far above any pod that people write; YAML of this length is read within half a second."""
+_SCHEDULER: Final = "hami-scheduler"
+"""Whose name attempts have that were not made."""
+_EXAMPLE: Final = "Send one object of kind Pod as YAML or JSON, as `kubectl get pod NAME -o yaml` writes it."
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationHandlers:
+    devices: ClusterDevices
+    changes: ChangeSearch
+
+    async def simulate(self, request: Request, cluster: RequestedCluster, _: Annotated[NoQuery, InQuery()]) -> Response:
+        """Where a pod would go that does not exist yet; else why it would wait, and what would have to change.
+
+        The body is one Pod, as YAML or JSON. Every node with devices is offered, as it is now; quotas, taints and
+        what else kube-scheduler asks are not looked at. Nothing is written.
+        """
+        refuse_repeated(request)
+        access = access_of(request)
+        # What is wrong with a body is for who sent it; all else is answered to who may read such a pod.
+        access.allow_every_caller()
+        pod = await asyncio.to_thread(_pod_of, await _body(request))
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        await access.require(cluster, get_pod(namespace, name))
+        columns = self.devices.columns.get(cluster.name) if self.devices.is_caught_up else None
+        if columns is None:
+            raise UnavailableError(
+                f"the devices of cluster {cluster.name} are not known (yet)",
+                "Try again in a few seconds; GET /readyz says what is behind, GET /api/v1/clusters which there are.",
+            )
+        now = datetime.now(UTC)
+        async with self.devices.lock:
+            events = await asyncio.to_thread(_attempt, columns, pod, cluster.name, now)
+        if not events:
+            nothing = Simulation(node=None, schedulerlog=None, diagnosis=None, suggestions=None)
+            return json_response(200, nothing, {"Cache-Control": "no-store"})
+        return await self._answer(request, cluster, columns, summarize(events), now)
+
+    async def _answer(
+        self, request: Request, cluster: Cluster, columns: ClusterColumns, attempt: AttemptSummarized, now: datetime
+    ) -> Response:
+        unknown = ["quotas"]
+        found, names = Found([], [], fits=True), dict[str, str]()
+        if not attempt.chosen:
+            found, names = await self.changes.found(request, cluster, attempt, columns, self.devices.lock, now, unknown)
+        facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
+        diagnosis = diagnose(facts).model_copy(update={"excluded_by": found.excluded_by or None})
+        body = {
+            "node": attempt.chosen,
+            "schedulerlog": orjson.Fragment(schedulerlog_json(attempt, beside={"detail": detail(attempt)})),
+            "diagnosis": orjson.Fragment(encode_value(diagnosis)),
+            "suggestions": orjson.Fragment(encode_value(suggestions_of(attempt, "", now, found, names, unknown))),
+        }
+        return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
+
+
+def _attempt(columns: ClusterColumns, pod: Mapping[str, Any], cluster: str, now: datetime) -> list[AttemptEvent]:
+    return attempt_on(columns, columns.node_names, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
+
+
+async def _body(request: Request) -> bytes:
+    """Raises ``TooLargeError``."""
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > MAX_BODY_BYTES:
+                raise TooLargeError(f"the body is longer than {MAX_BODY_BYTES // 1024} KiB", _EXAMPLE)
+            parts.append(part)
+    except ClientDisconnect:
+        raise BadRequestError("the body ended before it was whole", _EXAMPLE) from None
+    return b"".join(parts)
+
+
+def _pod_of(body: bytes) -> Mapping[str, Any]:
+    """The pod, with a name and a namespace (``default`` where it has none). Raises ``BadRequestError``."""
+    try:
+        pods = manifests.parse(body, Path("body")).pods
+    except manifests.ManifestError as error:
+        raise BadRequestError(str(error), _EXAMPLE) from None
+    if len(pods) != 1:
+        raise BadRequestError(f"body: describes {len(pods)} pods, write exactly one object of kind Pod", _EXAMPLE)
+    ((namespace, name), pod) = next(iter(pods.items()))
+    for field, value, problem in (
+        ("namespace", namespace, namespace_problem(namespace)), ("name", name, subdomain_problem(name)),
+    ):  # fmt: skip
+        if problem:
+            raise BadRequestError(f"body: metadata.{field} {value[:80]!a} {problem}", _EXAMPLE)
+    return pod
