@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from api.http.report_query import ReportQuery
-from api.http.trends_query import TrendsQuery
+from api.http.trends_query import MAX_SERIES, TrendsQuery
 from api.index.client import OpenSearch
 from api.index.cluster_states import read_states_at
 from api.index.report_queries import (
@@ -42,7 +42,8 @@ class ReportCollector:
         """``sees_nodes``: whether the report may have what is free on nodes. Raises as ``OpenSearch.search``."""
         at = now.astimezone(UTC)
         counts = [self._counts(cluster, query, by, at) for by in ("reason", "result", "namespace", "pool")]
-        devices = self._counts(cluster, query, "reason", at, count="devices")
+        # More than are shown: the reasons with the most devices are not those with the most attempts.
+        devices = self._counts(cluster, query, "reason", at, count="devices", limit=MAX_SERIES)
         reasons, results, namespaces, pools, refused = await asyncio.gather(*counts, devices)
         since, until = reasons.since, reasons.until
         tried = rfc3339(at - _TRIED_WITHIN)
@@ -77,7 +78,7 @@ class ReportCollector:
         asked: dict[str, Any] = {"by": by, "namespace": query.namespace, "since": query.since, "until": query.until}
         # By result all of them count: the failed ones are one of its series.
         asked |= {} if by == "result" else {"result": "failed"}
-        wanted = TrendsQuery.model_validate(asked | {"limit": SHOWN} | more)
+        wanted = TrendsQuery.model_validate({"limit": SHOWN} | asked | more)
         return await read_trends(self.index, cluster, wanted, at)
 
     async def _fragmentation(self, cluster: str, at: datetime, smallest: int | None) -> Fragmentation | None:

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from page.formats import hours, mib, visible
 from page.plots import Series, bars_over_time, bars_side_by_side
@@ -13,6 +13,8 @@ from page.texts import text
 from schemas.answers.reports import FailureReport, Percentiles
 
 Row = tuple[str, str, str, Any]
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Spreadsheets read a cell that begins so as a formula (OWASP, "CSV Injection"), also behind spaces."""
 
 
 def written(report: FailureReport, form: Literal["csv", "markdown", "html"]) -> str:
@@ -53,7 +55,7 @@ def _csv(report: FailureReport) -> str:
     writer.writerow(["section", "key", "measure", "value"])
     # A name that a spreadsheet would read as a formula becomes a text.
     rows = (
-        (section, f"'{key}" if key.startswith(("=", "+", "-", "@")) else key, name, "" if value is None else value)
+        (section, f"'{key}" if key.lstrip(" ").startswith(_FORMULA) else key, name, "" if value is None else value)
         for section, key, name, value in numbers(report)
     )
     writer.writerows(rows)

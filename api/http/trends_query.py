@@ -22,6 +22,7 @@ INTERVALS: Final[dict[Interval, timedelta]] = {
 MAX_BUCKETS: Final = 1_500
 """A day of minutes, two months of hours."""
 _USUAL_BUCKETS: Final = 100
+MAX_SERIES: Final = 50
 
 
 class TrendRange(NamedTuple):
@@ -51,7 +52,9 @@ class TrendsQuery(Query):
     interval: Interval | None = Field(
         None, description="How long a bucket is; without it, the shortest that makes at most a hundred."
     )
-    limit: WholeNumber = Field(10, ge=1, le=50, description="How many series; what is left is counted together.")
+    limit: WholeNumber = Field(
+        10, ge=1, le=MAX_SERIES, description="How many series; what is left is counted together."
+    )
     format: Literal["json", "csv"] | None = Field(
         None, description="csv: a row per bucket and series, also by `Accept: text/csv`."
     )

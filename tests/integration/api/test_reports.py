@@ -4,7 +4,7 @@ import csv
 import io
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,7 @@ def filled(filling: Filling) -> Filling:
 
 
 def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None:
+    asked_at = datetime.now(UTC)
     report = api.get("/api/v1/reports/failures", namespace=NAMESPACE, since="24h").json()
     assert (report["attempts"], report["failed"], report["failed_before"]) == (10, 7, 4)
     memory, numa = report["reasons"]
@@ -92,9 +93,15 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     assert [(each["key"], each["failed"]) for each in report["namespaces"]] == [(NAMESPACE, 7)]
     assert [(each["key"], each["failed"]) for each in report["pools"]] == [("=a100", 5)]
     # Devices times hours: 2 x 3 + 4 x 1, and 1 x 2.
-    waited = {each["cause"]: (each["pods"], round(each["gpu_hours"], 1)) for each in report["waiting"]["causes"]}
-    assert waited == {MEMORY: (2, 10.0), NUMA: (1, 2.0)}
-    assert (report["waiting"]["pods"], round(report["waiting"]["gpu_hours"], 1)) == (3, 12.0)
+    # They wait on until the API answers, however long after the start of the tests that is.
+    hours = (asked_at - NOW) / timedelta(hours=1)
+    waited = {each["cause"]: (each["pods"], each["gpu_hours"]) for each in report["waiting"]["causes"]}
+    assert waited == {
+        MEMORY: (2, pytest.approx(10 + 6 * hours, abs=0.02)),
+        NUMA: (1, pytest.approx(2 + hours, abs=0.02)),
+    }
+    assert report["waiting"]["pods"] == 3
+    assert report["waiting"]["gpu_hours"] == pytest.approx(12 + 7 * hours, abs=0.02)
     # 4 x 2 h, and a minute of one device; a pod that waited for two reasons counts for both.
     placed_for = {each["cause"]: (each["pods"], round(each["gpu_hours"], 2)) for each in report["placed"]["causes"]}
     assert placed_for == {MEMORY: (2, 8.02), NUMA: (1, 8.0)}
@@ -154,3 +161,18 @@ def test_of_a_namespace_without_records_all_is_nothing(api: Served) -> None:
     report = api.get("/api/v1/reports/failures", namespace="api-reports-none").json()
     assert (report["attempts"], report["reasons"], report["waiting"]["pods"]) == (0, [], 0)
     assert report["time_to_placement"]["p50"] is None
+
+
+def test_the_devices_of_a_reason_do_not_depend_on_how_many_others_refused(filling: Filling, api: Served) -> None:
+    minute = (NOW - timedelta(minutes=30)).replace(second=0, microsecond=0)
+    rows = []
+    for place in range(12):
+        # The first has the most attempts, and the fewest devices of all.
+        attempts, devices = np.array([50 - place]), np.array([1000 + place if place else 60])
+        key: dict[str, Any] = {"namespace": ["api-reports-many"], "result": ["failed"], "dimension": ["reason"]}
+        key |= {"value": [f"Reason{place}"], "attempts": attempts, "pods": attempts, "nodes": attempts}
+        rows.append(some_trends(started_at=minute, recorded_at=minute, partition=place, devices=devices, **key))
+    filling.index_trends(*rows)
+    reasons = api.get("/api/v1/reports/failures", namespace="api-reports-many", since="24h").json()["reasons"]
+    found = [(each["attempts"], each["devices"]) for each in reasons]
+    assert found == [(50 - place, 1000 + place if place else 60) for place in range(10)]

@@ -178,6 +178,7 @@ def a_placement(cluster: str, pod: str, node: str) -> PodPlacement:
 
 POD = "/namespaces/{team_a}/pods/train-0"
 OTHER = "/namespaces/{team_b}/pods/" + OTHERS_POD
+LISTS = ("pending?", "pods?", "trends?by=pool&", "trends?by=model&", "reports/failures?")
 ROWS: list[tuple[int, str, str, int]] = [
     (1, "nobody", POD + "/schedulerlog", 401),
     (3, "bogus", POD + "/schedulerlog", 401),
@@ -209,8 +210,9 @@ ROWS: list[tuple[int, str, str, int]] = [
     (41, "all", "/findings", 200),
     (41, "lead", "/findings?namespace={team_a}", 200),
     (41, "lead", "/findings", 403),
-    *((41, "lead", f"/{name}?namespace={{team_a}}", 200) for name in ("pending", "pods")),
-    *((41, "lead", f"/{name}", 403) for name in ("pending", "pods")),
+    *((41, "lead", f"/{name}namespace={{team_a}}", 200) for name in LISTS),
+    *((41, "lead", f"/{name}namespace={{team_b}}", 403) for name in LISTS),
+    *((41, "lead", f"/{name[:-1]}", 403) for name in LISTS),
     (42, "nodes", "/nodes/{node}", 200),
     (42, "nodes", "/nodes/{node}/occupancy", 200),
     (43, "alice", "/nodes/{node}", 403),

@@ -1,5 +1,10 @@
 """The report as a file: what the cluster names things begins no cell, tag or formula of its own."""
 
+import csv
+import io
+
+import pytest
+
 from page.plots import Series, bars_over_time, bars_side_by_side
 from page.report_file import written
 from schemas.answers.reports import AttemptsReported, FailureReport, FindingsReported, Percentiles, Waited
@@ -35,6 +40,13 @@ def test_hostile_names_are_inert_in_every_format() -> None:
     (row,) = (line for line in text.splitlines() if "alert(1)" in line)
     assert row.replace("\\|", "").count("|") == 4
     assert '"\'=cmd()"' in table
+
+
+@pytest.mark.parametrize("key", ["=a", " =a", "\t=a", "\r=a", "＝a", "+a", "-a", "@a"])
+def test_a_name_that_a_spreadsheet_would_read_as_a_formula_is_a_text(key: str) -> None:
+    table = written(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=None)]), "csv")
+    keys = [row[1] for row in csv.reader(io.StringIO(table, newline="")) if row[0] == "pools"]
+    assert keys == [f"'{key}"] * 2
 
 
 def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:
