@@ -4,6 +4,7 @@ import csv
 import io
 import subprocess
 import sys
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.support.builders.events import some_trends
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 
-NAMESPACE = "api-reports"
+NAMESPACE = f"api-reports-{uuid.uuid4().hex[:8]}"
+"""Of its own in each worker of a test run, which share one index."""
 MEMORY, NUMA = "CardInsufficientMemory", "NumaNotFit"
 
 
@@ -32,7 +34,7 @@ def counted(minutes: int, result: str, dimension: str, value: str, attempts: int
 
 def waiting(pod: str, devices: int, hours: float, reason: str) -> Any:
     request = Request(container="main", vendor="NVIDIA", count=devices, memory_mib=3000)
-    attempt = an_attempt(f"{NAMESPACE}/{pod}", started_at=NOW - timedelta(minutes=2), reason=reason)
+    attempt = an_attempt(f"{NAMESPACE}/{pod}-{NAMESPACE}", started_at=NOW - timedelta(minutes=2), reason=reason)
     attempt = attempt.model_copy(update={"requests": [request], "first_judged_at": NOW - timedelta(hours=hours)})
     return attempt.model_copy(update={"wait": wait_of(attempt)})
 
