@@ -18,7 +18,7 @@ from hami.vendors import Family, Vendor
 from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
 from tests.support.stress import examples
 
-PODS: Final = 80
+PODS: Final = 500
 """Per vendor; `make stress` takes twenty times as many."""
 POLICIES: Final = ("binpack", "spread")
 

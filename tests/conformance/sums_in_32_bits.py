@@ -1,0 +1,78 @@
+"""HAMi's memory arithmetic, brought about in our fit: `int32`, where a number that is too large becomes negative.
+
+`gpu_policy.go`, `node_policy.go` and each vendor's `Fit` multiply, add and subtract MiB in this width.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partialmethod
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fit.judge import batch_evaluation
+from fit.judge.batch_evaluation import BatchEvaluation
+from fit.judge.device_matrix import DeviceMatrix, Ints
+from fit.judge.device_request import DeviceRequest
+from fit.judge.pod_annotations import ScoringWeights
+from fit.judge.request import VendorRequest
+from fit.judge.results import PartialJudgement
+from fit.judge.scoring import NodeScores, device_scores, node_scores
+from hami.requests import UNSET_PERCENT
+
+
+def int32(number: Any) -> Any:
+    """A number, or each of an array, as it is left in 32 bits."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+@contextmanager
+def counted_in_32_bits() -> Iterator[None]:
+    """Within it, every pod is judged with the memory of devices, requests and nodes in 32 bits."""
+    with (
+        patch.object(DeviceRequest, "memory_of", _memory_of),
+        patch.object(DeviceRequest, "scored_memory", _scored_memory),
+        patch.object(BatchEvaluation, "judge", partialmethod(_judge, BatchEvaluation.judge)),
+        patch.object(batch_evaluation, "device_scores", _device_scores),
+        patch("fit.judge.decide.node_scores", _node_scores),
+    ):
+        yield
+
+
+def _memory_of(request: DeviceRequest, total: Any) -> Any:
+    if request.memory_mib > 0 or request.memory_percentage == UNSET_PERCENT:
+        return total * 0 + request.memory_mib
+    return _share(request, total)
+
+
+def _scored_memory(request: DeviceRequest, total: Ints) -> Ints:
+    if request.memory_percentage in (0, UNSET_PERCENT):
+        return total * 0 + request.memory_mib
+    return np.asarray(_share(request, total))
+
+
+def _share(request: DeviceRequest, total: Any) -> Any:
+    product = int32(total * request.memory_percentage)
+    # Go divides towards zero.
+    return abs(product) // 100 * (1 - 2 * (product < 0))
+
+
+def _judge(evaluation: BatchEvaluation, judge: Any, request: VendorRequest) -> PartialJudgement:
+    for matrix in (evaluation._matrix, evaluation._apps):
+        # As much used as makes what is left, which the checks compare with the request, the difference in 32 bits.
+        matrix.used_memory = matrix.total_memory - int32(matrix.total_memory - matrix.used_memory)
+    found: PartialJudgement = judge(evaluation, request)
+    return found
+
+
+def _device_scores(
+    matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, bare: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    return device_scores(replace(matrix, used_memory=int32(matrix.used_memory)), request, weights, bare)
+
+
+def _node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
+    return node_scores([int32(each) for each in used], [int32(each) for each in totals])
