@@ -41,7 +41,7 @@ from api.handlers.waiting_page import WaitingPods
 from api.handlers.watching import WatchHandlers
 from api.http import errors
 from api.http.request_guard import RequestGuard
-from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
+from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import log_beside
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
@@ -200,7 +200,6 @@ def _exception_handlers() -> dict[Any, Any]:
         RequestValidationError: errors.on_invalid_parameters,
         IndexDownError: _on_index_down,
         IndexRefusedError: _on_index_refused,
-        PointInTimeGoneError: _on_point_in_time_gone,
         # Starlette raises it again after the answer, and uvicorn logs the traceback.
         Exception: errors.on_failure,
     }
@@ -229,10 +228,3 @@ def _about(request: Request) -> dict[str, str]:
     asked = request.path_params
     pod = f"{asked['namespace']}/{asked['name']}" if {"namespace", "name"} <= asked.keys() else ""
     return about(attempt=asked.get("attempt_id", ""), pod=pod, cluster=asked.get("cluster", ""))
-
-
-async def _on_point_in_time_gone(request: Request, _: PointInTimeGoneError) -> Response:
-    expired = errors.ExpiredError(
-        "continue has expired: it is valid for 5 minutes after each page", "Search again, without continue."
-    )
-    return await errors.on_api_error(request, expired)

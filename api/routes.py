@@ -38,8 +38,9 @@ NODE: Final = "/nodes/{node}"
 
 _A_POD: Final = {name: {"schema": {"type": "object"}} for name in ("application/yaml", "application/json")}
 _PAGE: Final = (400, 410, 503)
+"""Of a list that is watched too, from a place that may be gone."""
 _PAGE_OF_ONE: Final = (400, 404, 410, 503)
-"""Of a list about one pod, node or attempt, which may be unknown."""
+"""Of the nodes of an attempt: a page may be one of an older version of it."""
 _PAGED: Final = {
     "Link": {
         "description": 'rel="next": the path of the next page. Absent on the last page.',
@@ -151,7 +152,7 @@ def _comparisons(comparisons: ComparisonHandlers) -> list[Operation]:
 def _waiting(pending: PendingHandlers, waiting: WaitingHandlers) -> list[Operation]:
     return [
         Operation("/pending", pending.pending, PendingAnswer, "Pending pods", _COUNTED, _PAGE, CSV, has_watch=True),
-        Operation("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, _PAGE),
+        Operation("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, (400, 503)),
         Operation("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
     ]
 
@@ -159,10 +160,17 @@ def _waiting(pending: PendingHandlers, waiting: WaitingHandlers) -> list[Operati
 def _placements(placements: PlacementHandlers) -> list[Operation]:
     on_node = NodeOccupancy | PodPlacements
     return [
-        Operation("/findings", placements.findings, Findings, "Findings", _COUNTED, _PAGE),
-        Operation(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings", _COUNTED, _PAGE_OF_ONE),
+        Operation("/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 503)),
         Operation(
-            POD + "/occupancy", placements.occupancy_of_pod, PodPlacements, "A pod's placements", _COUNTED, _PAGE_OF_ONE
+            POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings", _COUNTED, (400, 404, 503)
+        ),
+        Operation(
+            POD + "/occupancy",
+            placements.occupancy_of_pod,
+            PodPlacements,
+            "A pod's placements",
+            _COUNTED,
+            (400, 404, 503),
         ),
         Operation(
             POD + "/observations",
@@ -170,10 +178,10 @@ def _placements(placements: PlacementHandlers) -> list[Operation]:
             PodObservations,
             "A pod's observations",
             _COUNTED,
-            _PAGE_OF_ONE,
+            (400, 404, 503),
         ),
         Operation(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
         Operation(
-            NODE + "/occupancy", placements.occupancy_of_node, on_node, "A node's occupancy", _COUNTED, _PAGE_OF_ONE
+            NODE + "/occupancy", placements.occupancy_of_node, on_node, "A node's occupancy", _COUNTED, (400, 404, 503)
         ),
     ]

@@ -41,12 +41,7 @@ ROLES: Final[dict[str, dict[str, Any]]] = {
     READER: _role(
         "schedulerlog api: read documents",
         ["cluster:monitor/main", "indices:data/read/mget"],
-        [
-            "indices:data/read/search",
-            "indices:data/read/mget[shard]",
-            "indices:data/read/point_in_time/create",
-            "indices:data/read/point_in_time/delete",
-        ],
+        ["indices:data/read/search", "indices:data/read/mget[shard]"],
     ),
     PROVISIONER: _role(
         "schedulerlog pipeline provision and retention, schedulerlog doctor: templates, and the deletion of indices",

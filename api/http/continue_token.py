@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-VERSION: Final = 2
+VERSION: Final = 3
 MAX_CHARACTERS: Final = 16_384
 """Longer tokens are refused before they are decoded."""
 _SEAL_BYTES: Final = 16
@@ -59,7 +59,7 @@ def encode_token(scope: Mapping[str, object], position: Position) -> str:
     ``scope`` (JSON values) names everything that has to stay the same from page to page; ``pagination.token_scope``
     makes it.
     """
-    # Compressed: the id of a point in time grows with the number of shards, and tokens travel in URLs.
+    # Compressed, because tokens travel in URLs.
     payload = zlib.compress(orjson.dumps([VERSION, _digest(scope), position.model_dump()]))
     return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
 

@@ -34,10 +34,6 @@ class IndexRefusedError(Exception):
     """OpenSearch refused the request as wrong: a defect here, or in its templates. Do not retry."""
 
 
-class PointInTimeGoneError(Exception):
-    """The point in time has expired. Start again with the first page."""
-
-
 RequestObserver = Callable[[str, str, float], None]
 """Called after every request with its kind (``_search``, ``_mget`` …), ``answered`` or ``failed``, and seconds."""
 
@@ -50,13 +46,7 @@ class OpenSearch:
         self._observe = observe
 
     async def search(self, alias: str, body: Json) -> Json:
-        """The answer to a search over all shards.
-
-        A ``body`` with a point in time (``pit``) names its indices itself, and ``alias`` is ignored. Raises
-        ``PointInTimeGoneError`` where that has expired.
-        """
-        if "pit" in body:
-            return await self._request("POST", "/_search", body, _ALL_SHARDS)
+        """The answer to a search over all shards."""
         return await self._request("POST", f"/{alias}/_search", body, _MISSING_INDEX_IS_EMPTY | _ALL_SHARDS)
 
     async def documents(self, requested: Sequence[Json]) -> list[Json | None]:
@@ -69,15 +59,6 @@ class OpenSearch:
             if "error" in document and (cause := _cause(document)) and _NO_INDEX not in cause:
                 raise IndexDownError(f"_mget: {cause}")
         return [document.get("_source") if document.get("found") else None for document in answer["docs"]]
-
-    async def open_point_in_time(self, alias: str, keep_alive: str) -> str:
-        """The id of a new point in time, which expires ``keep_alive`` (``5m``) after its last use."""
-        query = _MISSING_INDEX_IS_EMPTY | {"keep_alive": keep_alive}
-        answer = await self._request("POST", f"/{alias}/_search/point_in_time", None, query)
-        return str(answer["pit_id"])
-
-    async def close_point_in_time(self, pit: str) -> None:
-        await self._request("DELETE", "/_search/point_in_time", {"pit_id": [pit]})
 
     async def ping(self) -> None:
         """Return if OpenSearch answers within two seconds."""
@@ -153,9 +134,6 @@ def _error_of(error: TransportError) -> Exception:
 def error_of_answer(status: int, answer: Any) -> Exception:
     """The exception for an unsuccessful request, by what the caller should do; ``answer`` is the decoded body."""
     cause = _cause(answer)
-    # OpenSearch answers 404 for an expired point in time as for a missing index; only the type of the error differs.
-    if "search_context_missing_exception" in cause:
-        return PointInTimeGoneError(cause)
     # 429: a queue of OpenSearch is full, which passes. 5xx: shards or the whole node are away.
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500:
         return IndexDownError(f"HTTP {status}: {cause}")

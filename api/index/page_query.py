@@ -1,14 +1,14 @@
 """Long lists in pages, latest first: what a list is read from, where a page begins, and the body that reads it. Pure.
 
-Most lists end with their first page, and an OpenSearch node allows only 300 open points in time; so a point in time is
-opened with the second page. What is written between the first and the second page sorts before the position, or
-has the same sort values as before: no item appears twice or is missing.
+A page begins behind the sort values of the last item before (``search_after``); OpenSearch keeps nothing open from page
+to page, of which a node allows only 300. What is new sorts before the position, and sort values are unique and stay the
+same when a document is written again: no item appears twice.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -22,17 +22,14 @@ from schemas.codec.records import rfc3339
 SortValues = TypeVar("SortValues", bound=tuple[int | str, ...])
 P = TypeVar("P", bound="PagePosition[Any]")
 
-KEEP_ALIVE: Final = "5m"
-"""How long OpenSearch keeps a point in time after each page."""
-
 
 class PagePosition(Position, Generic[SortValues]):
     """Where a page of a list begins. ``SortValues`` has one value for each entry of ``ListSource.sort``."""
 
-    pit: str | None
-    """The point in time; None before the second page."""
     sort: SortValues | None
     """The sort values of the last item of the page before; None for the first page."""
+    total: int
+    """How many items the list had at its first page; 0 before that."""
     since: str | None
     """RFC 3339: a duration is resolved at the first page and stays what it was then."""
     until: str | None
@@ -80,24 +77,20 @@ def first_page_range(since: str | None, until: str | None, now: datetime) -> tup
 def first_page(position_type: type[P], since: str | None, until: str | None, now: datetime) -> P:
     """The position of the first page. Raises ``BadRequestError`` for an empty range."""
     start, end = first_page_range(since, until, now)
-    return position_type(pit=None, sort=None, since=start, until=end)
+    return position_type(sort=None, total=0, since=start, until=end)
 
 
 def page_body(source: ListSource, clauses: Sequence[Json], position: PagePosition[Any], limit: int) -> Json:
     """The body of a search for one page and one item more, whose presence shows that there is a next page."""
-    body = {
+    body: Json = {
         "query": all_of(clauses),
         "sort": list(source.sort),
         "size": limit + 1,
         "_source": source.source,
-        # Exactly, since clients show it as the length of the list; OpenSearch stops counting at 10,000 otherwise.
-        "track_total_hits": True,
     }
-    # Sent again with each page, which begins the keep-alive again.
-    if position.pit:
-        body["pit"] = {"id": position.pit, "keep_alive": KEEP_ALIVE}
-    if source.counts and not position.sort:
-        body["aggs"] = source.counts
     if position.sort:
-        body["search_after"] = list(position.sort)
-    return body
+        # Without the total, shards that end before the position are not searched.
+        return body | {"search_after": list(position.sort), "track_total_hits": False}
+    # Exactly, since clients show it as the length of the list; OpenSearch stops counting at 10,000 otherwise.
+    body["track_total_hits"] = True
+    return body | ({"aggs": source.counts} if source.counts else {})

@@ -1,6 +1,6 @@
 """Which pods wait now, from the latest state of each: a page of them.
 
-Pages of pods need no point in time: since when a pod waits, and its name, do not change while it waits.
+Since when a pod waits, and its name, do not change while it waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,15 +1,12 @@
 """The API on a real topic and a real index that hold many attempts, some of other tests."""
 
-import base64
-import zlib
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import numpy as np
-import orjson
 
-from api.http.continue_token import _SEAL_BYTES
 from schemas.events import Owner, PodDescription, PodRef, Refusal, Report
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
@@ -295,34 +292,35 @@ def test_a_search_is_paged_through_while_attempts_are_written(filling: Filling, 
     assert not [name for name in seen if name.startswith("new")]
 
 
-def test_an_expired_token_is_answered_by_410(filling: Filling, api: Served) -> None:
-    filling.index(*(an_attempt(f"api-expired/{n}") for n in range(5)))
-    query = {"namespace": "api-expired", "limit": "2"}
-    for _ in range(2):
-        query["continue"] = api.get("/api/v1/schedulerlogs", **query).json()["continue"]
-    raw = base64.urlsafe_b64decode(query["continue"] + "=" * (-len(query["continue"]) % 4))
-    pit = orjson.loads(zlib.decompress(raw[_SEAL_BYTES:]))[2]["pit"]
-    body = {"pit_id": [pit]}
-    httpx.request("DELETE", f"{filling.url}/_search/point_in_time", json=body).raise_for_status()
-    answer = api.get("/api/v1/schedulerlogs", **query)
-    assert answer.status_code == 410
-    assert "expired" in answer.json()["error"]
-    assert "without continue" in answer.json()["next"]
+def test_h9_readers_who_page_side_by_side_do_not_block_each_other(filling: Filling, api: Served) -> None:
+    """An OpenSearch node allows 300 open contexts: 60 readers of six daily indices would need 360."""
+    days = [NOW - timedelta(days=day) for day in range(6)]
+    filling.index(*(an_attempt(f"api-crowd/crowd{n}", started_at=days[n % 6], nodes=["node1"]) for n in range(12)))
+
+    def next_page(token: str | None) -> httpx.Response:
+        place = {"continue": token} if token else {}
+        return api.get("/api/v1/schedulerlogs", namespace="api-crowd", limit="4", **place)
+
+    tokens: list[str | None] = [None] * 60
+    seen: list[list[str]] = [[] for _ in tokens]
+    with ThreadPoolExecutor(12) as pool:
+        for page in range(3):
+            answers = list(pool.map(next_page, tokens))
+            assert {answer.status_code for answer in answers} == {200}, answers[-1].text
+            tokens = [answer.json()["continue"] for answer in answers]
+            for names_seen, answer in zip(seen, answers, strict=True):
+                names_seen += [item["name"] for item in answer.json()["items"]]
+            assert {answer.json()["total"] for answer in answers} == {12}, "as on the first page"
+            filling.index(an_attempt(f"api-crowd/crowd-later{page}", started_at=NOW + timedelta(seconds=page + 1)))
+    assert tokens == [None] * 60
+    assert all(sorted(each) == sorted(f"crowd{n}" for n in range(12)) for each in seen)
+    assert until(lambda: _open_contexts(filling.url) == 0)
 
 
-def test_a_search_read_to_its_end_leaves_no_point_in_time_open(filling: Filling, api: Served) -> None:
-    def open_contexts() -> int:
-        stats = httpx.get(f"{filling.url}/_nodes/stats/indices/search").json()
-        return sum(node["indices"]["search"]["point_in_time_current"] for node in stats["nodes"].values())
-
-    filling.index(*(an_attempt(f"api-closed/{n}") for n in range(5)))
-    before = open_contexts()
-    query = {"namespace": "api-closed", "limit": "2"}
-    api.get("/api/v1/schedulerlogs", **query)
-    assert open_contexts() == before
-    while (token := api.get("/api/v1/schedulerlogs", **query).json()["continue"]) is not None:
-        query["continue"] = token
-    assert open_contexts() == before
+def _open_contexts(url: str) -> int:
+    nodes = httpx.get(f"{url}/_nodes/stats/indices/search").json()["nodes"].values()
+    counts = ("open_contexts", "point_in_time_current", "scroll_current")
+    return sum(node["indices"]["search"][name] for node in nodes for name in counts)
 
 
 def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Served) -> None:

@@ -178,4 +178,4 @@ def golden_index(request: httpx.Request) -> httpx.Response:
     answer: Json = {"hits": {"total": {"value": len(hits)}, "hits": hits}}
     if counted := _aggregations(body, hits):
         answer["aggregations"] = counted
-    return httpx.Response(200, json=answer | {"docs": found, "pit_id": "pit"})
+    return httpx.Response(200, json=answer | {"docs": found})

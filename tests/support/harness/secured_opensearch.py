@@ -90,7 +90,7 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
 
 
 async def read(connection: OpenSearchConnection) -> None:
-    """Search, get and page through, as ``api`` does."""
+    """Search and get, as ``api`` does."""
     client = new_client(connection)
     index = OpenSearch(client, lambda *_: None)
     everything: dict[str, Any] = {"query": {"match_all": {}}}
@@ -100,9 +100,6 @@ async def read(connection: OpenSearchConnection) -> None:
         # There is no such index: the family has no documents yet.
         assert (await index.search(FINDINGS.alias, everything))["hits"]["hits"] == []
         assert await index.documents([{"_index": DAY, "_id": "attempt"}]) != [None]
-        pit = await index.open_point_in_time(ATTEMPTS.alias, "1m")
-        assert (await index.search("", everything | {"pit": {"id": pit}}))["hits"]["hits"]
-        await index.close_point_in_time(pit)
     finally:
         await client.close()
 

@@ -20,7 +20,7 @@ from api.index.attempt_queries import (
     search_filters,
     search_item,
 )
-from api.index.client import IndexDownError, IndexRefusedError, PointInTimeGoneError, error_of_answer
+from api.index.client import IndexDownError, IndexRefusedError, error_of_answer
 from api.index.page_query import first_page, page_body
 from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, encode_value
@@ -109,14 +109,13 @@ def test_every_parameter_becomes_one_condition() -> None:
         }
     }
     assert body["size"] == 51
-    assert "pit" not in body
+    assert body["track_total_hits"] is True
 
 
 def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
     query = a_search(since="2h")
-    place = SearchPosition(pit="p", sort=(17, "a"), since="2026-11-21T10:00:00.000000Z", until=None)
+    place = SearchPosition(sort=(17, "a"), total=3, since="2026-11-21T10:00:00.000000Z", until=None)
     body = search(query, place)
-    assert body["pit"]["id"] == "p"
     assert body["search_after"] == [17, "a"]
     assert {"range": {"@timestamp": {"gte": "2026-11-21T10:00:00.000000Z"}}} in body["query"]["bool"]["filter"]
 
@@ -186,11 +185,6 @@ def test_a_document_without_a_summary_is_rejected(source: dict[str, object]) -> 
     [
         (
             404,
-            {"error": {"root_cause": [{"type": "search_context_missing_exception", "reason": "No search context"}]}},
-            PointInTimeGoneError,
-        ),
-        (
-            404,
             {
                 "error": {
                     "type": "search_phase_execution_exception",
@@ -198,7 +192,7 @@ def test_a_document_without_a_summary_is_rejected(source: dict[str, object]) -> 
                     "failed_shards": [{"reason": {"type": "search_context_missing_exception", "reason": "gone"}}],
                 }
             },
-            PointInTimeGoneError,
+            IndexRefusedError,
         ),
         (429, {"error": {"type": "rejected_execution_exception", "reason": "full"}}, IndexDownError),
         (503, {"error": {"type": "search_phase_execution_exception", "reason": "all shards failed"}}, IndexDownError),

@@ -39,12 +39,10 @@ class Index:
         self.bodies: list[dict[str, Any]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        if request.url.path.endswith("/point_in_time"):
-            return httpx.Response(200, json={"pit_id": "held"})
         self.bodies.append(orjson.loads(request.content))
         total = {"value": len(self.hits)}
         hits = self.hits[: self.bodies[-1]["size"]]
-        return httpx.Response(200, json={"hits": {"total": total, "hits": hits}, "pit_id": "held"})
+        return httpx.Response(200, json={"hits": {"total": total, "hits": hits}})
 
 
 async def test_an_item_has_type_place_pod_and_evidence_of_its_finding() -> None:
@@ -116,7 +114,8 @@ async def test_findings_of_the_same_time_are_paged_without_gaps_or_repetition() 
     index.hits = index.hits[2:]
     second = await caller.get(answer.links["next"]["url"])
     assert index.bodies[-1]["search_after"] == [1795230383217, "0f" * 16, "Overcommitted", "node1", "GPU-1"]
-    assert index.bodies[-1]["pit"]["id"] == "held"
+    assert index.bodies[-1]["track_total_hits"] is False
+    assert second.headers[TOTAL_HEADER] == "3"
     assert ([item["device"] for item in second.json()["items"]], second.json()["continue"]) == (["GPU-2"], None)
 
 
