@@ -99,7 +99,8 @@ def create_app(
     topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing, changes)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
-    index = OpenSearch(client, metrics.observe_index)
+    index_seconds = settings.opensearch_timeout.total_seconds()
+    index = OpenSearch(client, metrics.observe_index, index_seconds)
     checks = CallerChecks(settings, certificates, reviewer)
     metrics.watch("certificates_current", lambda: float(not checks.problem))
     object_api: ObjectApi | None = None
@@ -110,7 +111,7 @@ def create_app(
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
     waiting = WaitingPods(index, devices)
-    export(metrics, latest, topic.state, watching)
+    export(metrics, latest, topic.state, watching, index)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
@@ -135,7 +136,7 @@ def create_app(
         middleware=[
             *aggregated,
             Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
-            Middleware(RequestGuard, metrics=metrics),
+            Middleware(RequestGuard, metrics=metrics, index_seconds=index_seconds),
             checks.middleware,
         ],
         exception_handlers=_exception_handlers(),

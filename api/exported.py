@@ -3,13 +3,16 @@
 import time
 
 from api.handlers.watching import WatchHandlers
+from api.index.client import OpenSearch
 from api.memory.attempts_consumer import TopicState
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 
 
-def export(metrics: Metrics, latest: LatestAttempts, topic: TopicState, watching: WatchHandlers) -> None:
-    """Let ``metrics`` read what memory, consumer and watches hold."""
+def export(
+    metrics: Metrics, latest: LatestAttempts, topic: TopicState, watching: WatchHandlers, index: OpenSearch
+) -> None:
+    """Let ``metrics`` read what memory, consumer, watches and index count."""
     pods = latest.pods
     metrics.watch("cached_pods", lambda: len(pods))
     metrics.watch("cache_bytes", lambda: pods.size_bytes)
@@ -22,4 +25,5 @@ def export(metrics: Metrics, latest: LatestAttempts, topic: TopicState, watching
     metrics.watch("watchable_changes", lambda: len(watching.log))
     metrics.watch("watchable_bytes", lambda: watching.log.size_bytes)
     metrics.watch("watches_cut_off", lambda: watching.streams.cut_off)
+    metrics.watch("opensearch_refused_requests", lambda: index.refused)
     metrics.watch("watch_objects", lambda: watching.shown.made)

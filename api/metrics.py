@@ -30,6 +30,7 @@ GAUGES: Final = {
 COUNTERS: Final = {
     "cache_evicted_pods": "Pods evicted to keep the bounds of memory.",
     "watches_cut_off": "Watches whose clients took nothing for 10 s.",
+    "opensearch_refused_requests": "Requests not sent to OpenSearch, because the last ones were not answered in time.",
     "watch_objects": "Objects made for watches; all that watch a change share one.",
     "topic_records": "Records read from the attempts topic.",
     "topic_rejected_records": "Records on the attempts topic that are not attempts.",

@@ -17,7 +17,7 @@ async def report_of(connection: OpenSearchConnection, cluster: str, query: Repor
     """The text of the report, in the format of the query. Raises as ``OpenSearch.search``."""
     client = new_client(connection)
     try:
-        collector = ReportCollector(OpenSearch(client, lambda *_: None))
+        collector = ReportCollector(OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds()))
         # Who may read the index as a whole may see nodes.
         report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
     finally:

@@ -67,7 +67,7 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, 
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """The cluster that a path without ``/clusters/…`` is about."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=10)
-    """How long one request to OpenSearch may take."""
+    """How long one request to OpenSearch may take; of the API, all the requests for one answer together."""
     api_listen: Annotated[ListenAddress, Flag(("--listen", "--api-listen"), metavar="HOST:PORT")] = HostPort(
         LOOPBACK, 9090
     )

@@ -44,7 +44,7 @@ class OpenSearchConnection(EnvironmentSettings):
     opensearch_aws_service: Annotated[Literal["es", "aoss"], Flag(metavar="es|aoss")] = "es"
     """What is signed for: a domain (es), or OpenSearch Serverless (aoss)."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=30)
-    """How long one request to OpenSearch may take."""
+    """How long one request to OpenSearch may take; of the API, all the requests for one answer together."""
 
     @property
     def urls(self) -> list[str]:

@@ -1,7 +1,8 @@
 """HTTP without the answers themselves: what requests may ask, how lists continue, and how errors look. No I/O.
 
 ================  =================================================================================
-request_guard     ASGI middleware: refuses percent-encoded paths, counts every answer
+request_guard     ASGI middleware: refuses percent-encoded paths, counts and bounds every answer
+caller_wait       how long one caller waits for OpenSearch, over all reads
 json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
 cluster           which cluster a request is about, and the paths that lead to other answers about it
 param_types       types of path and query parameters: names, times, whole numbers

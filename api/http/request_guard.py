@@ -1,10 +1,11 @@
-"""ASGI middleware around the application: refuses percent-encoded paths and counts every answer."""
+"""ASGI middleware around the application: refuses percent-encoded paths, counts and bounds every answer."""
 
 from time import perf_counter
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.http.caller_wait import waiting_at_most
 from api.http.errors import error_response
 from api.metrics import Metrics
 
@@ -15,11 +16,15 @@ UNMATCHED: Final = "unmatched"
 
 
 class RequestGuard:
-    """Wraps ``app``; requests that are not HTTP (lifespan) pass unchanged."""
+    """Wraps ``app``; requests that are not HTTP (lifespan) pass unchanged.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    ``index_seconds``: how long a caller waits for OpenSearch.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, index_seconds: float) -> None:
         self._app = app
         self._metrics = metrics
+        self._index_seconds = index_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,7 +51,8 @@ class RequestGuard:
                 )
                 await refusal(scope, receive, send_noting_status)
             else:
-                await self._app(scope, receive, send_noting_status)
+                with waiting_at_most(self._index_seconds):
+                    await self._app(scope, receive, send_noting_status)
         finally:
             # The route's template, never the path: names of pods must not become labels.
             route = getattr(scope.get("route"), "path", UNMATCHED)

@@ -2,9 +2,10 @@
 
 ==================  ===============================================================================
 client              the reads over HTTP, and what OpenSearch's errors mean
+circuit             refuses at once while OpenSearch hangs
 query_dsl           clauses of OpenSearch's query language
 page_query          lists in pages: their definition, the position of a page, the body that reads it
-pages               reads one page, with a point in time from the second page on
+pages               reads one page
 decoding            decodes a document, or raises which one can't be read
 attempt_queries     queries about attempts, and list items from their hits
 attempt_reader      the latest attempt of a pod, retries with what they repeat, judged devices

@@ -1,5 +1,6 @@
 """The few reads that the API needs of OpenSearch, and what its errors mean to a caller."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from time import perf_counter
@@ -10,6 +11,8 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError, TransportError
 
+from api.http.caller_wait import CallerWait, current_wait
+from api.index.circuit import TIMEOUTS, Circuit, CircuitOpenError
 from search.refusals import next_step
 from search.roles import READER
 
@@ -30,6 +33,10 @@ class IndexDownError(Exception):
     """OpenSearch can't be reached, or can't answer now. Retry later."""
 
 
+class IndexTimeoutError(IndexDownError, TimeoutError):
+    """OpenSearch did not answer in time."""
+
+
 class IndexRefusedError(Exception):
     """OpenSearch refused the request as wrong: a defect here, or in its templates. Do not retry."""
 
@@ -39,11 +46,18 @@ RequestObserver = Callable[[str, str, float], None]
 
 
 class OpenSearch:
-    """Every method raises ``IndexDownError`` or ``IndexRefusedError`` when OpenSearch does not answer as asked."""
+    """Every method raises ``IndexDownError`` or ``IndexRefusedError`` when OpenSearch does not answer as asked.
 
-    def __init__(self, client: AsyncOpenSearch, observe: RequestObserver) -> None:
+    ``timeout_seconds``: of all reads for one caller together (``api.http.caller_wait``), of each where there is none.
+    """
+
+    def __init__(self, client: AsyncOpenSearch, observe: RequestObserver, timeout_seconds: float) -> None:
         self._client = client
         self._observe = observe
+        self._timeout_seconds = timeout_seconds
+        self._circuit = Circuit()
+        self.refused = 0
+        """Requests that were not sent, because the last ones were not answered in time."""
 
     async def search(self, alias: str, body: Json) -> Json:
         """The answer to a search over all shards."""
@@ -61,34 +75,47 @@ class OpenSearch:
         return [document.get("_source") if document.get("found") else None for document in answer["docs"]]
 
     async def ping(self) -> None:
-        """Return if OpenSearch answers within two seconds."""
-        await self._request("GET", "/", timeout_seconds=PING_TIMEOUT_SECONDS)
+        """Return if OpenSearch answers within two seconds; whatever the circuit breaker says."""
+        await self._timed(PING_TIMEOUT_SECONDS, "GET", "/")
 
     async def _request(
-        self,
-        method: str,
-        path: str,
-        body: Json | None = None,
-        query: dict[str, str] | None = None,
-        timeout_seconds: float | None = None,
+        self, method: str, path: str, body: Json | None = None, query: dict[str, str] | None = None
+    ) -> Json:
+        seconds = (current_wait() or CallerWait(self._timeout_seconds)).remaining()
+        if seconds <= 0:
+            raise IndexDownError(f"its answers took more than {self._timeout_seconds:g} s together")
+        try:
+            with self._circuit.request():
+                return await self._timed(seconds, method, path, body, query)
+        except CircuitOpenError:
+            self.refused += 1
+            raise IndexDownError(
+                f"the last {TIMEOUTS} requests were not answered in time; it is asked again once a second"
+            ) from None
+
+    async def _timed(
+        self, seconds: float, method: str, path: str, body: Json | None = None, query: dict[str, str] | None = None
     ) -> Json:
         # "failed" until an answer is decoded, so that a cancelled request is counted too.
         started, outcome = perf_counter(), "failed"
         try:
-            answer = await self._send(method, path, body, query, timeout_seconds)
+            # Around everything: the wait for a free connection, the answer, and the second try.
+            async with asyncio.timeout(seconds):
+                answer = await self._send(method, path, body, query)
             outcome = "answered"
+        except TimeoutError:
+            raise IndexTimeoutError(f"no answer within {seconds:.2g} s") from None
+        else:
             return answer
         finally:
             self._observe(path.rsplit("/", 1)[-1] or "ping", outcome, perf_counter() - started)
 
-    async def _send(
-        self, method: str, path: str, body: Json | None, query: dict[str, str] | None, timeout_seconds: float | None
-    ) -> Json:
-        request = method, quote(path, safe="/"), query, body, timeout_seconds
+    async def _send(self, method: str, path: str, body: Json | None, query: dict[str, str] | None) -> Json:
+        request = method, quote(path, safe="/"), query, body
         try:
             return await self._ask(*request)
-        except ConnectionTimeout as error:
-            raise IndexDownError(_error_text(error)) from None
+        except ConnectionTimeout:
+            raise TimeoutError from None
         except NoConnectionError:
             # OpenSearch closed a kept-alive connection, as a restart does, or one of several nodes is away. All
             # requests here are reads, so sending one twice is harmless.
@@ -97,11 +124,9 @@ class OpenSearch:
             except NoConnectionError as error:
                 raise IndexDownError(_error_text(error)) from None
 
-    async def _ask(
-        self, method: str, path: str, query: dict[str, str] | None, body: Json | None, timeout_seconds: float | None
-    ) -> Json:
+    async def _ask(self, method: str, path: str, query: dict[str, str] | None, body: Json | None) -> Json:
         try:
-            answer = await self._client.transport.perform_request(method, path, query, body, timeout=timeout_seconds)
+            answer = await self._client.transport.perform_request(method, path, query, body)
         except NoConnectionError:
             raise
         except SerializationError as error:

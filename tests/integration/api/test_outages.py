@@ -1,14 +1,18 @@
 """What the API answers while its stores are down, slow, empty or not there yet."""
 
 import asyncio
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from operator import itemgetter
 
 import httpx
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 import embedded
 from schemas.topics import ATTEMPTS
-from tests.support.harness.api_process import serving
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import Filling, an_attempt
 from tests.support.waiting import until
 
@@ -60,6 +64,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         servers.opensearch.pause()
         assert api.schedulerlog("default/stored").status_code == 503
         assert api.schedulerlog("default/told").status_code == 200
+        _m14_callers_of_an_index_that_hangs(api)
         servers.opensearch.resume()
         assert until(lambda: api.schedulerlog("default/stored").status_code == 200)
 
@@ -81,6 +86,32 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         filling.publish(*(an_attempt(f"default/spread-{n}") for n in range(60)))
         assert until(lambda: all(api.schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)))
     assert httpx.get(filling.url).status_code == 200
+
+
+def _m14_callers_of_an_index_that_hangs(api: Served) -> None:
+    """M14: a caller waits for OpenSearch once, over all reads; after three time-outs, most are answered at once."""
+    # A diagnosis reads several times and answers what it knows; each read would have 3 s of its own.
+    seconds, diagnosis = _timed(api, "/api/v1/namespaces/default/pods/stored/diagnosis")
+    assert diagnosis.status_code == 200
+    assert seconds < 5
+    paths = ["/api/v1/schedulerlogs", "/api/v1/namespaces/default/pods/stored/schedulerlog"] * 10
+    with ThreadPoolExecutor(len(paths)) as pool:
+        for _ in range(3):
+            answers = sorted(pool.map(partial(_timed, api), paths), key=itemgetter(0))
+            assert {answer.status_code for _, answer in answers} == {503}
+        assert api.schedulerlog("default/told").status_code == 200
+    # One of them tries whether it answers again.
+    assert answers[-2][0] < 1
+    refused = answers[0][1].json()
+    assert "the last 3 requests were not answered in time" in refused["error"]
+    assert "GET /readyz shows when OpenSearch is back" in refused["next"]
+
+
+def _timed(api: Served, path: str) -> tuple[float, httpx.Response]:
+    """Seconds, and the answer."""
+    started = time.monotonic()
+    answer = api.get(path)
+    return time.monotonic() - started, answer
 
 
 async def _add_partitions(bootstrap_servers: str, total: int) -> None:

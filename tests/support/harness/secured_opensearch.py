@@ -92,7 +92,7 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
 async def read(connection: OpenSearchConnection) -> None:
     """Search and get, as ``api`` does."""
     client = new_client(connection)
-    index = OpenSearch(client, lambda *_: None)
+    index = OpenSearch(client, lambda *_: None, 10)
     everything: dict[str, Any] = {"query": {"match_all": {}}}
     try:
         await index.ping()
