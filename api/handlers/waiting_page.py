@@ -9,12 +9,13 @@ from typing import Any
 from api.handlers.listing import item_of
 from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
+from api.http.errors import BadRequestError
 from api.http.pagination import requested_position
 from api.http.param_types import parse_time
 from api.index.client import OpenSearch
 from api.index.waiting_pods import (
+    POSITIONS,
     FindNearest,
-    PodsPosition,
     pod_sort,
     pod_waiting,
     pods_query,
@@ -41,8 +42,11 @@ class AskedPods:
     limit: int = 0
 
     def query(self, cluster: str, since: str, at: datetime) -> dict[str, Any]:
-        """The query for them, with the ``since`` that is kept from page to page."""
-        waits_since = rfc3339(parse_time(self.min_wait, at)) if self.min_wait else None
+        """The query for them, with the ``since`` that is kept from page to page. Raises ``BadRequestError``."""
+        try:
+            waits_since = rfc3339(parse_time(self.min_wait, at)) if self.min_wait else None
+        except OverflowError:
+            raise BadRequestError("min_wait: is longer than time is known", "Give a shorter one.") from None
         return waiting_filters(cluster, self.values, since, waits_since)
 
 
@@ -53,7 +57,8 @@ class WaitingPods:
 
     async def pods(self, cluster: Cluster, scope: dict[str, Any], token: str | None, asked: AskedPods) -> PodsWaiting:
         """A page of pods. Raises ``BadRequestError`` for a wrong token, ``UnreadableError`` and as of the index."""
-        position = requested_position(token, scope, PodsPosition)
+        position_type = POSITIONS[asked.order]
+        position = requested_position(token, scope, position_type)
         at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
         since = position.since if position else rfc3339(parse_time(asked.since, at))
         after, sort = position.sort if position else None, pod_sort(asked.order, at)
@@ -63,7 +68,7 @@ class WaitingPods:
         page = hits[: asked.limit]
         next_token = None
         if len(hits) > len(page):
-            behind = PodsPosition(since=since, at=rfc3339(at), sort=tuple(page[-1]["sort"]))
+            behind = position_type(since=since, at=rfc3339(at), sort=tuple(page[-1]["sort"]))
             next_token = encode_token(scope, behind)
         items = await self.items(cluster, [page], at)
         return PodsWaiting.model_validate(

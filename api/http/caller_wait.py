@@ -26,12 +26,12 @@ _CURRENT: Final[ContextVar[CallerWait | None]] = ContextVar("caller_wait", defau
 
 
 def current_wait() -> CallerWait | None:
-    """That of the caller who is being answered; None outside of ``waiting_at_most``."""
+    """That of the caller who is being answered; None outside of ``bounded_wait``."""
     return _CURRENT.get()
 
 
 @contextmanager
-def waiting_at_most(seconds: float) -> Iterator[None]:
+def bounded_wait(seconds: float) -> Iterator[None]:
     """Reads inside, in tasks begun inside too, take so long together."""
     token = _CURRENT.set(CallerWait(seconds))
     try:

@@ -2,7 +2,8 @@
 
 A token holds a position, a digest of the request that it belongs to (so that it can't continue another one), and a
 seal: a checksum with a key, so that what is in a token was put in here. It grants nothing: the caller's rights are
-asked for each page.
+asked for each page. Without authentication there is no key, which replicas would have to share: anybody can make a
+token, so each field of a position is checked as a parameter is, and says no more than parameters could.
 """
 
 import base64

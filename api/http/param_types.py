@@ -11,6 +11,7 @@ from fastapi import Path
 from pydantic import AfterValidator, Field, WrapValidator
 
 from api.http.continue_token import MAX_CHARACTERS
+from schemas.codec.records import rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
 NO_NAMESPACE: Final = "-"
@@ -122,6 +123,18 @@ def _checked_past(text: str) -> str:
     return text
 
 
+def _checked_moment(text: str) -> str:
+    # The index would compute what is after a date as well (``2026-01-02||-1d``), and "now".
+    if not _RFC3339.fullmatch(text):
+        raise ValueError(f"{text[:_QUOTED_TIME]!a} is not a time as in 2026-01-02T03:04:05Z")
+    # In UTC: Java knows fewer offsets than Python.
+    return rfc3339(parse_time(_checked_time(text), datetime.min.replace(tzinfo=UTC)))
+
+
+MomentText = Annotated[str, AfterValidator(_checked_moment)]
+"""RFC 3339, and nothing else: of a token that anybody can write."""
+Milliseconds = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""Since 1970, as OpenSearch sorts by time; its least number stands for none."""
 # Kept as text: what a duration means is fixed when the first page is read, and carried in the token from then on.
 TimeText = Annotated[str, AfterValidator(_checked_time)]
 PastTimeText = Annotated[TimeText, AfterValidator(_checked_past)]

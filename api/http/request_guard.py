@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.caller_wait import waiting_at_most
+from api.http.caller_wait import bounded_wait
 from api.http.errors import error_response
 from api.metrics import Metrics
 
@@ -51,7 +51,7 @@ class RequestGuard:
                 )
                 await refusal(scope, receive, send_noting_status)
             else:
-                with waiting_at_most(self._index_seconds):
+                with bounded_wait(self._index_seconds):
                     await self._app(scope, receive, send_noting_status)
         finally:
             # The route's template, never the path: names of pods must not become labels.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from api.http.cluster import Cluster
+from api.http.param_types import Milliseconds
 from api.http.query_params import SearchQuery
 from api.index.page_query import ListSource, PagePosition
 from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
@@ -59,7 +60,7 @@ class PodName(NamedTuple):
     name: str
 
 
-SearchPosition = PagePosition[tuple[int, str]]
+SearchPosition = PagePosition[tuple[Milliseconds, str]]
 SEARCH_SOURCE: Final = ListSource(ATTEMPTS.alias, SORT, SUMMARY_WITHOUT_NODES)
 
 

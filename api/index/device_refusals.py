@@ -6,12 +6,13 @@ are looked up first, then the records that name one of these nodes are read, lat
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
+from api.http.param_types import Milliseconds, MomentText
 from api.index.attempt_reader import read_states
 from api.index.client import OpenSearch
 from api.index.decoding import decode_document
@@ -31,15 +32,16 @@ MAX_READ: Final = 500
 """Records that one page reads at most; a page may have fewer items than asked for, and still a next page."""
 _MAX_NODES: Final = 100
 """A device is on one node, unless it was moved, or two nodes register it."""
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _SORT: Final = [sort_latest_first("@timestamp"), sort_by("attempt_id")]
 
 
 class RefusalsPosition(Position):
     """Where a page of refusals begins: behind all records of the attempt with these sort values."""
 
-    sort: tuple[int, str] | None
-    since: str | None
-    until: str | None
+    sort: tuple[Milliseconds, str] | None
+    since: MomentText | None
+    until: MomentText | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class RefusalsPage:
 def nodes_of_device_query(cluster: str, device: str, since: str | None) -> Json:
     """The body of a search for the nodes that had ``device``: all those of which a state names it."""
     # A state that still holds is written again once a day.
-    earliest = rfc3339(datetime.fromisoformat(since) - timedelta(days=1)) if since else None
+    start = datetime.fromisoformat(since) if since else None
+    earliest = rfc3339(start - min(timedelta(days=1), start - _FIRST)) if start else None
     clauses = [of_cluster(cluster), term("devices", device), *time_range("@timestamp", earliest, None)]
     by_node = {"terms": {"field": "node", "size": _MAX_NODES}}
     return {"query": all_of(clauses), "size": 0, "track_total_hits": False, "aggs": {"nodes": by_node}}

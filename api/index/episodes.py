@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
+from api.http.param_types import Milliseconds
 from schemas.answers.attempts import BindLog, Episode
 from schemas.codec.records import rfc3339
 from schemas.documents.attempts import reason_codes
@@ -46,7 +47,7 @@ class AttemptOutline:
 class HistoryPosition(Position):
     """Where a page of episodes begins: ``sort`` has the sort values of the last attempt of the page before."""
 
-    sort: tuple[int, str]
+    sort: tuple[Milliseconds, str]
 
 
 @dataclass(slots=True)

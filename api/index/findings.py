@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from api.http.cluster import Cluster
+from api.http.param_types import Milliseconds
 from api.index.page_query import ListDefinition, ListSource, PagePosition
 from api.index.query_dsl import sort_by, sort_latest_first, term_filters, time_range
 from schemas.answers.placements import Finding, Findings
@@ -11,7 +12,7 @@ from schemas.indices import FINDINGS
 
 Json = dict[str, Any]
 
-FindingsPosition = PagePosition[tuple[int, str, str, str, str]]
+FindingsPosition = PagePosition[tuple[Milliseconds, str, str, str, str]]
 
 # Unique, because the id of a finding is made from these fields.
 _SORT: Final = [sort_latest_first("found_at"), *map(sort_by, ("attempt_id", "finding", "node", "device"))]

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.errors import unreadable
+from api.http.param_types import Milliseconds
 from api.index.decoding import decode_document
 from api.index.page_query import ListDefinition, ListSource, PagePosition
 from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
@@ -25,7 +26,7 @@ from schemas.indices import OBSERVATIONS
 
 Json = dict[str, Any]
 
-ObservationsPosition = PagePosition[tuple[int, str, str]]
+ObservationsPosition = PagePosition[tuple[Milliseconds, str, str]]
 
 NODE_KINDS: Final = ("node-registered", "node-checked", "node-observed")
 # The digest of the content makes the order unique where two observations have the same millisecond.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from api.http.cluster import Cluster
+from api.http.param_types import Milliseconds
 from api.index.decoding import decode_document
 from api.index.page_query import ListDefinition, ListSource, PagePosition
 from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term_filters
@@ -21,7 +22,7 @@ from schemas.placements import PodPlacement
 
 Json = dict[str, Any]
 
-PlacementsPosition = PagePosition[tuple[int, str, str, str, str]]
+PlacementsPosition = PagePosition[tuple[Milliseconds, str, str, str, str]]
 
 MAX_PODS: Final = 10_000
 """Of one node at one time: the most hits that OpenSearch returns. Kubernetes supports 110 pods a node by default."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from api.http.errors import BadRequestError
-from api.http.param_types import parse_time
+from api.http.param_types import MomentText, parse_time
 from api.index.query_dsl import Json, all_of
 from schemas.codec.records import rfc3339
 
@@ -30,9 +30,9 @@ class PagePosition(Position, Generic[SortValues]):
     """The sort values of the last item of the page before; None for the first page."""
     total: int
     """How many items the list had at its first page; 0 before that."""
-    since: str | None
+    since: MomentText | None
     """RFC 3339: a duration is resolved at the first page and stays what it was then."""
-    until: str | None
+    until: MomentText | None
     """As ``since``."""
 
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from api.http.continue_token import Position
+from api.http.param_types import MomentText
 from api.index.query_dsl import Json
 from api.index.waiting_pods import FIELDS, LONGEST_WAIT, device_milliseconds
 from schemas.answers.waiting import ObstacleWaiting, PodWaiting, WorkloadWaiting
@@ -25,11 +28,11 @@ GroupName = Literal["workload", "obstacle"]
 class GroupsPosition(Position):
     """Where a page of groups begins."""
 
-    since: str
+    since: MomentText
     """As of pods."""
-    at: str
+    at: MomentText
     """As of pods."""
-    shown: int
+    shown: Annotated[int, Field(ge=0, le=MAX_GROUPS)]
     """How many groups the pages before have."""
     last: tuple[float, int, str]
     """``group_order`` of the last of them."""

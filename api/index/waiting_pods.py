@@ -5,10 +5,13 @@ Since when a pod waits, and its name, do not change while it waits.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from pydantic import FiniteFloat
 
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
+from api.http.param_types import Milliseconds, MomentText
 from api.index.query_dsl import Json, all_of, of_cluster, sort_by, term, term_filters, time_range
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting
@@ -28,15 +31,29 @@ return doc['asked_devices'].value * (params.at - doc['first_judged_at'].value.to
 """
 
 
-class PodsPosition(Position):
-    """Where a page of waiting pods begins."""
+SortValues = TypeVar("SortValues", bound=tuple[float | str, ...])
 
-    since: str
+
+class PodsPosition(Position, Generic[SortValues]):
+    """Where a page of waiting pods begins. ``SortValues`` has one value for each entry of ``pod_sort``."""
+
+    since: MomentText
     """RFC 3339: a duration is resolved at the first page and stays what it was then."""
-    at: str
+    at: MomentText
     """RFC 3339: when the first page was asked for. How long pods have waited is as of then on all pages."""
-    sort: tuple[int | float | str, ...]
+    sort: SortValues
     """The sort values of the last pod of the page before."""
+
+
+_BY_NUMBER: Final = PodsPosition[tuple[Milliseconds, Milliseconds, str, str]]
+POSITIONS: Final[dict[str, type[PodsPosition[Any]]]] = {
+    "wait": PodsPosition[tuple[Milliseconds, str, str]],
+    "gpu_hours": PodsPosition[tuple[FiniteFloat, Milliseconds, str, str]],
+    "devices": _BY_NUMBER,
+    "attempts": _BY_NUMBER,
+    "name": PodsPosition[tuple[str, str]],
+}
+"""The position of a page by the order of the pods."""
 
 
 class LackOfNode(Protocol):

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.http.caller_wait import CallerWait, waiting_at_most
+from api.http.caller_wait import CallerWait, bounded_wait
 from api.index.circuit import OPEN_SECONDS, TIMEOUTS, Circuit, CircuitOpenError
 from api.index.client import IndexDownError, IndexTimeoutError, OpenSearch
 from tests.support.harness.api_app import index_of, nothing_found
@@ -90,7 +90,7 @@ async def test_m14_the_reads_for_one_caller_take_so_long_together() -> None:
         return nothing_found(request)
 
     index = OpenSearch(index_of(slowly), lambda *_: None, 10)
-    with waiting_at_most(0.1):
+    with bounded_wait(0.1):
         await index.search("a", EVERYTHING)
         with pytest.raises(IndexTimeoutError, match=r"no answer within 0\.0\d+ s"):
             await index.search("a", EVERYTHING)
