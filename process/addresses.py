@@ -17,6 +17,15 @@ _PORT: Final = re.compile(r"\d{1,5}", re.ASCII)
 # Greedy up to the last `@`: a password may hold an `@` of its own.
 _USER_INFO: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)\S*@")
 _LAST_PORT: Final = 65535
+# As clients write them in their errors: of a URL, as Python's pairs of host and port, HOST:PORT, or a number alone.
+_ANY_ADDRESS: Final = re.compile(
+    r"""(?<=://)[^\s/'")\]]+"""
+    r"""|\((?:'[^']*'|[^\s(),]+), \d{1,5}(?:, [^()]*)?\)"""
+    r"""|(?<![\w.:-])(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?):\d{2,5}(?!\w|:\d)"""
+    r"""|(?<![\w:])[0-9A-Fa-f:]*::[0-9A-Fa-f:]+(?![\w:])"""
+    r"""|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])""",
+    re.ASCII,
+)
 
 
 class HostPort(NamedTuple):
@@ -66,6 +75,11 @@ def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
 def without_user_info(text: str) -> str:
     """The text with the user and password of every URL in it left out."""
     return _USER_INFO.sub(r"\1", text)
+
+
+def without_addresses(text: str) -> str:
+    """The text of an error with ``ADDRESS`` in the place of hosts and ports, for readers who are not operators."""
+    return _ANY_ADDRESS.sub("ADDRESS", text)
 
 
 def _parsed(text: str) -> HostPort | None:

@@ -19,6 +19,7 @@ from api.http.query_params import NoQuery
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.memory.attempts_consumer import TopicState
 from api.metrics import Metrics
+from process.addresses import without_addresses
 
 
 class Alive(BaseModel):
@@ -65,7 +66,7 @@ class HealthHandlers:
     async def readyz(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
         """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers.
 
-        The parts name addresses and errors: they are shown to callers who may `get` the path `/readyz`.
+        The parts name errors: they are shown to callers who may `get` the path `/readyz`.
         """
         parts = Parts(
             attempts_topic=topic_part(self.topic, time.monotonic()), opensearch=await _opensearch_part(self.index)
@@ -99,7 +100,8 @@ def is_ready(parts: Parts, topic: TopicState) -> bool:
 def topic_part(topic: TopicState, now: float) -> TopicPart:
     """``now`` is a time of the monotonic clock, in seconds."""
     following = topic.is_following(now)
-    why_not = "" if following else topic.trouble or "not replayed to its end yet"
+    # The log names the brokers.
+    why_not = "" if following else without_addresses(topic.trouble) or "not replayed to its end yet"
     return TopicPart(ready=following, why_not=why_not, replayed=topic.replayed, lag_records=topic.lag_records)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -39,6 +39,9 @@ from api.index.pages import read_page
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key
 from summaries.answer import Chosen, choose, detail, schedulerlog_json
+
+_REVALIDATED: Final = "no-cache"
+"""Lets clients keep the answer, but makes them ask with If-None-Match before they show it again."""
 
 
 class NodePosition(Position):
@@ -97,7 +100,7 @@ class SchedulerlogHandlers:
         etag = f'"{attempt.attempt_id}-{attempt.version}{"-hidden" if hides_holder else ""}"'
         # Looked up as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
         if etag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers={"ETag": etag})
+            return Response(status_code=304, headers={"ETag": etag, "Cache-Control": _REVALIDATED})
         response = _schedulerlog_response(request, summary, query)
         response.headers["ETag"] = etag
         return response
@@ -199,8 +202,7 @@ def _schedulerlog_response(
             "devices": devices,
             "devices_note": devices_note,
         }
-    # ``no-cache`` lets clients keep the answer, but makes them ask with If-None-Match before they show it again.
-    headers = {TOTAL_HEADER: str(chosen.total), "Cache-Control": "no-cache"} | next_page_headers(request, token)
+    headers = {TOTAL_HEADER: str(chosen.total), "Cache-Control": _REVALIDATED} | next_page_headers(request, token)
     return Response(schedulerlog_json(summary, chosen, additions), headers=headers, media_type="application/json")
 
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -106,6 +107,16 @@ def unreadable(document_id: str, cause: str) -> UnreadableError:
     )
 
 
+def add_protection(headers: MutableHeaders) -> None:
+    """What keeps browsers from guessing a type, framing an answer, or keeping it, where the answer does not say it."""
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+    kept = headers.get("Cache-Control", "")
+    # ``private`` alone lets a browser keep what its user may no longer read.
+    if "no-" not in kept:
+        headers["Cache-Control"] = ", ".join(filter(None, (kept, "no-store")))
+
+
 def json_response(
     status: int, body: BaseModel, headers: dict[str, str] | None = None, media_type: str = "application/json"
 ) -> Response:
@@ -174,4 +185,7 @@ def _parameter_error(problem: Any) -> str:
 async def on_failure(_: Request, error: Exception) -> Response:
     """Exception handler for defects. The log has the traceback; the caller gets only the type of the exception."""
     cause = f"this request failed because of a defect in the API ({type(error).__name__})"
-    return error_response(500, cause, "The traceback is in the API's log; please report it.")
+    response = error_response(500, cause, "The traceback is in the API's log; please report it.")
+    # It is sent from outside of what adds them to all others.
+    add_protection(response.headers)
+    return response

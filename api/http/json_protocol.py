@@ -94,7 +94,7 @@ class JsonProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, error: str, next_step: str) -> None:
         body = problem(status, error, next_step).model_dump_json().encode()
         line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
-        head = f"{line}\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\n"
+        head = f"{line}\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\ncache-control: no-store\r\n"
         transport: Any = self.transport
         # The parser has lost the boundary between requests, so the connection can't be used again.
         transport.write(f"{head}connection: close\r\n\r\n".encode() + body)

@@ -11,7 +11,7 @@ from api.http.cluster import CLUSTER
 
 Json = dict[str, Any]
 
-CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 """Browsers must load nothing; only the style sheet inside the page applies."""
 
 _STYLE: Final = """

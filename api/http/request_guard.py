@@ -3,10 +3,11 @@
 from time import perf_counter
 from typing import Final
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.caller_wait import bounded_wait
-from api.http.errors import error_response
+from api.http.errors import add_protection, error_response
 from api.metrics import Metrics
 
 UNTIMED_STATE: Final = "untimed"
@@ -37,6 +38,7 @@ class RequestGuard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                add_protection(MutableHeaders(raw=message["headers"]))
             await send(message)
 
         try:

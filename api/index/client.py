@@ -13,6 +13,7 @@ from opensearchpy.exceptions import ConnectionTimeout, SerializationError, Trans
 
 from api.http.caller_wait import CallerWait, current_wait
 from api.index.circuit import TIMEOUTS, Circuit, CircuitOpenError
+from process.addresses import without_addresses
 from search.refusals import next_step
 from search.roles import READER
 
@@ -141,7 +142,7 @@ class OpenSearch:
 
 def _error_text(error: TransportError) -> str:
     # The library puts the error of its HTTP client there; some of these have no text of their own.
-    text = f"{type(error.info).__name__}: {error.error}".removesuffix(": ")[:300]
+    text = without_addresses(f"{type(error.info).__name__}: {error.error}".removesuffix(": "))[:300]
     return text + next_step(error, _NEEDED)
 
 

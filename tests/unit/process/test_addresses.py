@@ -2,7 +2,15 @@
 
 import pytest
 
-from process.addresses import HostPort, bootstrap_servers, host_port, listen_address, url, without_user_info
+from process.addresses import (
+    HostPort,
+    bootstrap_servers,
+    host_port,
+    listen_address,
+    url,
+    without_addresses,
+    without_user_info,
+)
 
 
 @pytest.mark.parametrize(
@@ -119,3 +127,19 @@ def test_the_user_and_password_before_a_host_are_not_shown(read: object) -> None
 )
 def test_urls_are_shown_without_user_information(text: str, shown: str) -> None:
     assert without_user_info(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Kafka at a.b:9092,10.0.0.7:9092 does not answer", "Kafka at ADDRESS,ADDRESS does not answer"),
+        ("Cannot connect to host ::1:9200 ssl:default", "Cannot connect to host ADDRESS ssl:default"),
+        ("Connect call failed ('127.0.0.1', 9200)", "Connect call failed ADDRESS"),
+        ("[Errno 111] Connect call failed ('::1', 9200, 0, 0)", "[Errno 111] Connect call failed ADDRESS"),
+        ("bootstrap from [('kafka', 9092, <AddressFamily.AF_UNSPEC: 0>)]", "bootstrap from [ADDRESS]"),
+        ("GET https://index.internal/path: [fd00::1]:9200", "GET https://ADDRESS/path: ADDRESS"),
+        ("HTTP 503: at 2026-11-21T03:06:23.5Z, 12:30:00, 3.8.0: parts 1:2", None),
+    ],
+)
+def test_l6_an_error_is_shown_without_addresses(text: str, shown: str | None) -> None:
+    assert without_addresses(text) == (shown or text)

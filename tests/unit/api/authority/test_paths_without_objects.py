@@ -1,12 +1,14 @@
 """Probes, metrics, the documentation, and the application without authentication."""
 
+import httpx
 import pytest
 from fastapi.routing import APIRoute
 
 from api.handlers.health import Alive
 from kube.errors import KubeApiError
+from tests.support.builders.events import a_summary
 from tests.support.fakes.reviews import Grant
-from tests.support.harness.api_app import POD, Caller, with_needed_query
+from tests.support.harness.api_app import POD, Caller, nothing_found, with_needed_query
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
 
@@ -101,6 +103,50 @@ async def test_without_authentication_only_local_names_are_answered(
     answer = await without_authentication.get("/healthz", Host=host)
     assert answer.status_code == status
     assert "vary" not in answer.headers
+
+
+async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:
+    caller = Caller(nothing_found)
+    caller.remember(a_summary())
+    values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
+    routes = [route for route in caller.app.routes if isinstance(route, APIRoute) and "GET" in (route.methods or ())]
+    paths = [with_needed_query(route.path, route.path.format(**values)) for route in routes]
+    etag = (await caller.get(POD)).headers["etag"]
+    answers = [await caller.get(path) for path in (*paths, "/docs", "/openapi.json", "/no", "/%", POD + "?limit=x")]
+    answers += [await caller.get(POD, **{"If-None-Match": etag}), await caller.get("/healthz", Host="rebound.example")]
+    assert {200, 304, 400, 404, 421} <= {answer.status_code for answer in answers}
+    for answer in answers:
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["cache-control"] in ("no-store", "no-cache")
+        # What has a version may be kept, to ask whether it is still right.
+        assert (answer.headers["cache-control"] == "no-cache") == ("etag" in answer.headers)
+
+
+async def test_l6_a_failure_is_protected_too_and_lists_are_private_where_callers_differ(api: Guarded) -> None:
+    def failing(_: httpx.Request) -> httpx.Response:
+        raise RuntimeError
+
+    answer = await Caller(failing).get("/api/v1/schedulerlogs")
+    assert (answer.status_code, answer.headers["cache-control"]) == (500, "no-store")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    answer = await api.client.get("/api/v1/clusters", headers=api.reviews.caller("alice"))
+    assert answer.headers["cache-control"] == "private, no-store"
+
+
+async def test_l6_readiness_and_errors_name_no_address_of_a_store() -> None:
+    def down_there(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("Cannot connect to host index.internal:9200 ssl:default [10.0.0.7]", request=request)
+
+    caller = Caller(down_there)
+    caller.app.state.topic.trouble = "Kafka at kafka-0.internal:9092 does not answer (10.0.0.9:9092: refused)"
+    ready = await caller.get("/readyz")
+    parts = ready.json()["parts"]
+    assert parts["attempts_topic"]["why_not"] == "Kafka at ADDRESS does not answer (ADDRESS: refused)"
+    assert "Cannot connect to host ADDRESS ssl:default" in parts["opensearch"]["why_not"]
+    for text in (ready.text, (await caller.get("/api/v1/schedulerlogs")).text):
+        assert "internal" not in text
+        assert "10.0.0" not in text
 
 
 async def test_a_continue_token_is_its_callers_alone(api: Guarded) -> None:
