@@ -123,7 +123,7 @@ class Scheduler:
 
     async def _fail(self, attempt: AttemptRef, request: FilterRequest, failed: Failed) -> bytes:
         self._metrics.decisions.labels("failed").inc()
-        ended_at = self._clock()
+        ended_at = max(self._clock(), attempt.started_at)
         circumstances = self._records.circumstances(request.pod, self._columns.vendors)
         offered = len(request.node_names)
         failure = event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)
@@ -143,7 +143,7 @@ class Scheduler:
             reserve(self._columns, decision, request.pod)
             # Reserved first: calls that are answered during the patch already see these devices as taken.
             error = await self._annotate(attempt.pod, decision)
-        ended_at = self._clock()
+        ended_at = max(self._clock(), attempt.started_at)
         epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod, self._columns.vendors)
         events = event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
         self._events.write(events, attempt.traceparent)
@@ -185,6 +185,9 @@ class Scheduler:
     def _begin(self, pod: Json, started_at: datetime, traceparent: bytes) -> tuple[AttemptRef, Span]:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
+        # Which attempt is a pod's latest follows from when it began, also where the clock was set back since the last.
+        if before := self._attempts.get(ref.uid):
+            started_at = max(started_at, before.started_at + timedelta(microseconds=1))
         attempt, span = self._traced("filter", AttemptRef.of(self._identity, ref, started_at), started_at, traceparent)
         self._attempts.put(ref.uid, attempt)
         return attempt, span

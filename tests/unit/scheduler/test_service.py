@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,6 +70,25 @@ async def test_every_event_names_the_schedulers_cluster(serve: Callable[..., Ser
     assert not {event.id for event in recorded["east"]} & {event.id for event in recorded["west"]}
     kinds = {type(event).__name__ for event in recorded["east"]}
     assert kinds >= {"NodeRegistered", "NodeStateChanged", "DevicesJudged", "AttemptConcluded", "BindConcluded"}
+
+
+async def test_m6_a_pods_attempts_are_in_order_when_the_clock_is_set_back(serving: Serving) -> None:
+    """Memory and index go by when an attempt began: refused at 12:00, placed and bound at 11:01 by the new clock."""
+    await serving.filter(a_pod(), ["cpu-node"])
+    await serving.filter(other := a_pod("pod2"), ["cpu-node"])
+    serving.clock.advance(-3540)
+    assert (await serving.filter(a_pod()))["NodeNames"] == ["node1"]
+    assert await serving.bind(a_pod()) == ""
+    events = serving.new_events()
+    refused, _, placed = [event for event in events if isinstance(event, AttemptConcluded)]
+    assert refused.started_at < placed.started_at <= placed.ended_at
+    assert placed.started_at - refused.started_at < timedelta(seconds=1)
+    (bound,) = [event for event in events if isinstance(event, BindConcluded)]
+    assert bound.attempt_id == placed.attempt_id
+    serving.clock.advance(3600)
+    await serving.filter(other, ["cpu-node"])
+    (later,) = [event for event in serving.new_events() if isinstance(event, AttemptConcluded)]
+    assert later.started_at == serving.clock(), "the clock's own time, as soon as it is later"
 
 
 async def test_a_pod_that_fits_gets_exactly_one_node(serving: Serving) -> None:
