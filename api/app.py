@@ -41,6 +41,7 @@ from api.handlers.waiting_page import WaitingPods
 from api.handlers.watching import WatchHandlers
 from api.http import errors
 from api.http.request_guard import RequestGuard
+from api.http.request_spans import RequestSpans, path_about
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import log_beside
@@ -57,7 +58,6 @@ from api.settings import Settings
 from api.watch.shown import ShownChanges
 from api.watch.streams import Streams
 from fit import device_config
-from process.logs import about
 from process.server_tls import Certificates
 from process.tracing import NO_TRACING, Tracing
 from search.client import new_client
@@ -134,6 +134,7 @@ def create_app(
         description=DESCRIPTION,
         routes=[*api_routes, *document_routes(is_aggregated=settings.api_aggregated)],
         middleware=[
+            *([Middleware(RequestSpans, tracing=tracing)] if tracing.is_on else []),
             *aggregated,
             Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
             Middleware(RequestGuard, metrics=metrics, index_seconds=index_seconds),
@@ -215,17 +216,10 @@ async def _on_index_down(request: Request, error: IndexDownError) -> Response:
 
 
 async def _on_index_refused(request: Request, error: IndexRefusedError) -> Response:
-    log.error("OpenSearch refused a request of the API: %s", error, extra=_about(request))
+    log.error("OpenSearch refused a request of the API: %s", error, extra=path_about(request.path_params))
     next_step = (
         "May the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, read schedulerlog-*? Are this "
         "version's index templates there (`schedulerlog pipeline provision`)? If both hold, please report it."
     )
     cause = f"OpenSearch refused the request ({error})"[:500]
     return errors.error_response(500, cause, next_step, code=errors.INDEX_REFUSED)
-
-
-def _about(request: Request) -> dict[str, str]:
-    """What the path asks for, for ``extra=`` of a log call."""
-    asked = request.path_params
-    pod = f"{asked['namespace']}/{asked['name']}" if {"namespace", "name"} <= asked.keys() else ""
-    return about(attempt=asked.get("attempt_id", ""), pod=pod, cluster=asked.get("cluster", ""))

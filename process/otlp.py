@@ -42,6 +42,11 @@ class OtlpSpan:
         context = span.get_span_context()
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}".encode()
 
+    def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
+        if name:
+            self._span.update_name(name)
+        self._span.set_attributes({**_attributes(about), **{key: text for key, text in attributes.items() if text}})
+
     def end(self, error: str = "") -> None:
         if error:
             self._span.set_status(Status(StatusCode.ERROR, error[:500]))

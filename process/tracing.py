@@ -15,7 +15,7 @@ from process import addresses
 from process.errors import SettingError
 from process.settings import EnvironmentSettings, Flag
 
-Kind = Literal["server", "producer", "consumer"]
+Kind = Literal["server", "client", "producer", "consumer"]
 About = Mapping[str, str]
 """What a span is about, as ``logs.about`` makes it."""
 NOTHING: Final[About] = MappingProxyType({})
@@ -41,6 +41,12 @@ class Span(Protocol):
     def traceparent(self) -> bytes:
         """Of what follows from it, as W3C writes it; empty where there is no trace."""
 
+    def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
+        """What is known of it only after it began; an empty ``name`` leaves that of its beginning.
+
+        ``attributes`` have OpenTelemetry's names already.
+        """
+
     def end(self, error: str = "") -> None: ...
 
 
@@ -48,6 +54,9 @@ class PassedOn(NamedTuple):
     """No span: what follows continues the trace of its cause."""
 
     traceparent: bytes = b""
+
+    def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
+        """Does nothing."""
 
     def end(self, error: str = "") -> None:
         """Does nothing."""

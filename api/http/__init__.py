@@ -2,6 +2,7 @@
 
 ================  =================================================================================
 request_guard     ASGI middleware: refuses percent-encoded paths, counts and bounds every answer
+request_spans     ASGI middleware: a span of each request, and of each request to OpenSearch below it
 caller_wait       how long one caller waits for OpenSearch, over all reads
 json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
 cluster           which cluster a request is about, and the paths that lead to other answers about it

@@ -12,6 +12,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError, TransportError
 
 from api.http.caller_wait import CallerWait, current_wait
+from api.http.request_spans import opensearch_span
 from api.index.circuit import TIMEOUTS, Circuit, CircuitOpenError
 from process.addresses import without_addresses
 from search.refusals import next_step
@@ -101,8 +102,9 @@ class OpenSearch:
         started, outcome = perf_counter(), "failed"
         try:
             # Around everything: the wait for a free connection, the answer, and the second try.
-            async with asyncio.timeout(seconds):
-                answer = await self._send(method, path, body, query)
+            with opensearch_span(path):
+                async with asyncio.timeout(seconds):
+                    answer = await self._send(method, path, body, query)
             outcome = "answered"
         except TimeoutError:
             raise IndexTimeoutError(f"no answer within {seconds:.2g} s") from None

@@ -45,6 +45,8 @@ def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running
 
 CALLER: Final = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 """Trace and span of the caller of the scheduler: the example of W3C's recommendation."""
+READER: Final = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
+"""The same of somebody who asks the API."""
 PUBLISH, FOLD = "publish schedulerlog.decisions", "fold schedulerlog.decisions"
 INDEX, REMEMBER = "index schedulerlog.attempts", "remember schedulerlog.attempts"
 
@@ -75,16 +77,21 @@ def test_a_trace_follows_a_decision_through_every_process(
             assert scheduler.bind(pod, chosen[0]) == {"Error": ""}
             scheduler.filter(a_refused_pod("refused", "traced"))
             own = until(lambda: _attempt_id(api, "traced/refused"))
+            api.client.get("/api/v1/schedulerlogs", headers={"traceparent": f"00-{'-'.join(READER)}-01"})
             broken = [("ce_type", b"io.schedulerlog.bind.concluded.v1"), ("ce_id", b"b1/x"), ("ce_subject", b"t/b")]
             traced = ("ce_traceparent", header["traceparent"].encode())
             running.send_records([EncodedRecord(b"k", b"{", [*broken, traced])])
             assert until(lambda: _names(traces, CALLER[0]) >= {"filter", "bind", PUBLISH, FOLD, INDEX, REMEMBER})
             assert until(lambda: _names(traces, own) == {"filter", PUBLISH, FOLD, INDEX, REMEMBER})
             assert until(lambda: "b1" in log.read_text())
+            read = until(lambda: _parents(traces.of(READER[0])), lambda found: len(found) >= 2)
         # Of a caller that has no trace, the decision's own begins with the filter.
         assert _parents(traces.of(own)) == {
             ("filter", ""), (PUBLISH, "filter"), (FOLD, "filter"), (INDEX, FOLD), (REMEMBER, FOLD),
         }  # fmt: skip
+        listed = "GET /api/v1/schedulerlogs"
+        assert (listed, READER[1]) in read
+        assert {parent for name, parent in read if name != listed} == {listed}
         of_caller = _parents(traces.of(CALLER[0]))
         assert {("filter", CALLER[1]), ("bind", "filter"), (FOLD, "filter"), (FOLD, "bind"), (INDEX, FOLD)} <= of_caller
         assert {parent for name, parent in of_caller if name == PUBLISH} == {"filter", "bind"}

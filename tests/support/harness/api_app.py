@@ -16,6 +16,7 @@ from api.authority.reviewer import Reviewer
 from api.objects.object_api import Objects
 from api.settings import Settings
 from process.server_tls import Certificates
+from process.tracing import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document
@@ -110,11 +111,12 @@ class Caller:
         reviewer: Reviewer | None = None,
         certificates: Certificates | None = None,
         objects: Objects | None = None,
+        tracing: Tracing = NO_TRACING,
     ) -> None:
         # Who has certificates to show may be the API server.
         settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer)})
         self.app: FastAPI = create_app(
-            settings, index_of(answering), reviewer=reviewer, certificates=certificates, objects=objects
+            settings, index_of(answering), tracing, reviewer=reviewer, certificates=certificates, objects=objects
         )
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
