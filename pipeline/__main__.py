@@ -76,15 +76,21 @@ def retention(
     settings: RetentionSettings,
     every: Annotated[timedelta | None, duration("--every", "Keep running, and repeat after so long.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Only list what would be deleted.")] = False,
+    beside_policies: Annotated[
+        bool, typer.Option("--beside-policies", help="Leave to OpenSearch what `policies` has policies for.")
+    ] = False,
     output: Output = "text",
 ) -> None:
     """Delete daily indices that are older than they are kept."""
+    from pipeline.admin.policies import BY_POLICY
     from pipeline.admin.retention import json_line, keep_clean
+    from schemas.indices import INDICES
 
     if every is not None and not every:
         fail("--every: '0s' would never pause, write for example 1h", 2)
     shown = json_line if output == "json" else str
-    _run(keep_clean(settings, every, dry_run=dry_run, say=lambda item: typer.echo(shown(item))))
+    families = [index for index in INDICES if not (beside_policies and index in BY_POLICY)]
+    _run(keep_clean(settings, every, dry_run=dry_run, say=lambda item: typer.echo(shown(item)), families=families))
 
 
 @app.command()
@@ -100,6 +106,22 @@ def roles(
         typer.echo(as_files())
     else:
         _run(make_roles(opensearch, typer.echo))
+
+
+@app.command()
+@takes(RetentionSettings)
+def policies(
+    settings: RetentionSettings,
+    show: Annotated[bool, typer.Option("--print", help="Print them as JSON instead.")] = False,
+) -> None:
+    """Make or correct policies by which OpenSearch's index state management deletes old indices by itself."""
+    from pipeline.admin.policies import as_json, make_policies
+
+    if show:
+        with one_line_for(SettingError):
+            typer.echo(as_json(settings))
+    else:
+        _run(make_policies(settings, typer.echo))
 
 
 @dead_letters.command(name="list")

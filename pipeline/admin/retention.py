@@ -9,7 +9,7 @@ index with another name is not ours: it is left.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -85,13 +85,23 @@ def _day_of(index: Index, name: str) -> datetime | None:
         return None
 
 
-async def keep_clean(settings: RetentionSettings, every: timedelta | None, *, dry_run: bool, say: Say) -> None:
-    """Delete expired indices once, or ``every`` so often. Raises ``UnreachableError``, unless it runs again anyway."""
+async def keep_clean(
+    settings: RetentionSettings,
+    every: timedelta | None,
+    *,
+    dry_run: bool,
+    say: Say,
+    families: Sequence[Index] = INDICES,
+) -> None:
+    """Delete expired indices of ``families`` once, or ``every`` so often.
+
+    Raises ``UnreachableError``, unless it runs again anyway.
+    """
     store = new_client(settings)
     try:
         while True:
             try:
-                await drop_expired(store, settings, datetime.now(UTC), dry_run=dry_run, say=say)
+                await drop_expired(store, settings, datetime.now(UTC), dry_run=dry_run, say=say, families=families)
             except UnreachableError as error:
                 # A run of a CronJob has to fail so that somebody sees it; one that stays running tries again.
                 if every is None:
@@ -105,11 +115,17 @@ async def keep_clean(settings: RetentionSettings, every: timedelta | None, *, dr
 
 
 async def drop_expired(
-    store: AsyncOpenSearch, settings: RetentionSettings, now: datetime, *, dry_run: bool, say: Say
+    store: AsyncOpenSearch,
+    settings: RetentionSettings,
+    now: datetime,
+    *,
+    dry_run: bool,
+    say: Say,
+    families: Sequence[Index] = INDICES,
 ) -> None:
     """Delete expired indices now; ``say`` gets each. Raises ``UnreachableError``."""
     try:
-        for index in INDICES:
+        for index in families:
             keep = settings.retention or index.retention
             # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
             for old in expired(index, await _made_at(store, index), keep, now):

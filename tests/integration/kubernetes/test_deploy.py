@@ -94,7 +94,7 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
     eventually(lambda: components_running(cluster) >= wanted, lambda: f"{wanted - components_running(cluster)}")
 
 
-@pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "strimzi", "aggregated-api"])
+@pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "ism", "strimzi", "aggregated-api"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
     alone = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
     assert alone != built(cluster, KUSTOMIZE / "base")
@@ -117,7 +117,7 @@ def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: 
 
 
 def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster: ControlPlane, tmp_path: Path) -> None:
-    objects = built(cluster, combined(tmp_path / "opensearch", KUSTOMIZE / "overlays/observe", ["opensearch"]))
+    objects = built(cluster, combined(tmp_path / "opensearch", KUSTOMIZE / "overlays/observe", ["opensearch", "ism"]))
     # A Job that is there can't be changed.
     others = [found for found in objects if found["metadata"]["name"] != "schedulerlog-provision"]
     apply(cluster, others, "--dry-run=server", "--force-conflicts")
@@ -129,14 +129,16 @@ def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster:
             users[name] = given["SCHEDULERLOG_OPENSEARCH_USERNAME"]
             (volume,) = (volume for volume in spec["volumes"] if volume["name"] == "opensearch")
             secrets[name] = [source["secret"]["name"] for source in volume["projected"]["sources"]]
-    administrator = users.pop("roles")  # of a Secret
+    administrators = [users.pop(name) for name in ("roles", "policies")]  # of a Secret
     assert users == {
         "index": WRITER, "placements": WRITER, "api": READER, "provision": PROVISIONER, "retention": PROVISIONER
     }  # fmt: skip
     suffix = {name: f"schedulerlog-opensearch-{user.removeprefix('schedulerlog-')}" for name, user in users.items()}
-    of_roles = {"roles": "schedulerlog-opensearch-administrator"}
-    assert secrets == {name: ["schedulerlog-opensearch", own] for name, own in (suffix | of_roles).items()}
-    assert administrator is None
+    of_jobs = dict.fromkeys(("roles", "policies"), "schedulerlog-opensearch-administrator")
+    assert secrets == {name: ["schedulerlog-opensearch", own] for name, own in (suffix | of_jobs).items()}
+    assert administrators == [None, None]
+    [retention] = [spec for name, spec in pod_templates(objects) if name.endswith("-retention")]
+    assert retention["containers"][0]["args"] == ["pipeline", "retention", "--beside-policies"]
 
 
 def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> None:

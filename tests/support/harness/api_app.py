@@ -86,7 +86,7 @@ def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
 
     class Answers(Connection):  # type: ignore[misc]
         async def perform_request(
-            self, method: str, url: str, params: Any = None, body: Any = None, *_: Any, **__: Any
+            self, method: str, url: str, params: Any = None, body: Any = None, *_: Any, ignore: Any = (), **__: Any
         ) -> tuple[int, Any, str]:
             try:
                 answer = answering(httpx.Request(method, f"http://index{url}", params=params, content=body))
@@ -94,7 +94,7 @@ def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
             except httpx.HTTPError as error:
                 raise NoConnectionError("N/A", str(error), error) from None
             kind = response.headers.get("content-type")
-            if response.status_code >= 300:
+            if response.status_code >= 300 and response.status_code not in ignore:
                 self._raise_error(response.status_code, response.text, kind)
             return response.status_code, response.headers, response.text
 

@@ -10,7 +10,8 @@ from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 COMPONENT = KUSTOMIZE / "components" / "strimzi"
-WITHOUT_KAFKA = {f"schedulerlog-{name}" for name in ("provision", "retention", "dashboards", "roles", "certificate")}
+PARTS = ("provision", "retention", "dashboards", "roles", "policies", "certificate")
+WITHOUT_KAFKA = {f"schedulerlog-{name}" for name in PARTS}
 """``provision`` makes the index templates alone there."""
 
 

@@ -1,0 +1,123 @@
+"""Makes policies of OpenSearch's index state management (ISM), which deletes indices by itself. Safe to run again.
+
+A policy for every family whose indices may go by their age alone. Placements that have not ended and single documents
+of ``schedulerlog-pod-states`` are beyond ISM: `retention` deletes those families all the same
+(docs/decisions/0034).
+"""
+
+import json
+from datetime import timedelta
+from typing import Any, Final
+
+from opensearchpy import AsyncOpenSearch
+from opensearchpy.exceptions import OpenSearchException
+
+from pipeline.admin.provision import Say
+from pipeline.settings import RetentionSettings
+from process.errors import SettingError, UnreachableError
+from process.variables import variable
+from schemas.index_family import Index
+from schemas.indices import INDICES
+from search.client import new_client
+from search.refusals import explained
+
+_API: Final = "/_plugins/_ism"
+# Above that of a policy for `*`, which then does not take our indices; of equal ones ISM refuses the second.
+PRIORITY: Final = 100
+POLICY_ID: Final = "index.plugins.index_state_management.policy_id"
+_NEEDED: Final = "cluster:admin/opendistro/ism/* and indices:admin/opensearch/ism/managedindex (role all_access)"
+
+_MAX_INDICES: Final = 10_000
+"""Of a family; ISM explains twenty unless asked for more."""
+
+BY_POLICY: Final = tuple(index for index in INDICES if index.is_daily and not index.kept_while)
+"""The families whose indices ISM may delete."""
+
+
+def policy(index: Index, keep: timedelta) -> dict[str, Any]:
+    """The policy of a family whose indices are kept for ``keep`` after their day.
+
+    ISM counts from when an index was made, at the earliest when its day began: hence a day more.
+    """
+    age = f"{(keep + timedelta(days=1)).days}d"
+    expires = {"state_name": "expired", "conditions": {"min_index_age": age}}
+    return {
+        "description": f"{index.alias}: kept for {keep.days} days",
+        "default_state": "kept",
+        "ism_template": [{"index_patterns": [f"{index.alias}-*"], "priority": PRIORITY}],
+        "states": [
+            {"name": "kept", "actions": [], "transitions": [expires]},
+            {"name": "expired", "actions": [{"delete": {}}], "transitions": []},
+        ],
+    }
+
+
+def policies(settings: RetentionSettings) -> dict[str, dict[str, Any]]:
+    """By their ids, which are the aliases. Raises ``SettingError`` for what ISM can't keep."""
+    if settings.kept_clusters:
+        raise SettingError(
+            f"{variable('kept_clusters')}: index state management deletes whole indices, whosever they are; "
+            "leave the deletion to `schedulerlog pipeline retention`"
+        )
+    return {index.alias: policy(index, settings.retention or index.retention) for index in BY_POLICY}
+
+
+def as_json(settings: RetentionSettings) -> str:
+    """What ``PUT _plugins/_ism/policies/ID`` takes, by id. Raises ``SettingError``."""
+    return json.dumps({name: {"policy": content} for name, content in policies(settings).items()}, indent=2)
+
+
+async def make_policies(settings: RetentionSettings, say: Say) -> None:
+    """Make or correct every policy, for indices that are there too; ``say`` gets a line about each.
+
+    Raises ``SettingError``, ``UnreachableError``.
+    """
+    wanted = policies(settings)
+    client = new_client(settings)
+    try:
+        for name, content in wanted.items():
+            done, seq_no = await _write(client, name, content)
+            say(f"policy {name}: {done}, {await _give(client, name, seq_no)}")
+    except OpenSearchException as error:
+        raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {explained(error, _NEEDED)}") from None
+    finally:
+        await client.close()
+
+
+async def _write(client: AsyncOpenSearch, name: str, content: dict[str, Any]) -> tuple[str, int]:
+    """What was done, and the number of the policy's last write."""
+    path = f"{_API}/policies/{name}"
+    found: dict[str, Any] = await client.transport.perform_request("GET", path, ignore=(404,))
+    if _holds(found.get("policy"), content):
+        return "is as it should be", found["_seq_no"]
+    # Without these, ISM refuses to write over a policy that is there.
+    over = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]} if "policy" in found else {}
+    written = await client.transport.perform_request("PUT", path, params=over, body={"policy": content})
+    return "written", written["_seq_no"]
+
+
+async def _give(client: AsyncOpenSearch, name: str, seq_no: int) -> str:
+    """Give the policy to the family's indices that have none, and to those that keep an older form of it."""
+    body = {"policy_id": name}
+    added = await client.transport.perform_request("POST", f"{_API}/add/{name}-*", body=body)
+    managed = await client.transport.perform_request("GET", f"{_API}/explain/{name}-*", params={"size": _MAX_INDICES})
+    states = {index: state for index, state in managed.items() if isinstance(state, dict) and state.get(POLICY_ID)}
+    # An index copies the policy at its first run, minutes after it was given: until then it has no number.
+    older = [
+        index for index, state in states.items()
+        if state[POLICY_ID] == name and state.get("policy_seq_no", seq_no) != seq_no
+    ]  # fmt: skip
+    if older:
+        await client.transport.perform_request("POST", f"{_API}/change_policy/{','.join(older)}", body=body)
+    others = sum(state[POLICY_ID] != name for state in states.values())
+    left = f"; {others} have another policy, which is left to them" if others else ""
+    return f"given to {added['updated_indices'] + len(older)} indices{left}"
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    """Is everything wanted there? ISM adds fields of its own (retries of actions, times) at every depth."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(_holds(found.get(name), value) for name, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(_holds, found, wanted))
+    return bool(found == wanted)
