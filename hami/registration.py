@@ -145,7 +145,7 @@ _PLACEMENT_FIELDS: Final[Fields] = {
 }
 _PROFILE_FIELDS: Final[Fields] = {
     "name": ("name", json_string),
-    "memorymb": ("memory_mib", json_integer(*UINT64)),
+    "memorymb": ("memory_mib", json_integer(*INT32)),
     "core": ("cores", json_integer(*INT32)),
     "slicecount": ("slices", json_integer(*UINT32)),
     "placements": ("placements", _placements),

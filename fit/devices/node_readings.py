@@ -37,14 +37,14 @@ class NodeReadings:
         annotations = mapping(mapping(node.get("metadata")).get("annotations"))
         keys, allocatable = self._nvidia.node, allocatable_devices(node, self._nvidia.resources.count)
         last = self._last.get(name, LastLook())
-        step = next_step(last, annotations, allocatable, now, keys)
+        step, self._last[name] = next_step(last, annotations, allocatable, now, keys)
         reading = read_node(node, self._vendors, now)
         nvidia = self._accepted(reading.nvidia)
-        self._last[name] = LastLook(allocatable, None if step is RegistrationStep.DROP else last.register)
-        if step is RegistrationStep.DROP:
-            self._nvidia_devices.pop(name, None)
+        if step is RegistrationStep.DROP and name in self._nvidia_devices:
+            del self._nvidia_devices[name]
+            # HAMi forgets what it knew of a node with devices only.
+            self._last[name] = LastLook()
         if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
-            self._last[name] = LastLook(allocatable, annotations[keys.register])
             self._nvidia_devices[name] = nvidia
         others = self._others_of(name, node, reading, now)
         counting = combine(self._nvidia_devices.get(name), others, self._vendors)

@@ -6,10 +6,9 @@ devices fall to none. A node that is merely silent keeps what it registered befo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hami.annotations import HANDSHAKE
 from hami.handshake import allocatable_devices, handshake_of, is_given_up
@@ -23,31 +22,35 @@ class RegistrationStep(Enum):
     DROP = "drop the node's devices"
 
 
-@dataclass(frozen=True, slots=True)
-class LastLook:
-    """What the last look at a node found: its allocatable devices, and the annotation its devices were read from."""
+class LastLook(NamedTuple):
+    """What the last look at a node found: its allocatable devices, and its register annotation, read or not."""
 
     allocatable: int = 0
-    register: str | None = None
+    register: str = ""
 
 
 def next_step(
     last: LastLook, annotations: Mapping[str, Any], allocatable: int, now: datetime | None, keys: NodeKeys = NVIDIA.node
-) -> RegistrationStep:
-    """What to do with the node's registration.
+) -> tuple[RegistrationStep, LastLook]:
+    """What to do with the node's registration, and what to remember for the next look.
 
     now: the scheduler's local time without a zone, as the handshake is written; None: no request is ever too old.
     """
-    if allocatable != last.allocatable:
-        return RegistrationStep.READ if allocatable else RegistrationStep.DROP
+    register = annotations.get(keys.register, "")
     handshake = handshake_of(annotations, keys.handshake)
-    if handshake is None or not handshake.is_request:
-        return RegistrationStep.READ
+    is_open = handshake is not None and handshake.is_request
+    look = LastLook(allocatable, register)
+    if not allocatable and last.allocatable:
+        return RegistrationStep.DROP, look
+    if allocatable != last.allocatable:
+        return RegistrationStep.READ, look
     if is_given_up(handshake, allocatable, now):
-        return RegistrationStep.DROP
-    # While its request is open, HAMi reads the devices again only where the annotation has changed.
-    has_changed = last.register is not None and annotations.get(keys.register) != last.register
-    return RegistrationStep.READ if has_changed else RegistrationStep.KEEP
+        return RegistrationStep.DROP, last
+    # While its request is open, HAMi reads the devices again only where the annotation has changed. Of a node that
+    # never had one allocatable it does not even compare that.
+    if is_open and (not allocatable or register == last.register):
+        return RegistrationStep.KEEP, last
+    return RegistrationStep.READ, look if allocatable else last
 
 
 _BY_CAPACITY: Final = (Family.METAX_GPU, Family.METAX_SGPU, Family.GCU)

@@ -34,7 +34,6 @@ def counted_in_32_bits() -> Iterator[None]:
     """Within it, every pod is judged with the memory of devices, requests and nodes in 32 bits."""
     with (
         patch.object(DeviceRequest, "memory_of", _memory_of),
-        patch.object(DeviceRequest, "scored_memory", _scored_memory),
         patch.object(BatchEvaluation, "judge", partialmethod(_judge, BatchEvaluation.judge)),
         patch.object(batch_evaluation, "device_scores", _device_scores),
         patch("fit.judge.decide.node_scores", _node_scores),
@@ -46,12 +45,6 @@ def _memory_of(request: DeviceRequest, total: Any) -> Any:
     if request.memory_mib > 0 or request.memory_percentage == UNSET_PERCENT:
         return total * 0 + request.memory_mib
     return _share(request, total)
-
-
-def _scored_memory(request: DeviceRequest, total: Ints) -> Ints:
-    if request.memory_percentage in (0, UNSET_PERCENT):
-        return total * 0 + request.memory_mib
-    return np.asarray(_share(request, total))
 
 
 def _share(request: DeviceRequest, total: Any) -> Any:
@@ -71,7 +64,10 @@ def _judge(evaluation: BatchEvaluation, judge: Any, request: VendorRequest) -> P
 def _device_scores(
     matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, bare: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    return device_scores(replace(matrix, used_memory=int32(matrix.used_memory)), request, weights, bare)
+    # Where the request counts too (`is_bare_type`), the sum has this width; its share is multiplied in 64 bits.
+    more = np.where(bare, request.scored_memory(matrix.total_memory), 0)
+    used_memory = int32(matrix.used_memory + more) - more
+    return device_scores(replace(matrix, used_memory=used_memory), request, weights, bare)
 
 
 def _node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
