@@ -26,9 +26,9 @@ class ToolAnswer(BaseModel):
     answer: dict[str, Any] = Field(description="The numbers behind it; lists are cut off, `left_out` counts the rest.")
 
 
-def result(text: str, answer: Json) -> CallToolResult:
-    """The result of a tool that was answered."""
-    evidence = list(dict.fromkeys(_records(answer)))[:_MAX_EVIDENCE]
+def result(text: str, answer: Json, *, has_evidence: bool = True) -> CallToolResult:
+    """The result of a tool that was answered; without evidence where nothing of it is recorded."""
+    evidence = list(dict.fromkeys(_records(answer)))[:_MAX_EVIDENCE] if has_evidence else []
     shown = ToolAnswer(text=_inert(text), evidence=evidence, answer=_inert(brief(answer)))
     proof = f"\nEvidence: {', '.join(evidence)}" if evidence else ""
     content = TextContent(type="text", text=shown.text + _inert(proof))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context
@@ -21,6 +20,7 @@ AttemptId = Annotated[str, Field(description="Of one attempt of the pod; empty: 
 Since = Annotated[str, Field(description="15m, 2h or 7d ago, or a time in RFC 3339; empty: the API's default.")]
 Asked = Context[Any, Any]
 
+NO_DEVICE: Final = "The pod asks for no device: every node that kube-scheduler takes would do."
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
 
 
@@ -80,30 +80,24 @@ class ApiTools:
     def simulate(
         self,
         context: Asked,
-        pod: Annotated[str, Field(description="One object of kind Pod, in YAML or JSON.", max_length=200_000)],
-        at: Annotated[str, Field(description="The recorded cluster at this time: 2h, or RFC 3339; empty: now.")] = "",
+        pod: Annotated[str, Field(description="One object of kind Pod, in YAML or JSON.", max_length=64_000)],
     ) -> Answer:
-        """Where a pod would go in the recorded cluster, or why it would wait and what would help. Nothing is made."""
-        from fit.manifests import ManifestError
-        from terminal.simulated_pod import simulated
-
+        """Where a pod would go in the cluster as it is, or why it would wait and what would help. Nothing is made."""
         transport = self.callers(context)
         if isinstance(transport, Problem):
             return refusal(transport)
-        cluster = transport.text("/cluster-file", {"at": at})
-        if isinstance(cluster, Problem):
-            return refusal(cluster)
-        try:
-            found = simulated(cluster, "the recorded cluster", pod.encode(), "the pod", datetime.now(UTC))
-        except ManifestError as error:
-            return refusal(WrongRequest(str(error)))
-        if found is None:
-            return result("The pod asks for no device: every node that kube-scheduler takes would do.", {})
-        if found.chosen:
-            return result(f"It would go to node {found.chosen}.", found.document())
-        changes = items(f"{each['sentence']['en']}" for each in found.suggestions)
-        more = f"It would fit after any one of these:\n{changes}" if changes else ""
-        return result(sentences(_diagnosis(found.diagnosis), more), _without_steps(found.diagnosis))
+        found = transport.post("/simulate", pod.encode())
+        if isinstance(found, Problem):
+            return refusal(found)
+        if not found["diagnosis"]:
+            return result(NO_DEVICE, {})
+        if found["node"]:
+            fitting = found["schedulerlog"]["detail"]["fit_nodes"]
+            text = f"It would go to node {found['node']}, one of {fitting:,} where it fits."
+            return result(text, {"node": found["node"], "fit_nodes": fitting}, has_evidence=False)
+        text = sentences(_diagnosis(found["diagnosis"]), _suggestions(found["suggestions"]))
+        answer = {"diagnosis": _without_steps(found["diagnosis"]), "suggestions": found["suggestions"]}
+        return result(text, answer, has_evidence=False)
 
     def _about_pod(
         self, context: Asked, namespace: str, pod: str, answer: str, query: dict[str, str], text: Callable[[Json], str]

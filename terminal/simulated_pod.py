@@ -1,23 +1,24 @@
 """Where a pod would go in a described cluster, by the scheduler's own fit; why it would wait, and what would help.
 
-Pure. It imports the fit, which takes its time.
+The answer is that of the API's ``POST /api/v1/simulate``. Pure. It imports the fit, which takes its time.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
+
 from client.transport import Json
 from diagnosis.facts import DiagnosisFacts
+from diagnosis.suggestions.answer import Found, suggestions_of
 from diagnosis.suggestions.ask import Ask
+from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.suggest import suggest
-from diagnosis.suggestions.texts import sentence
 from diagnosis.suggestions.trial import Trial
 from diagnosis.tree import diagnose
-from fit import manifests
+from fit import device_config, manifests
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
 from fit.manifests import ManifestError
@@ -27,50 +28,37 @@ from summaries.fold import summarize
 
 SCHEDULER: Final = "hami-scheduler"
 """The name of the scheduler that the pod asks for, in attempts that were not made."""
+_POLICY: Final = SchedulingPolicy()
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedPod:
-    chosen: str
-    """The node; empty where none fits."""
-    log: Json
-    """The API's answer to the attempt, with its detail."""
-    diagnosis: Json
-    suggestions: list[Json]
+def simulated(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now: datetime) -> Json:
+    """All values are None for a pod that asks for no device. The names are those of the files.
 
-    def document(self) -> Json:
-        return {"node": self.chosen, **self.log, "diagnosis": self.diagnosis, "suggestions": self.suggestions}
-
-
-def simulated(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now: datetime) -> SimulatedPod | None:
-    """None for a pod that asks for no device. The names are those of the files. Raises ``ManifestError``."""
+    Raises ``ManifestError``.
+    """
     manifest = manifests.parse(cluster, Path(cluster_name))
-    policy = SchedulingPolicy()
-    events = simulate(manifest, _only_pod(pod, Path(pod_name)), SCHEDULER, policy, now)
+    vendors = device_config.read(device_config.SHIPPED)
+    events = simulate(manifest, _only_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
     if not events:
-        return None
+        return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
     attempt = summarize(events)
+    found = _changes(columns_of(manifest, vendors), attempt)
     facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
-    return SimulatedPod(
-        attempt.chosen or "",
-        json.loads(schedulerlog(events, is_full=True)),
-        diagnose(facts).model_dump(mode="json"),
-        [] if attempt.chosen else _suggestions(columns_of(manifest), attempt, policy),
-    )
+    diagnosis = diagnose(facts).model_copy(update={"excluded_by": found.excluded_by or None})
+    return {
+        "node": attempt.chosen,
+        "schedulerlog": orjson.loads(schedulerlog(events, is_full=True)),
+        "diagnosis": diagnosis.model_dump(mode="json"),
+        "suggestions": suggestions_of(attempt, "", now, found, {}, []).model_dump(mode="json"),
+    }
 
 
-def _suggestions(columns: ClusterColumns, attempt: AttemptSummarized, policy: SchedulingPolicy) -> list[Json]:
+def _changes(columns: ClusterColumns, attempt: AttemptSummarized) -> Found:
+    if attempt.chosen:
+        return Found([], [], fits=True)
     ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
-    found = suggest(Trial(columns, tuple(attempt.nodes), policy), ask)
-    return [
-        {
-            "sentence": sentence(each, each.edits).model_dump(),
-            "who_acts": each.actor,
-            "node": each.allocation.node,
-            "cost": round(each.cost, 3),
-        }
-        for each in found
-    ]
+    trial = Trial(columns, tuple(attempt.nodes), _POLICY)
+    return Found(suggest(trial, ask), excluding_constraints(trial, ask), fits=False)
 
 
 def _only_pod(text: bytes, path: Path) -> Mapping[str, Any]:

@@ -1,26 +1,26 @@
-"""``schedulerlog simulate``: where a pod of a file would go, decided in this process by the scheduler's own fit.
+"""``schedulerlog simulate``: where a pod of a file would go, by the scheduler's own fit.
 
-The cluster is a file, or what the API has recorded of it.
+The API decides on the cluster as it is now; this process on that of a file, or as it was recorded at a time.
 """
 
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from client.problems import Problem
-from terminal.answers import end_with, is_printed
+from client.transport import Json
+from process.cli import fail
+from terminal.answers import answered, end_with, is_printed
 from terminal.exit_codes import PLACED, USAGE, WAITING
 from terminal.options import Asking, asks
 from terminal.screen import Screen, complain
 from terminal.why import show_diagnosis, show_nodes
 
-if TYPE_CHECKING:
-    from terminal.simulated_pod import SimulatedPod
-
 RECORDED: Final = "the recorded cluster"
+NO_DEVICE: Final = "The pod asks for no device: every node that kube-scheduler takes would do."
 
 
 @asks
@@ -29,7 +29,7 @@ def simulate(
     file: Annotated[Path, typer.Option("--filename", "-f", help="One Pod in YAML or JSON; - is standard input.")],
     cluster: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; default: as the API has recorded it."),
+        typer.Option(metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; no API is asked."),
     ] = None,
     at: Annotated[str, typer.Option(metavar="TIME", help="The recorded cluster at this time; default: now.")] = "",
 ) -> None:
@@ -37,28 +37,25 @@ def simulate(
 
     \b
     Examples:
+      schedulerlog simulate -f pod.yaml
       schedulerlog simulate -f pod.yaml --cluster cluster.yaml
       schedulerlog simulate -f pod.yaml --at 2h
       kubectl get pod deepseek-0 -o yaml | schedulerlog simulate -f - -o json
 
-    Ends with 0 where it fits, 1 where it does not. The recorded cluster has devices and what is held of them, and needs
-    the right to list nodes; quotas and taints are in a file alone.
+    Ends with 0 where it fits, 1 where it does not. The API answers who may read the pod; the cluster at a time needs
+    the right to list nodes. Quotas and taints are in a file alone.
     """
-    from fit.manifests import ManifestError
-    from terminal.simulated_pod import simulated
-
+    if cluster and at:
+        fail("--at: a file is the cluster of one time: leave out --at or --cluster", USAGE)
     pod = _read("--filename", file)
-    recorded = _read("--cluster", cluster) if cluster else _recorded(asking, at)
-    try:
-        found = simulated(recorded, str(cluster or RECORDED), pod, str(file), datetime.now(UTC))
-    except ManifestError as error:
-        complain(str(error))
-        raise typer.Exit(USAGE) from None
-    if found is None:
-        complain("The pod asks for no device: every node that kube-scheduler takes would do.")
-        raise typer.Exit(PLACED)
-    code = PLACED if found.chosen else WAITING
-    if not is_printed(asking, found.document(), lambda _: [found.diagnosis]):
+    if cluster:
+        found = _decided_here(_read("--cluster", cluster), str(cluster), pod, str(file))
+    elif at:
+        found = _decided_here(_recorded(asking, at), RECORDED, pod, str(file))
+    else:
+        found = answered(asking.transport().post("/simulate", pod))
+    code = PLACED if found["node"] or not found["diagnosis"] else WAITING
+    if not is_printed(asking, found, lambda answer: [each for each in [answer["diagnosis"]] if each]):
         _show(Screen(), found, is_wide=asking.output == "wide")
     raise typer.Exit(code)
 
@@ -78,10 +75,25 @@ def _recorded(asking: Asking, at: str) -> bytes:
     return text
 
 
-def _show(screen: Screen, found: "SimulatedPod", *, is_wide: bool) -> None:
-    if found.chosen:
-        fitting = found.log["detail"]["fit_nodes"]
-        screen.line(f"It would go to node {found.chosen}, one of {fitting} where it fits.", "bold")
+def _decided_here(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str) -> Json:
+    from fit.manifests import ManifestError
+    from terminal.simulated_pod import simulated
+
+    try:
+        return simulated(cluster, cluster_name, pod, pod_name, datetime.now(UTC))
+    except ManifestError as error:
+        complain(str(error))
+        raise typer.Exit(USAGE) from None
+
+
+def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
+    if not found["diagnosis"]:
+        screen.line(NO_DEVICE)
+        return
+    log = found["schedulerlog"]
+    if found["node"]:
+        fitting = log["detail"]["fit_nodes"]
+        screen.line(f"It would go to node {found['node']}, one of {fitting:,} where it fits.", "bold")
     else:
-        show_diagnosis(screen, found.diagnosis, {"items": found.suggestions}, is_wide=is_wide)
-    show_nodes(screen, found.log, is_wide=is_wide)
+        show_diagnosis(screen, found["diagnosis"], found["suggestions"], is_wide=is_wide)
+    show_nodes(screen, log, is_wide=is_wide)

@@ -9,13 +9,13 @@ from typing import Final
 from api.authority.access import Access
 from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
+from diagnosis.suggestions.answer import OTHERS
 from schemas.answers.nodes import NodeListed
 from schemas.answers.placements import Finding, Holder, NodeOccupancy
 from schemas.events import AttemptSummarized
 
 MAX_NAMESPACES: Final = 20
 """So many are asked about one by one; pods of further ones count as those of others."""
-OTHERS: Final = "a pod of another namespace"
 HIDDEN: Final = "{} lines, for callers who may list the pods of all namespaces"
 
 

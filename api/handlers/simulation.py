@@ -15,13 +15,14 @@ from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import get_pod
-from api.handlers.suggestions import ChangeSearch, Found, suggestions_of
+from api.handlers.suggestions import ChangeSearch
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
 from api.http.param_types import namespace_problem, subdomain_problem
 from api.http.query_params import NoQuery, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.facts import DiagnosisFacts
+from diagnosis.suggestions.answer import Found, suggestions_of
 from diagnosis.tree import diagnose
 from fit import manifests
 from fit.devices.cluster_state import ClusterColumns

@@ -1,11 +1,11 @@
 """Answers what would have to change for a pod to fit, each change proved by the scheduler's own fit."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from fastapi import Query as InQuery
 from fastapi import Request
@@ -16,7 +16,7 @@ from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod
 from api.handlers.attempt_rights import readable_attempt_of, readable_latest
-from api.handlers.others import OTHERS, readable_namespaces
+from api.handlers.others import readable_namespaces
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
@@ -27,17 +27,14 @@ from api.index.cluster_states import read_states_of_attempt
 from api.index.holders import HeldBy, read_holders
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.acts import nodes_to_empty
-from diagnosis.suggestions.ask import Ask, Constraint
+from diagnosis.suggestions.answer import OTHERS, Found, suggestions_of
+from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.suggest import suggest
-from diagnosis.suggestions.suggestion import Edit, Suggestion
-from diagnosis.suggestions.texts import NOT_KNOWN, sentence
 from diagnosis.suggestions.trial import Trial
 from fit.devices.as_of import rebuilt
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
-from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit, Suggestions
-from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
 
 
@@ -48,12 +45,6 @@ class SuggestionsQuery(Query):
     as_of: Literal["now", "attempt"] = Field(
         "now", description="On which cluster: as it is now, or as the attempt found it."
     )
-
-
-class Found(NamedTuple):
-    items: list[Suggestion]
-    excluded_by: list[Constraint]
-    fits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,28 +150,6 @@ class SuggestionHandlers:
         return columns, nullcontext()
 
 
-def suggestions_of(
-    summary: AttemptSummarized,
-    attempt: str,
-    as_of: datetime,
-    found: Found,
-    names: Mapping[str, str],
-    unknown: Sequence[str],
-) -> Suggestions:
-    """The answer. attempt: its path; names: by uid, pods as the caller may see them."""
-    return Suggestions(
-        cluster=summary.cluster,
-        namespace=summary.pod.namespace,
-        name=summary.pod.name,
-        attempt=attempt,
-        as_of=rfc3339(as_of),
-        state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
-        items=[_item(each, summary, names) for each in found.items],
-        excluded_by=found.excluded_by,
-        not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
-    )
-
-
 def _nodes_to_empty(trial: Trial, ask: Ask) -> list[str] | None:
     """None where the pod fits as it is."""
     return None if trial.fits(ask) else nodes_to_empty(trial, ask)
@@ -192,30 +161,3 @@ def _search(trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy]) -> Found:
         return Found([], [], fits=True)
     uses = {node: held.uses for node, held in held_by.items()}
     return Found(suggest(trial, ask, uses), excluding_constraints(trial, ask), fits=False)
-
-
-def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str]) -> SuggestedChange:
-    edits = [_shown(edit, names) for edit in found.edits]
-    given = zip(summary.requests, found.allocation.containers, strict=True)
-    return SuggestedChange(
-        sentence=sentence(found, edits),
-        who_acts=found.actor,
-        edits=[
-            SuggestedEdit(constraint=each.constraint, where=each.where, before=each.before, after=each.after)
-            for each in edits
-        ],
-        cost=round(found.cost, 3),
-        node=found.allocation.node,
-        devices=[
-            ContainerDevices(container=request.container, uuids=[grant.uuid for grant in grants])
-            for request, grants in given
-            if grants
-        ],
-        fit_nodes=found.fit_nodes,
-    )
-
-
-def _shown(edit: Edit, names: Mapping[str, str]) -> Edit:
-    if edit.constraint != "use":
-        return edit
-    return Edit(edit.constraint, names.get(edit.where, OTHERS), edit.before, edit.after)

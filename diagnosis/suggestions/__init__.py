@@ -8,5 +8,6 @@ acts          what an administrator can do, and which pods would have to end
 exclusion     the smallest set of constraints that keep the pod from every node
 suggest       all of it: the way in
 admission     the one change that admits most of many pods
+answer        pure: the answer of all that, as the API gives it
 texts         what a suggestion says to people
 """

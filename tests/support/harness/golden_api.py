@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from schemas.events import NodeStateChanged
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.harness.golden_index import attempt, golden, golden_index
 from tests.support.waiting import until
 
 POD = "llm/deepseek-5996b8569d-kgwgx"
@@ -20,6 +21,11 @@ def golden_api(caller: Caller | None = None) -> Iterator[str]:
     if caller is None:
         caller = Caller(golden_index)
         caller.remember(attempt())
+        # The one node of the golden records, as the API's consumer reads it from Kafka.
+        state, _ = golden(NodeStateChanged, "009")
+        assert isinstance(state, NodeStateChanged)
+        caller.app.state.devices.take(state)
+        caller.app.state.devices.is_caught_up = True
     server = uvicorn.Server(uvicorn.Config(caller.app, port=0, log_level="warning", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,0 +1,70 @@
+"""The answer that says what would have to change, from the changes that the fit proved. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from diagnosis.suggestions.ask import Constraint
+from diagnosis.suggestions.suggestion import Edit, Suggestion
+from diagnosis.suggestions.texts import NOT_KNOWN, sentence
+from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit, Suggestions
+from schemas.codec.records import rfc3339
+from schemas.events import AttemptSummarized
+
+OTHERS: Final = "a pod of another namespace"
+"""In place of a name that the caller may not read."""
+
+
+class Found(NamedTuple):
+    items: list[Suggestion]
+    excluded_by: list[Constraint]
+    fits: bool
+
+
+def suggestions_of(
+    summary: AttemptSummarized,
+    attempt: str,
+    as_of: datetime,
+    found: Found,
+    names: Mapping[str, str],
+    unknown: Sequence[str],
+) -> Suggestions:
+    """The answer. attempt: its path; names: by uid, pods as the caller may see them."""
+    return Suggestions(
+        cluster=summary.cluster,
+        namespace=summary.pod.namespace,
+        name=summary.pod.name,
+        attempt=attempt,
+        as_of=rfc3339(as_of),
+        state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
+        items=[_item(each, summary, names) for each in found.items],
+        excluded_by=found.excluded_by,
+        not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
+    )
+
+
+def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str]) -> SuggestedChange:
+    edits = [_shown(edit, names) for edit in found.edits]
+    given = zip(summary.requests, found.allocation.containers, strict=True)
+    return SuggestedChange(
+        sentence=sentence(found, edits),
+        who_acts=found.actor,
+        edits=[
+            SuggestedEdit(constraint=each.constraint, where=each.where, before=each.before, after=each.after)
+            for each in edits
+        ],
+        cost=round(found.cost, 3),
+        node=found.allocation.node,
+        devices=[
+            ContainerDevices(container=request.container, uuids=[grant.uuid for grant in grants])
+            for request, grants in given
+            if grants
+        ],
+        fit_nodes=found.fit_nodes,
+    )
+
+
+def _shown(edit: Edit, names: Mapping[str, str]) -> Edit:
+    if edit.constraint != "use":
+        return edit
+    return Edit(edit.constraint, names.get(edit.where, OTHERS), edit.before, edit.after)
