@@ -39,20 +39,25 @@ class DeviceRequest:
         """MiB by which HAMi sorts the devices that are named like their vendor."""
         if self.memory_percentage in (0, UNSET_PERCENT):
             return total * 0 + self.memory_mib
-        # As Go divides: towards zero, where an Enflame request by memory or cores has -1 percent.
-        share = np.abs(total * self.memory_percentage) // 100
-        return share if self.memory_percentage > 0 else -share
+        # An Enflame request by memory or cores has -1 percent.
+        return percent_of(total, self.memory_percentage)
 
     def memory_of(self, total: Amount) -> Amount:
         """MiB requested of a device, or of each device of an array, that has `total` MiB."""
         if self.memory_mib > 0 or self.memory_percentage == UNSET_PERCENT:
             return total * 0 + self.memory_mib  # in the shape of `total`
-        # HAMi rounds down too, but multiplies in 32 bits (docs/hami-differences.md).
-        return total * self.memory_percentage // 100
+        # HAMi multiplies in 32 bits (docs/hami-differences.md).
+        return percent_of(total, self.memory_percentage)
 
     @property
     def wants_whole_device(self) -> bool:
         return self.cores == _WHOLE_DEVICE
+
+
+def percent_of(total: Amount, percent: int) -> Amount:
+    """Rounded towards zero, as Go divides: a device may register a negative amount."""
+    product = total * percent
+    return abs(product) // 100 * (1 - 2 * (product < 0))
 
 
 def device_request_of(request: VendorRequest, annotations: PodAnnotations, family: Family) -> DeviceRequest:

@@ -199,8 +199,12 @@ def _counts_none(case: Case, difference: Difference, _: Replay) -> bool:
 def _is_random(case: Case, difference: Difference, replay: Replay) -> bool:
     """Another run of HAMi itself gave our devices of the node, or took pairs of Ascend910C in another order."""
     others = (case.get("rerun_differs") or {}).get(difference.node)
-    if not others or difference.about in ("reason", "score"):
+    if not others:
         return False
+    if difference.about == "score":
+        return any(np.float32(other.rpartition("|")[2] or "nan") == difference.ours for other in others)
+    if difference.about == "reason":
+        return any(other.rpartition("|")[0] == difference.ours for other in others)
     if not _names_devices(difference):  # follows from the devices, which another difference compares
         return any(_names_devices(found) and found.node == difference.node for found in replay(case))
     answers = [json.loads(other.rsplit("|", 1)[0]) for other in others if other.startswith("{")]

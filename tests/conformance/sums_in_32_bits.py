@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fit.judge import batch_evaluation
 from fit.judge.batch_evaluation import BatchEvaluation
 from fit.judge.device_matrix import DeviceMatrix, Ints
-from fit.judge.device_request import DeviceRequest
+from fit.judge.device_request import DeviceRequest, percent_of
 from fit.judge.pod_annotations import ScoringWeights
 from fit.judge.request import VendorRequest
 from fit.judge.results import PartialJudgement
@@ -44,13 +44,8 @@ def counted_in_32_bits() -> Iterator[None]:
 def _memory_of(request: DeviceRequest, total: Any) -> Any:
     if request.memory_mib > 0 or request.memory_percentage == UNSET_PERCENT:
         return total * 0 + request.memory_mib
-    return _share(request, total)
-
-
-def _share(request: DeviceRequest, total: Any) -> Any:
     product = int32(total * request.memory_percentage)
-    # Go divides towards zero.
-    return abs(product) // 100 * (1 - 2 * (product < 0))
+    return percent_of(product, 1)  # of which HAMi, too, takes the hundredth towards zero
 
 
 def _judge(evaluation: BatchEvaluation, judge: Any, request: VendorRequest) -> PartialJudgement:
