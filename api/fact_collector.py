@@ -49,7 +49,7 @@ class FactCollector:
     async def of_attempt(
         self, pod: PodName, attempt: AttemptSummarized, original_id: str, now: datetime
     ) -> DiagnosisFacts:
-        """Of an attempt that others followed: what its records say."""
+        """The facts of an attempt that others followed: what its records say."""
         unknown: list[Unknown] = []
         devices = await self._devices(attempt, original_id, unknown)
         return DiagnosisFacts(*pod, now, attempt, is_latest=False, devices=devices, unknown=unknown)
@@ -57,7 +57,7 @@ class FactCollector:
     async def of_pod(
         self, pod: PodName, attempt: AttemptSummarized | None, original_id: str, now: datetime, *, is_index_down: bool
     ) -> DiagnosisFacts:
-        """Of the pod as it is now. ``attempt``: its latest, as far as it is known."""
+        """The facts of the pod as it is now. ``attempt``: its latest one, None where none is recorded."""
         unknown = [Unknown("attempt", "index-down")] if is_index_down and attempt is None else []
         live, nodes, observed, schedulers, findings = await asyncio.gather(
             self._live(pod, now),
@@ -142,7 +142,7 @@ class FactCollector:
         return indexed.findings_of(await self.index.search(FINDINGS.alias, indexed.findings_query(pod)))
 
     async def _registrations(self, cluster: str, attempt: AttemptSummarized | None, now: datetime) -> list[NodeFacts]:
-        """Of the nodes that the attempt found unregistered; without an attempt, of all."""
+        """Facts about the nodes that the attempt found unregistered; without an attempt, about all nodes."""
         groups = refused_nodes(attempt) if attempt else []
         names = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
         if attempt and not names:

@@ -38,9 +38,9 @@ NODE: Final = "/nodes/{node}"
 
 _A_POD: Final = {name: {"schema": {"type": "object"}} for name in ("application/yaml", "application/json")}
 _PAGE: Final = (400, 410, 503)
-"""Of a list that is watched too, from a place that may be gone."""
+"""Errors of a list that can be watched: the place where a watch is to continue may have been deleted."""
 _PAGE_OF_ONE: Final = (400, 404, 410, 503)
-"""Of the nodes of an attempt: a page may be one of an older version of it."""
+"""Errors of the pages of one attempt's nodes: a token may belong to an older version of the attempt."""
 _PAGED: Final = {
     "Link": {
         "description": 'rel="next": the path of the next page. Absent on the last page.',

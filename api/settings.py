@@ -60,7 +60,7 @@ class Callers(EnvironmentSettings):
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The cluster; default: that of the pod that this runs in."""
     context: str | None = None
-    """Of the kubeconfig; default: its current one."""
+    """A context of the kubeconfig; default: its current one."""
 
 
 class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, Listening, KafkaConnection, Switch):

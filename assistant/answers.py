@@ -12,7 +12,7 @@ from terminal.safe_text import printable
 
 Json = dict[str, Any]
 MAX_ITEMS: Final = 20
-"""Of a list in an answer: an assistant asks again with a filter where it needs others."""
+"""Length of a list in an answer: an assistant that needs more asks again with a filter."""
 _RECORD_FIELDS: Final = ("record", "attempt_id", "evidence_attempt")
 _ATTEMPT_PATH: Final = re.compile(r"/attempts/([0-9a-f]+)")
 _MAX_EVIDENCE: Final = 20

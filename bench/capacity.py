@@ -20,7 +20,7 @@ import typer
 MEASURED: Final = Path(__file__).with_name("capacity.jsonl")
 SIZES: Final = (10, 100, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
 BUSY: Final = 0.5
-"""Of the time, so that what was late is caught up in as long as it took."""
+"""Share of the time that a process works, so that it catches up in as long as it was behind."""
 KAFKA_DAYS: Final = 7
 COSTS: Final = {
     "worker": ("{nodes} nodes, worker: {which}", "CPU ms"),
@@ -71,14 +71,14 @@ class CostModel:
     """Costs by name: CPU in milliseconds, sizes in bytes."""
 
     first: Mapping[str, Line]
-    """Of a first attempt; the names of ``COSTS``."""
+    """The lines of a first attempt, by the names of ``COSTS``."""
     retry: Mapping[str, Line]
-    """Of an attempt that repeats the one before it."""
+    """The lines of an attempt that repeats the one before it."""
     scheduler: Line
     """CPU ms of POST /filter with records."""
     state_kafka_bytes: float
     state_index_bytes: float
-    """Of one state of one node."""
+    """Bytes in the index for one state of one node."""
 
 
 def model(results: Iterable[Mapping[str, Any]]) -> CostModel:
@@ -103,7 +103,7 @@ def model(results: Iterable[Mapping[str, Any]]) -> CostModel:
 
 
 def _filter_calls(figures: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-    """Of each size the call beside the most running pods, one in a hundred nodes having changed."""
+    """For each size the call with the most running pods, when one in a hundred nodes has changed."""
     found: dict[int, tuple[int, float]] = {}
     for each in figures:
         if match := _FILTER.match(each["path"]):

@@ -14,9 +14,9 @@ from process.kafka_connection import KafkaConnection
 class TopicAsItIs:
     partitions: int
     replicas: int
-    """Of the partition that has fewest."""
+    """The count of the partition that has fewest."""
     in_sync: int
-    """Of the partition that has fewest."""
+    """The count of the partition that has fewest."""
     configuration: Mapping[str, str]
 
 

@@ -9,7 +9,7 @@ from process.kafka_connection import KafkaConnection
 
 
 async def ends_of(kafka: KafkaConnection, topic: str) -> dict[TopicPartition, int]:
-    """Of each partition the offset that its next record will have. Raises ``NotProvisionedError`` where the topic is
+    """The offset that the next record of each partition will have. Raises ``NotProvisionedError`` where the topic is
     missing; ``KafkaError``, ``OSError``."""
     async with administration(kafka) as admin:
         partitions = await partitions_of(admin, [topic])

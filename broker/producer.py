@@ -24,7 +24,7 @@ CLOSE_SECONDS: Final = 5
 _MAX_BYTES: Final = {topic.name: topic.max_message_bytes for topic in TOPICS}
 _DEFAULT_MAX_BYTES: Final = DECISIONS.max_message_bytes
 _OVERHEAD_BYTES: Final = 16 * 1024
-"""Of a record and its batch, and of what compression adds to a value that can't be compressed."""
+"""The headers of a record and its batch, and what compression adds to a value that can't be compressed."""
 _BATCH_BYTES: Final = 512 * 1024
 """The parts of a record go out together; with the client's default every one of them would be a request of its own."""
 

@@ -18,7 +18,7 @@ _FETCH_WAIT_MS: Final = 10
 """How long a broker holds a fetch that finds nothing. While it is held for partitions that were read to their end, the
 others are not fetched."""
 _FETCH_BYTES: Final = 128 * 1024
-"""Of a fetch by offset: two records of the greatest size. The client's MiB would be decoded for one record."""
+"""Size of a fetch by offset: two records of the greatest size. The client's MiB would be decoded for one record."""
 
 
 class TopicReader:

@@ -9,7 +9,7 @@ from schemas.codec.trace_context import trace_id, traceparent_of
 from schemas.events import AttemptEvent, PodObserved
 
 _MAX_LOGGED: Final = 400
-"""Of a header: any producer may send anything."""
+"""Characters of a header in the log: any producer may send anything."""
 
 # A callable and not an offset to commit: only the reader of the record knows when its partition was taken away.
 Acknowledge = Callable[[], object]

@@ -32,7 +32,7 @@ class RefusedError(KafkaError):  # type: ignore[misc]
 
 
 _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
-"""Of the bootstrap that is under way in this task."""
+"""The refusals of the bootstrap that is running in this task."""
 
 
 class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]

@@ -24,9 +24,9 @@ from aiokafka.record._crecords import legacy_records as compiled_legacy_records
 from schemas.codec.records import UNREADABLE
 
 MAX_BATCH_BYTES: Final = 16 * 1024 * 1024
-"""Of one batch, unpacked. Producers close a batch at one MiB, and a dead letter is shorter than ten."""
+"""Size of one batch, unpacked. Producers close a batch at one MiB, and a dead letter is shorter than ten."""
 MAX_FETCH_BYTES: Final = 16 * 1024 * 1024
-"""Of all records that one fetch of a partition returns; the others are fetched again."""
+"""Size of all records that one fetch of a partition returns; the others are fetched again."""
 _RECORD_OVERHEAD: Final = 500
 """Bytes of the Python objects of one record: a MiB of the shortest records takes a hundred times as much."""
 _CHUNK: Final = 1024 * 1024
@@ -157,7 +157,7 @@ def unpack_lz4(packed: Any) -> bytes:
 
 
 def unpack_snappy(packed: Any) -> bytes:
-    """Of one block, or of many as Xerial's library frames them. Raises ``UnpackedTooLargeError``, ``struct.error``,
+    """Unpacks one block, or many as Xerial's library frames them. Raises ``UnpackedTooLargeError``, ``struct.error``,
     ``cramjam.DecompressionError``."""
     packed = bytes(packed)
     blocks = _xerial_blocks(packed) if packed.startswith(_XERIAL_MAGIC) else iter([packed])

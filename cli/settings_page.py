@@ -26,7 +26,7 @@ _OTHERS: Final = "All others"
 
 
 def all_settings() -> list[Setting]:
-    """Of every command of every service."""
+    """The settings of every command of every service."""
     return [each for name in SERVICES for each in settings_of_command(load(COMMANDS[name]), name)]
 
 

@@ -24,7 +24,7 @@ INSTALL: Final = (
 @dataclass(frozen=True, slots=True)
 class KubectlTransport:
     context: str = ""
-    """Of the kubeconfig; empty: its current one."""
+    """A context of the kubeconfig; empty: its current one."""
     kubeconfig: str = ""
     """Empty: as kubectl finds it."""
     default_namespace: str = ""

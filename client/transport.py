@@ -10,7 +10,7 @@ Json = dict[str, Any]
 Query = Mapping[str, str]
 NO_QUERY: Final[Query] = {}
 TIMEOUT_SECONDS: Final = 60
-"""Of an answer; a simulation of many pods takes longest."""
+"""How long an answer may take; a simulation of many pods takes longest."""
 
 
 class Transport(Protocol):

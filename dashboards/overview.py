@@ -9,7 +9,7 @@ from dashboards.visualizations import visualizations
 
 DASHBOARD: Final = "schedulerlog-overview"
 COLUMNS: Final = 48
-"""Of the grid; a row is 20 pixels high."""
+"""Columns of the grid; a row is 20 pixels high."""
 # Dashboards changes panels of 6.1 to 7.2 when it opens them, and no others.
 _PANEL_VERSION: Final = "7.9.3"
 _REFRESH_MS: Final = 60_000

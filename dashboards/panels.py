@@ -7,10 +7,10 @@ from dashboards.saved_objects import Json, SavedObject, search_source, text
 
 METRIC: Final = "metric"
 GROUP: Final = "group"
-"""A series of a chart."""
+"""The aggregation whose values become the series of a chart."""
 X_AXIS: Final = "segment"
 ROWS: Final = "bucket"
-"""Of a table."""
+"""The aggregation whose values become the rows of a table."""
 
 
 def count(schema: str = METRIC, label: str = "") -> Json:
@@ -74,7 +74,7 @@ def _saved(object_id: str, title: str, about: str, state: Json, *source: Any) ->
 
 
 def _axes(kind: str, aggs: Sequence[Json]) -> Json:
-    """Of bars and lines: an axis of categories, one of values, and a series for each metric."""
+    """The axes of bars and lines: one of categories, one of values, and a series for each metric."""
     lies = kind == "horizontal_bar"
     category = {
         "id": "CategoryAxis-1",

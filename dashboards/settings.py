@@ -23,7 +23,7 @@ class InstallSettings(EnvironmentSettings):
     dashboards_username: Annotated[str | None, Flag(names=("--username", "--user"))] = None
     """Needed where Dashboards asks for one."""
     dashboards_password: Annotated[SecretStr | None, Flag(names=("--password-file",))] = None
-    """Of that user."""
+    """The password of that user."""
     dashboards_ca_file: Annotated[Path | None, Flag(names=("--ca-file",), metavar="FILE")] = None
     """The authorities that may have signed the certificate of Dashboards, in PEM form; default: the system's."""
     dashboards_tenant: Annotated[str | None, Flag(names=("--tenant",), metavar="NAME")] = None

@@ -31,11 +31,11 @@ class Stack:
     ports: dict[str, str]
     api_server: SimulatedApiServer
     authority: Path | None = None
-    """Of the API's certificate; without one it speaks plain HTTP."""
+    """The authority of the API's certificate; without one it speaks plain HTTP."""
 
     @property
     def kubeconfig(self) -> Path:
-        """Of the simulated API server."""
+        """The file that names the simulated API server."""
         return self.folder / "kubeconfig"
 
     def url(self, service: str) -> str:

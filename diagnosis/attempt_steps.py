@@ -20,7 +20,7 @@ _QUOTA_PREFIX: Final = "limits."
 _NUMBERS: Final = (
     "memory_total_mib", "memory_used_mib", "cores_total_percent", "cores_used_percent", "slots_total", "slots_used",
 )  # fmt: skip
-"""Of a device."""
+"""The numbers of a device that a step shows."""
 _ANNOTATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ReasonCode.CARD_TYPE_MISMATCH: ("type", "mode"),
     ReasonCode.MODE_NOT_FIT: ("mode",),

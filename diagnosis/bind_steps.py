@@ -18,7 +18,7 @@ BIND_SECONDS: Final = timedelta(seconds=60)
 
 
 def bind_steps(facts: DiagnosisFacts, attempt: AttemptSummarized) -> Iterator[TreeStep]:
-    """Of an attempt in which a node passed."""
+    """The steps about the bind of an attempt in which a node passed."""
     bind, chosen = attempt.bind, attempt.chosen
     if chosen is None:
         yield _unfinished(facts, attempt)

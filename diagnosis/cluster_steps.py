@@ -37,7 +37,7 @@ def claims_ready(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 
 def quota_left(facts: DiagnosisFacts) -> TreeStep:
-    """Of a pod that exists: the API server has let it in, so this counts where the scheduler counts quotas itself."""
+    """Matters where the scheduler counts quotas itself: the API server has admitted the pod already."""
     if facts.quotas is None:
         return TreeStep("QuotaLeft", "not known", (), facts.unknown_of("quotas"))
     full = [found for quota in facts.quotas for found in _used_up(quota)]
@@ -114,7 +114,7 @@ def _closed_obstacles(
 
 
 def devices_registered(facts: DiagnosisFacts, unregistered: Collection[str] | None = None) -> TreeStep | None:
-    """Of the nodes that an attempt found ``unregistered``, else of all. None where the pod asks for no devices."""
+    """Looks at ``unregistered``, the nodes of an attempt, else at all. None where the pod asks for no devices."""
     requests = requests_of(facts)
     if requests is not None and not devices_asked(requests):
         return None

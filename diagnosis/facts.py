@@ -59,7 +59,7 @@ class ObservedPod:
     problems: Sequence[ObjectProblem] = ()
     bind_phase: str = ""
     spec: Mapping[str, Any] | None = None
-    """Of its object."""
+    """The ``spec`` of its object."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def condition(self, kind: str) -> Condition | None:

@@ -86,7 +86,7 @@ def _is_known(facts: DiagnosisFacts, name: str) -> TreeStep:
 
 
 def _webhook_called(facts: DiagnosisFacts, requests: Sequence[Request], name: str, *, has_decided: bool) -> TreeStep:
-    """Of a pod that asks for devices and names Kubernetes' own scheduler."""
+    """The step for a pod that asks for devices and names Kubernetes' own scheduler."""
     others = _device_schedulers(facts.schedulers or (), name)
     if not others:
         return TreeStep("WebhookCalled", "not known", (), facts.unknown_of("schedulers"))

@@ -130,14 +130,14 @@ class _Cluster:
 
 
 def server_findings(server: Mapping[str, Any]) -> Iterator[Fault]:
-    """Of ``GET /version``. Pure."""
+    """What is wrong with the answer to ``GET /version``. Pure."""
     if (minor := _minor(server)) < MINIMUM:
         problem = f"is version 1.{minor}; 1.{MINIMUM} is the oldest that deploy/ was written for"
         yield Fault("kubernetes", "API server", problem, "Upgrade the cluster.")
 
 
 def image_findings(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any]) -> Iterator[Fault]:
-    """Of the pods in our namespace. Pure."""
+    """What is wrong with the images of the pods in our namespace. Pure."""
     for pod in pods:
         for container in pod["spec"]["containers"]:
             tag = _TAG.search(container["image"])

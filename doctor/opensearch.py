@@ -56,7 +56,7 @@ def _health(url: str, health: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
-    """Of ``GET /_index_template``. Pure."""
+    """What is wrong with the answer to ``GET /_index_template``. Pure."""
     found = {each["name"]: each["index_template"].get("_meta", {}) for each in answer.get("index_templates", ())}
     for index in INDICES:
         version = found.get(index.alias, {}).get("schedulerlog_mapping_version")

@@ -37,7 +37,7 @@ def configurations(configmap: Json) -> Iterator[tuple[str, Json]]:
 
 
 def configuration_findings(about: str, configuration: Json) -> Iterator[Fault]:
-    """Of one KubeSchedulerConfiguration."""
+    """What is wrong with one KubeSchedulerConfiguration."""
     if configuration.get("percentageOfNodesToScore") != 100:
         problem = f"percentageOfNodesToScore is {configuration.get('percentageOfNodesToScore', 'not set')}"
         remedy = "Write 100: above 100 nodes the extender is otherwise shown a sample, and reasons name only that."
@@ -69,7 +69,7 @@ def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
 
 
 def hami_findings(deployment: Json) -> Iterator[Fault]:
-    """Of a Deployment of HAMi's scheduler: what its log will show."""
+    """What is wrong with a Deployment of HAMi's scheduler: a version not yet read, a log level that names too little."""
     metadata = deployment["metadata"]
     about = f"{metadata['namespace']}/{metadata['name']}"
     for container in deployment["spec"]["template"]["spec"]["containers"]:

@@ -12,7 +12,7 @@ class Settings(EnvironmentSettings):
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The cluster; default: that of the pod that this runs in."""
     context: str | None = None
-    """Of the kubeconfig; default: its current one."""
+    """A context of the kubeconfig; default: its current one."""
     namespace: str = "schedulerlog"
     """Where schedulerlog is installed."""
     output: Annotated[Literal["text", "json"], Flag(("--output", "-o"), metavar="text|json")] = "text"

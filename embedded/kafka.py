@@ -33,11 +33,11 @@ class BrokerOptions:
     """What a broker is given besides, for example listeners with TLS and SASL. ``probe`` still needs the plain one."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Of ``server.properties``; they replace ours."""
+    """Entries of ``server.properties``; they replace ours."""
     format_arguments: tuple[str, ...] = ()
-    """Of ``kafka-storage format``, for example ``--add-scram``."""
+    """Arguments of ``kafka-storage format``, for example ``--add-scram``."""
     system_properties: tuple[str, ...] = ()
-    """Of Java, as ``-Dname=value``."""
+    """Java's system properties, as ``-Dname=value``."""
 
 
 def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: BrokerOptions = BrokerOptions()) -> str:

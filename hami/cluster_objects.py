@@ -19,7 +19,7 @@ from schemas.events import NOT_REPORTED, DeviceKind, MigUse, NodeStateChanged
 Json = dict[str, Any]
 
 NAMESPACE: Final = "schedulerlog"
-"""Of the pods that hold what was in use."""
+"""The namespace of the pods that hold what was in use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from summaries.answer import detail, schedulerlog_json
 from summaries.fold import AttemptFold
 
 MAX_ATTEMPTS: Final = 200
-"""Of the pod; older ones are dropped."""
+"""Attempts kept for a pod; older ones are dropped."""
 # Only to suggest similar names.
 MAX_OTHER_PODS: Final = 10_000
 SHOWN_PODS: Final = 8

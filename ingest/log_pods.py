@@ -13,7 +13,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 MAX_PODS: Final = 20_000
 """Those that the log names first."""
 _KEPT_ATTEMPTS: Final = 2
-"""Of a pod: a bind is often reported when the next attempt has begun."""
+"""Attempts kept for a pod: a bind is often reported when the next attempt has begun."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from process.bounded_cache import BoundedCache
 from schemas.events import NOT_REPORTED, DeviceKind, NodeStateChanged
 
 EMITTED_AGAIN_AFTER: Final = timedelta(days=1)
-"""Of log time, so that retention deletes no state that a later verdict refers to."""
+"""Log time, so that retention deletes no state that a later verdict refers to."""
 MAX_STATES: Final = 20_000
 """Emitted states that are remembered; one that is forgotten is at worst emitted once more."""
 

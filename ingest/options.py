@@ -45,10 +45,10 @@ def _container_patterns(value: object) -> object:
 
 
 class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
-    """Of which cluster is read, and where its events go."""
+    """Settings: which cluster is read, and where its events go."""
 
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
-    """Of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+    """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""
 
     @property
     def kafka(self) -> KafkaConnection:

@@ -21,7 +21,7 @@ class WaitingReader(LogReader, Protocol):
 
 class LogSource(NamedTuple):
     name: str
-    """Of the command, and in metrics."""
+    """The name of the command, and of the source in metrics."""
     create: Callable[[str], WaitingReader]
     """A reader for the log of a scheduler in the cluster of this name."""
     recognises: Callable[[bytes], bool]

@@ -8,7 +8,7 @@ from page.node_map import colour_of
 from schemas.events import FITS, NOT_REACHED, PICKED
 
 WOULD_BE_PICKED: Final = "would be picked"
-"""Of a device of a node that was not chosen: it is marked as picked there too."""
+"""The verdict shown for a device that the attempt picked on a node that it did not choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class MappedNode:
 class DeviceMap:
     rows: list[MappedNode]
     colours: dict[str, str]
-    """Of each verdict in it."""
+    """Verdict to the class of its colour."""
     columns: int
 
 

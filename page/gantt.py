@@ -8,7 +8,7 @@ from typing import Any, Final
 from page.formats import parsed
 
 WIDTH: Final = 1000
-"""Of the drawing, in its own units; it is stretched to the page."""
+"""Width of the drawing in its own units; the page stretches it."""
 LANE_HEIGHT: Final = 18
 COLOURS: Final = 12
 MIN_BAR: Final = 3

@@ -30,7 +30,7 @@ class MappedGroup:
     group: NodeGroup
     y: int
     cells: list[Cell]
-    """Of one tile."""
+    """The cells of one tile."""
     full_rows: int
     rest: int
     """Tiles of the last row, where that is not full."""

@@ -33,7 +33,7 @@ class PageContext:
         return text(self.language, key, **values)
 
     def in_language(self, texts: object) -> str:
-        """Of an answer's text in both languages (``{en, zh}``), the reader's."""
+        """The text in the reader's language, from a text in both (``{en, zh}``)."""
         return str(texts[self.language] if isinstance(texts, dict) else getattr(texts, self.language))
 
     def url(self, path: str, **parameters: object) -> str:
@@ -53,7 +53,7 @@ class PageContext:
         return _address(path, list(self.query))
 
     def value(self, name: str) -> str:
-        """Of a parameter of this page; empty without it."""
+        """The value of a parameter of this page; empty without it."""
         return next((value for key, value in self.query if key == name), "")
 
     @property

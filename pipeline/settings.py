@@ -121,7 +121,7 @@ class AlertmanagerSettings(KafkaConnection, ServiceSettings):
 
 class EventsSettings(KafkaConnection, ServiceSettings):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
-    """Of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+    """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""
 
 
 class RetentionSettings(OpenSearchConnection):

@@ -27,7 +27,7 @@ class BoundedCache(Generic[K, V]):
         self._max_entries, self._max_bytes, self._size_of = max_entries, max_bytes, size_of
         self._entries: dict[K, tuple[V, int]] = {}
         self.bytes = 0
-        """Of all values, as ``size_of`` says."""
+        """Size of all values by ``size_of``."""
 
     def __len__(self) -> int:
         return len(self._entries)

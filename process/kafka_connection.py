@@ -70,7 +70,7 @@ class KafkaSecurity(EnvironmentSettings):
         return self.kafka_security_protocol in ("sasl_plaintext", "sasl_ssl")
 
     def kafka_ssl_context(self) -> ssl.SSLContext | None:
-        """Of the files as they are now; None without TLS. Raises ``ValueError``."""
+        """TLS by the files as they are now; None without TLS. Raises ``ValueError``."""
         if not self.uses_tls:
             return None
         password = revealed(self.kafka_key_password) or None

@@ -51,7 +51,7 @@ class OpenSearchConnection(EnvironmentSettings):
         return self.opensearch_url.split(",")
 
     def opensearch_ssl_context(self) -> ssl.SSLContext | None:
-        """Of the files as they are now; None without TLS. Raises ``ValueError``."""
+        """TLS by the files as they are now; None without TLS. Raises ``ValueError``."""
         if not self.opensearch_url.startswith("https://"):
             return None
         return tls.client_context(self.opensearch_ca_file, self.opensearch_cert_file, self.opensearch_key_file)

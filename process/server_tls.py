@@ -128,7 +128,7 @@ class Certificates:
 
     @property
     def key_digest(self) -> bytes:
-        """Of the private key in force: a secret that all servers with this pair share."""
+        """Digest of the private key in force: a secret that all servers with this pair share."""
         return hashlib.blake2b(self._contents[1], digest_size=32, person=b"schedulerlog").digest()
 
     def trust(self, authorities: str) -> None:

@@ -27,6 +27,6 @@ def client_context(
 
 
 def _cause(error: OSError, of_content: str) -> str:
-    """Of a file that can't be read the system's words; of one that can, ``of_content``."""
+    """The system's words for a file that can't be read, ``of_content`` for one that can."""
     # An SSLError is an OSError too, and its words are OpenSSL's own: "[X509: NO_CERTIFICATE_OR_CRL_FOUND] …".
     return of_content if isinstance(error, ssl.SSLError) else str(error.strerror or error)

@@ -39,7 +39,7 @@ class Span(Protocol):
 
     @property
     def traceparent(self) -> bytes:
-        """Of what follows from it, as W3C writes it; empty where there is no trace."""
+        """The parent of the spans that follow, as W3C writes it; empty where there is no trace."""
 
     def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
         """What is known of it only after it began; an empty ``name`` leaves that of its beginning.

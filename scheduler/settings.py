@@ -55,7 +55,7 @@ class Settings(EnvironmentSettings):
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The API server to follow; default: that of the pod we run in."""
     context: str | None = None
-    """Of the kubeconfig; default: its current one."""
+    """A context of the kubeconfig; default: its current one."""
     # HAMi's default is 5 a second: at 9 calls a pod, about 0.55 pods a second.
     kube_qps: Annotated[float, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Requests a second to the API server; 0: no limit."""
@@ -66,7 +66,7 @@ class Settings(EnvironmentSettings):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = Field(
         DEFAULT_CLUSTER, validation_alias=variables.CLUSTER_NAME
     )
-    """Of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+    """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""
     node_label_selector: Annotated[str, Flag(metavar="K=V,…")] = ""
     """Use only nodes with these labels."""
 

@@ -43,7 +43,7 @@ class Topic:
     # Records stay below 64 KiB (``records.MAX_VALUE_BYTES``), but the limit holds for a producer's whole batch.
     max_message_bytes: int = 1024 * 1024
     compacted_after: timedelta | None = None
-    """Of records of one key, all but the latest may be deleted after so long; None keeps all of them."""
+    """All records of a key but its latest may be deleted after this time; None keeps all of them."""
     segment_bytes: int | None = None
     """Size of the files that the broker compacts: it never compacts the one that it is writing to. None: its own size,
     usually a GiB."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 MIN_BUCKETS: Final = 4
 """On each side of a change: of fewer, nobody can say what their level is."""
 THRESHOLD: Final = 30.0
-"""Of the statistic, which is chi squared with one degree of freedom: chance passes 30 at a given bucket once in 23
+"""For the statistic, which is chi squared with one degree of freedom: chance passes 30 at a given bucket once in 23
 million, and at any of a hundred buckets in one series of 230,000 at most."""
 
 Floats = NDArray[np.float64]

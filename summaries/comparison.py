@@ -63,7 +63,7 @@ def runner_up(summary: AttemptSummarized, fitting: list[NodeJudged]) -> RunnerUp
 
 
 def difference(one: NodeJudged, other: NodeJudged) -> dict[str, float]:
-    """Of score and terms, what ``one`` has more than ``other``; empty unless both fit."""
+    """By how much score and terms of ``one`` exceed those of ``other``; empty unless both fit."""
     if one.verdict not in _FIT or other.verdict not in _FIT:
         return {}
     of_other = {term.name: term.weighted for term in other.terms}

@@ -25,7 +25,7 @@ class PlacementInterval:
 
     @property
     def bind(self) -> BindFact | None:
-        """Of several reports of the bind, the one that knows the devices."""
+        """The report of the bind that knows the devices, where several reported it."""
         return max(self.binds, key=lambda bind: (bool(bind.held), *knowledge(bind), bind.attempt_id), default=None)
 
     @property

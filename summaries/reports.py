@@ -27,7 +27,7 @@ class AttemptPart(NamedTuple):
     is_given: Callable[[AttemptSummarized, Report], bool]
     """Does the summary of this report alone say it?"""
     order: Callable[[AttemptSummarized, Report], Order]
-    """Of several that say it the one with the greatest gives it. A function of that part and its report."""
+    """The report with the greatest order provides the part. A function of the summary and its report."""
 
 
 def _quality(_summary: AttemptSummarized, report: Report) -> Order:

@@ -100,7 +100,7 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """Of what was added, less what was taken back; below 0 where that had been added to another sum."""
+    """What was added, less what was taken back; below 0 where that had been added to another sum."""
 
     attempts: int = 0
     pods: int = 0

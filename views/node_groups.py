@@ -15,7 +15,7 @@ UNREGISTERED: Final = "unregistered"
 """The verdicts as ``schemas.events`` has them, which takes a terminal too long to import; a test compares them."""
 
 MAX_GROUPS: Final = 24
-"""Of more, those with the same reasons become one."""
+"""Where there are more, those with the same reasons become one."""
 _ORDER: Final = {PICKED: 0, FITS: 1, NOT_REACHED: 3}
 """What was chosen first; refusals between what fits and what was not looked at."""
 
@@ -35,7 +35,7 @@ class CountedCode:
     code: str
     min_count: int
     max_count: int
-    """Of how many devices of a node; the same as ``min_count`` where all nodes have as many."""
+    """The greatest number of devices of a node; the same as ``min_count`` where all nodes have as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class NodeGroup:
     container: str
     """The one that was refused; empty where none was."""
     refusal: SharedRefusal | None
-    """Of the most of its nodes, where they differ."""
+    """The refusal of most of its nodes, where they differ."""
     counts: list[CountedCode]
     """The most frequent first."""
     nodes: list[str]
     """By name."""
     scores: list[float]
-    """Of each node that fits; empty for others."""
+    """The score of each node that fits; empty for others."""
 
     @property
     def is_refused(self) -> bool:

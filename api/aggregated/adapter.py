@@ -49,7 +49,7 @@ class _Answer:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._start: Message | None = None
-        """Of an error, whose length is known once its body is."""
+        """The start of an error's answer, sent only with its body: the length is known by then."""
         self._body = b""
 
     async def send(self, message: Message) -> None:

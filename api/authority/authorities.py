@@ -39,7 +39,7 @@ class ClientAuthorities:
 
     @property
     def client_roots(self) -> frozenset[bytes]:
-        """Of certificates that name their own holder."""
+        """The authorities of certificates that name their own holder."""
         pem = self._certificates.client_ca
         if pem != self._pem:
             self._pem, self._roots = pem, roots_in(pem)

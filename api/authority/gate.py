@@ -33,7 +33,7 @@ MAX_REFUSED_TOKENS: Final = 50
 REFUSED_TOKENS_SECONDS: Final = 10.0
 
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
-"""Of the machine itself, as the header ``Host`` writes them."""
+"""Names of the machine itself, as the header ``Host`` writes them."""
 
 FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json", *DOCUMENTS)
 """What describes the API, and holds nothing of a cluster."""
@@ -50,11 +50,11 @@ class Authorities(Protocol):
 
     @property
     def client_roots(self) -> Collection[bytes]:
-        """Of certificates that name their own holder."""
+        """The authorities of certificates that name their own holder."""
 
     @property
     def front_proxy(self) -> FrontProxy | None:
-        """Of the API server, which names callers in headers; None where it is not trusted."""
+        """The API server, which names callers in headers; None where it is not trusted."""
 
 
 class SourceError(Exception):

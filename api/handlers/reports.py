@@ -18,7 +18,7 @@ from page.report_file import written
 
 MEDIA = {"csv": "text/csv", "markdown": "text/markdown", "html": "text/html"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
-"""Of the page on its own: it brings its style with it, and nothing else."""
+"""The policy of the report as a file: it contains its own style and loads nothing."""
 
 
 @dataclass(frozen=True, slots=True)

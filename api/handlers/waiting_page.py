@@ -36,7 +36,7 @@ class AskedPods:
     values: Mapping[str, str | None]
     """Field of the documents to its value."""
     since: str
-    """Of the latest attempt: a time or a duration, as the caller gives it."""
+    """The latest attempt is not older than this time or duration, as the caller gives it."""
     min_wait: str | None = None
     order: str = "wait"
     limit: int = 0

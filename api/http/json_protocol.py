@@ -24,7 +24,7 @@ ABORT: Final = "schedulerlog.abort"
 REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request."""
 MAX_HEAD_BYTES: Final = 64 * 1024
-"""Of a request's line and headers, unless they arrive at once; a token has 16 KiB at most."""
+"""Bound of a request's line and headers, unless they arrive at once; a token has 16 KiB at most."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
@@ -40,7 +40,7 @@ class JsonProtocol(HttpToolsProtocol):
     _head_bytes: int | None = 0
     """Received of a head that is not complete; None while none is expected."""
     _arriving_bytes: int = 0
-    """Of what is being parsed now."""
+    """Size of what is being parsed now."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)

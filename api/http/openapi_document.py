@@ -110,7 +110,7 @@ def _response(status: str, response: Json, example: str, examples: Mapping[str, 
 
 
 def _schema(schema: Json) -> Json:
-    """Of a parameter: pydantic writes an optional one as "or null", but a query can't hold null."""
+    """The schema of a parameter: pydantic writes an optional one as "or null", but a query can't hold null."""
     kept = {_BOUNDS.get(key, key): value for key, value in schema.items() if key not in ("title", "anyOf")}
     choices = [_schema(choice) for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if len(choices) == 1:

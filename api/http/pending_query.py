@@ -18,7 +18,7 @@ _SORTS: Final[dict[GroupBy, tuple[Sort, ...]]] = {
     "obstacle": ("pods", "wait", "gpu_hours", "devices"),
     "pod": ("wait", "gpu_hours", "devices", "attempts", "name"),
 }
-"""Of each group; the first is the default."""
+"""The orders that each group offers; the first is the default."""
 
 
 class PendingQuery(WatchParameters, WaitingFilters):

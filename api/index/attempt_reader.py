@@ -176,7 +176,7 @@ async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str
 
 
 def _state_ids(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
-    """Of ``nodes``, the ids of the states that the record refers to; empty where it refers to none."""
+    """Node to the id of the state that the record refers to, for each of ``nodes``; empty where it refers to none."""
     return {
         node: "" if revision == NO_STATE else state_id(record.cluster, record.scheduler, node, record.epoch, revision)
         for node, revision in zip(record.nodes, record.revision.tolist(), strict=True)

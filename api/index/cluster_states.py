@@ -28,7 +28,7 @@ _WRITTEN_AGAIN: Final = timedelta(hours=25)
 @dataclass(frozen=True, slots=True)
 class ClusterStates:
     states: list[NodeStateChanged]
-    """Of each node one, in the order of the nodes' names."""
+    """One state for each node, in the order of their names."""
     without_devices: list[str]
     """Nodes that were judged and that the records refer to no state of."""
     missing: list[str]

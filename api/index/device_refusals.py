@@ -125,7 +125,7 @@ async def _refusals(
 
 
 def _rows_of_nodes(record: DevicesJudged, nodes: frozenset[str]) -> Iterator[tuple[range, str]]:
-    """Of each of ``nodes`` in the record: its rows, and the id of the state that they refer to (empty for none)."""
+    """For each of ``nodes`` in the record: its rows, and the id of the state that they refer to (empty for none)."""
     start = 0
     for node, revision, rows in zip(record.nodes, record.revision.tolist(), record.rows.tolist(), strict=True):
         if node in nodes:

@@ -18,14 +18,14 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class HeldBy:
-    """Of one node, by uid."""
+    """The pods that hold devices of one node, by uid."""
 
     uses: dict[str, PodUse] = field(default_factory=dict)
     pods: dict[str, PodRef] = field(default_factory=dict)
 
 
 async def read_holders(index: OpenSearch, cluster: str, nodes: Sequence[str], at: datetime) -> dict[str, HeldBy]:
-    """Of each of the nodes on which pods held devices at this time."""
+    """The holders on each of ``nodes`` on which pods held devices at this time."""
     if not nodes:
         return {}
     answer = await index.search(OCCUPANCY.alias, placements_on_nodes_query(cluster, nodes, at))

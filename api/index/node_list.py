@@ -21,7 +21,7 @@ from schemas.placements import PodPlacement
 Json = dict[str, Any]
 
 MAX_PLACEMENTS: Final = 10_000
-"""Of all nodes of a page: the most hits that OpenSearch returns."""
+"""The placements of all nodes of a page: OpenSearch returns no more hits."""
 _MAX_NODES: Final = 40_000
 """Up to so many nodes, OpenSearch counts them almost exactly."""
 

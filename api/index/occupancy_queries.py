@@ -25,7 +25,7 @@ Json = dict[str, Any]
 PlacementsPosition = PagePosition[tuple[Milliseconds, str, str, str, str]]
 
 MAX_PODS: Final = 10_000
-"""Of one node at one time: the most hits that OpenSearch returns. Kubernetes supports 110 pods a node by default."""
+"""The pods of one node at one time: OpenSearch returns no more hits. Kubernetes supports 110 pods a node by default."""
 _SORT: Final = [sort_latest_first("@timestamp"), *map(sort_by, ("namespace", "pod", "pod_uid", "node"))]
 # Without the fields that only the placements process needs.
 _SOURCE: Final = ListSource(OCCUPANCY.alias, _SORT, {"excludes": ["known", "text"]})

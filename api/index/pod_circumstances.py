@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 MAX_NODES: Final = 500
 _MAX_OBSERVATIONS: Final = 20
-"""Of a pod: the latest that has its phase, and what its kubelet reported since."""
+"""Observations of a pod: the latest that has its phase, and what its kubelet reported since."""
 _MAX_SCHEDULERS: Final = 50
 _MAX_FINDINGS: Final = 5
 _DECIDED_WITHIN: Final = "now-1d"

@@ -109,7 +109,7 @@ def findings_of(answer: Json) -> list[FindingsReported]:
 
 
 def fragmentation_of(states: Iterable[NodeStateChanged], smallest: int | None) -> Fragmentation:
-    """Of devices that can be given: registered with their memory, healthy and not cordoned."""
+    """Counts only devices that pods can get: registered with their memory, healthy and not cordoned."""
     nodes = devices = idle = free = shared = small = 0
     for state in states:
         nodes += 1

@@ -61,7 +61,7 @@ class TopicState:
     records: int = 0
     """Records read."""
     rejected: int = 0
-    """Of these, records that are not attempts."""
+    """How many of these records are not attempts."""
     answered_at: float = field(default=float("-inf"))
     """When the brokers last answered, in seconds of the monotonic clock."""
 

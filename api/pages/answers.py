@@ -30,7 +30,7 @@ class Answered:
 @dataclass(frozen=True, slots=True)
 class Answers:
     router: ASGIApp
-    """Of the API; it is inside of what finds the caller."""
+    """The API's routes, below the layer that identifies the caller."""
 
     async def get(self, request: Request, path: str, parameters: Mapping[str, str | None] | None = None) -> Answered:
         """The answer to the page's caller. Parameters that are None or empty are left out."""

@@ -62,7 +62,7 @@ class NodePages:
         return self.shell.show(request, "node", view)
 
     async def _judged(self, request: Request, node: str, attempts: Answered) -> list[tuple[str, str]]:
-        """Of each attempt, how it judged the node: status, and the reason word for word. Empty where not known."""
+        """How each attempt judged the node: status, and the reason word for word. Empty where not known."""
         if not attempts.is_right:
             return []
         answers = await asyncio.gather(

@@ -12,7 +12,7 @@ from api.watch.framing import EventType, framed
 from api.watch.views import Decoded, ViewName, event_type, matches, object_of
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Of all objects that are kept. Those who watch read a change within milliseconds of each other."""
+"""Size of all cached objects. All watches read a change within milliseconds of each other."""
 _ENTRY_BYTES: Final = 2000
 
 

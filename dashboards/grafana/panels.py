@@ -7,7 +7,7 @@ from typing import Any, Final
 Json = dict[str, Any]
 
 SCHEMA_VERSION: Final = 39
-"""Of Grafana 11; later ones read it."""
+"""The schema of Grafana 11, which later versions read too."""
 COLUMNS: Final = 24
 _ROW_HEIGHT: Final = 1
 _RATE: Final = "$__rate_interval"

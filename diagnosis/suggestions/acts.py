@@ -13,9 +13,9 @@ from fit.devices.quota import UNLIMITED
 from fit.judge.decision import Allocation
 
 Holders = Mapping[str, Mapping[str, PodUse]]
-"""Of each node, what its pods hold, by uid."""
+"""Node to what its pods hold, by uid."""
 MAX_NODES: Final = 20
-"""Of the nodes where the end of pods would help: those on which the least memory is in use are looked at."""
+"""How many nodes are tried on which pods could end: those with the least memory in use."""
 
 
 def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:

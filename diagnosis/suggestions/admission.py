@@ -10,7 +10,7 @@ from diagnosis.suggestions.trial import FLAGS, Trial, rows_where
 from fit.judge.reservation import release, reserve
 
 MAX_NODES: Final = 20
-"""Of the nodes with cordoned, or with unhealthy devices: those with the most are tried."""
+"""How many nodes with cordoned, or with unhealthy devices are tried: those with the most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Trial:
 
     @cached_property
     def _known_ids(self) -> list[tuple[tuple[str, ...], Ints]]:
-        """Of the lists of names that are asked about most."""
+        """The node ids of the lists of names that are asked about most."""
         return [(names, self.columns.ids(names)) for names in (self.offered, self._registered)]
 
     @cached_property

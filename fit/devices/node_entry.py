@@ -114,7 +114,7 @@ class NodeEntry:
 
     @property
     def peculiar_devices(self) -> tuple[tuple[int, dict[str, Any]], ...]:
-        """Of which devices single vendors' rules read more than the columns say: position, and what, as JSON has it."""
+        """Devices with fields that single vendors' rules read beside the columns: position, and these as JSON."""
         if self._peculiar_devices is None:
             devices = enumerate(self.devices.registration.devices)
             self._peculiar_devices = tuple((place, extra_as_json(each)) for place, each in devices if each.extra)
@@ -181,5 +181,5 @@ def fragment_of(name: str, registration: Registration) -> NodeFragment:
 
 
 def marks_of(annotations: Mapping[str, object]) -> dict[str, str]:
-    """Of a node's annotations, those that single vendors' rules read."""
+    """Those of a node's annotations that single vendors' rules read."""
     return {key: value for key in NODE_MARKS if isinstance(value := annotations.get(key), str)}

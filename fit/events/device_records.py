@@ -14,7 +14,7 @@ from schemas.events import DevicesJudged, Request
 
 _NO_POSITIONS: Final[Ints] = np.zeros(0, np.int64)
 _LARGEST_COUNT: Final = 2**31
-"""Of the rows of one model: more devices than any attempt judges."""
+"""A number of rows that no attempt reaches."""
 
 
 def device_records(

@@ -38,7 +38,7 @@ class Circumstances(NamedTuple):
 
     description: PodDescription | None = None
     settings_digest: str = ""
-    """Of the scheduler's settings in force."""
+    """Digest of the scheduler's settings in force."""
     constraints: dict[str, str] | None = None
     """The pod's annotations that constrain its devices; None where they are too long to publish."""
 

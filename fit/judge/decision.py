@@ -130,7 +130,7 @@ class Decision:
     unregistered_causes: Mapping[str, str] = field(default_factory=dict)  # offered nodes whose registration is broken
 
     def fragment(self, node: int) -> NodeFragment | None:
-        """Of the offered node at this position; None where it is not registered."""
+        """The registration and usage of the offered node at this position; None where it is not registered."""
         return self.fragments.get(int(self.ids[node]))
 
     @cached_property

@@ -17,7 +17,7 @@ from fit.judge.pod_annotations import PodAnnotations, ScoringWeights
 
 _TEN = np.float32(10)
 _SORT_WORDS = ("binpack", "spread", "numa")
-"""Of a comma chain; its other words (mutex, topology-aware) only choose among the devices."""
+"""The words of a comma chain that score nodes; its others (mutex, topology-aware) only choose among the devices."""
 
 SCORE_TERMS: Final = ("slots", "cores", "memory")
 """What a node's score adds up: ten times the used share of each, over all its devices."""
@@ -118,7 +118,7 @@ def _chain_keys(matrix: DeviceMatrix, scores: NDArray[np.float32], chain: list[s
 
 
 class NodeScores(NamedTuple):
-    """Of nodes, shape (n,). terms: by name, what the score is the sum of, but for the rounding to 32 bits."""
+    """The scores of nodes, shape (n,). terms: by name, the summands of the score, which is rounded to 32 bits."""
 
     scores: NDArray[np.float32]
     terms: Mapping[str, NDArray[np.float32]]

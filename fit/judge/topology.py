@@ -36,7 +36,7 @@ def best_devices(uuids: Sequence[str], count: int, scores: PairScores) -> list[i
 
 
 def keep_best(fit: Fit, request: DeviceRequest, order: Ints, pairs: Sequence[Ints | None]) -> None:
-    """Of all the devices that `fit` took, keep as many as are requested; the verdict of the others becomes FITS.
+    """Keep as many of the devices that `fit` took as are requested; the verdict of the others becomes FITS.
 
     order: of trying, shape (slots, n). pairs: per node the score of each pair of its slots, shape (slots, slots), or
     None where the node reports no scores.

@@ -15,7 +15,7 @@ Earlier = tuple[tuple[int, ...], ...]
 
 
 class VendorState:
-    """Of all nodes of a batch, by node id."""
+    """What single vendors' rules know of all nodes of a batch, by node id."""
 
     def __init__(self) -> None:
         self.given: dict[tuple[str, int], list[tuple[bool, Sequence[Pick]]]] = {}

@@ -44,7 +44,7 @@ def fit_drs(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
 
 
 def _profiles(devices: Sequence[DeviceState]) -> list[DrsProfile]:
-    """Of all devices of the node, ascending."""
+    """The profiles of all devices of the node, ascending."""
     largest = max((int(device.extra.get(LARGEST, 0)) for device in devices), default=0)
     found = {}
     for device in devices:

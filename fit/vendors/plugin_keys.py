@@ -83,7 +83,7 @@ def _metax(given: Given) -> dict[str, str]:
 
 
 def _last_indices(given: Given) -> str:
-    """Of the last container that gets any."""
+    """The indices of the last container that gets any."""
     last = [grants for grants in given.grants if grants][-1]
     return ",".join(str(grant.index) for grant in last)
 

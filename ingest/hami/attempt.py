@@ -17,7 +17,7 @@ UNKNOWN: Final = -1
 """The index of a container that the log does not name."""
 
 MAX_DEVICES: Final = 400_000
-"""Of one attempt: 5,000 nodes with 8 devices and ten containers. Device lines beyond that are dropped."""
+"""Device lines of one attempt: 5,000 nodes with 8 devices and ten containers. Lines beyond that are dropped."""
 
 DEVICE_LINES_LEVEL: Final = 4
 """The log level from which on HAMi prints a line for every device that it tries."""

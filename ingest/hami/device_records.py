@@ -15,7 +15,7 @@ from schemas.codec.chunking import runs
 from schemas.events import NOT_REPORTED, PICKED, REFUSED, DevicesJudged, PickedDevice, Request
 
 _ROW_BYTES: Final = 40
-"""Of a device's verdict, position and printed numbers in JSON, at most."""
+"""Greatest size of a device's verdict, position and printed numbers in JSON."""
 _NODE_BYTES: Final = 128
 
 
@@ -24,7 +24,7 @@ class _Piece(NamedTuple):
 
     state: LoggedState
     device: Sequence[int]
-    """Of each row, the position in the state."""
+    """The position of each row in the state."""
     verdicts: list[str]
     printed: list[PrintedNumbers]
 

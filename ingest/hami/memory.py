@@ -34,7 +34,7 @@ class LoggedSettings:
     observed_at: datetime | None = None
     """The time of the first line about them; None where there is none."""
     digest: str = ""
-    """Of what was published last."""
+    """Digest of what was published last."""
     is_open: bool = False
     """Lines about them may follow."""
 

@@ -20,7 +20,7 @@ from ingest.protocol import Counts
 from schemas.events import Event
 
 MAX_SILENCE: Final = timedelta(minutes=10)
-"""Of log time without a line about an attempt, after which it is finished."""
+"""Log time without a line about an attempt, after which the attempt is finished."""
 MAX_OPEN: Final = 1_000
 """Open attempts; beyond it the one that was silent longest is finished."""
 MAX_ROWS: Final = 500_000
@@ -29,9 +29,9 @@ MAX_WAITING: Final = 8
 """Attempts of one pod that wait for their event lines."""
 MAX_TEXT: Final = 4_000
 CLAIMED_WITHIN: Final = timedelta(seconds=10)
-"""Of log time: requests that no attempt claims by then are another pod's."""
+"""Log time after which requests that no attempt has claimed belong to another pod."""
 UNNAMED_NAMESPACE: Final = "-"
-"""Of a pod that lines name without a namespace; ``-`` is not a valid name of one."""
+"""The namespace of a pod that lines name without one; ``-`` is not a valid name."""
 
 
 class OpenHamiAttempts:
@@ -48,7 +48,7 @@ class OpenHamiAttempts:
         """False while no open attempt has several containers that request devices: lines about tries are skipped."""
         self.finished_events: list[Event] = []
         self._uuids_by_node: dict[str, list[str]] | None = None
-        """Of the registered devices; None after a registration."""
+        """The registered devices; None after a registration."""
 
     def restore(self, memory: AttemptMemory) -> None:
         self.memory, self._uuids_by_node = memory, None

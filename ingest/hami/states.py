@@ -107,7 +107,7 @@ def printed_numbers(rest: str) -> PrintedNumbers:
 
 
 def _numbers_before(lines: Sequence[DeviceLine]) -> Numbers:
-    """Of the lines about one device, by container; what is in use is that before the first of them took it."""
+    """The numbers of one device before the first container took it; ``lines`` are about it, by container."""
     found = _NO_NUMBERS
     is_taken = False
     for line in lines:

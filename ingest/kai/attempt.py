@@ -34,7 +34,7 @@ class ReturnedMemory:
     """As the later session shows it."""
     total_mib: int | None
     lines: list[str]
-    """Of the placement, and of the later look."""
+    """The lines about the placement, and about the later check."""
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class KaiAttempt:
         self.nodes = {}
 
     def add_fit_error(self, error: FitError) -> None:
-        """Of two fit errors about the attempt, each contributes what the other lacks: counts, or nodes."""
+        """Merge a further fit error of the attempt: each contributes what the other lacks, counts or nodes."""
         known = self.fit_error
         if known is None:
             self.fit_error = error

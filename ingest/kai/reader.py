@@ -24,7 +24,7 @@ from schemas.events import DEFAULT_CLUSTER, Event
 MAX_LONG_TEXT: Final = 256 * 1024
 """Bytes of one message over all its lines."""
 VERSION: Final = 5
-"""Of the saved state; to be raised when a field of it changes."""
+"""Version of the saved state; to be raised when a field of it changes."""
 
 
 @dataclass(slots=True)
@@ -222,6 +222,6 @@ class KaiLog:
         self.counts.lines[EVENT if is_applied else NOISE] += 1
 
     def _time(self, lines: Lines, index: int) -> datetime:
-        """Of a line without a time: that of the container runtime, else of the line before, else of the log."""
+        """The time of a line without one: that of the container runtime, else of the line before, else of the log."""
         time = lines.times[index] if lines.times else None
         return time or self._last_time or lines.origin.reference

@@ -11,7 +11,7 @@ from ingest.kai.fit_errors import fit_error
 from ingest.kai.grammar import Gpus, ParsedMessage, gpus_of
 
 MAX_ATTEMPTS: Final = 20_000
-"""Of one session; pods beyond that are counted as ``overflow`` and get no events."""
+"""Pods of one session; pods beyond that are counted as ``overflow`` and get no events."""
 _MAX_FIT_MESSAGES: Final = 20_000
 
 

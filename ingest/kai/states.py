@@ -22,7 +22,7 @@ _MAX_KNOWN: Final = 10_000
 """After a restart the attempts share no mapping any more."""
 
 _NONE: Final = JudgedDevices([], [], LoggedState("", 0, {}))
-"""Of nodes without shared devices, which are most nodes of some clusters."""
+"""The state of nodes without shared devices, which are most nodes of some clusters."""
 
 
 class StateMemo:

@@ -46,7 +46,7 @@ class TaggedLine:
     tag: str
     node: str
     group: str
-    """Of the device; empty where the line is about none."""
+    """The group of the shared device; empty where the line is not about a device."""
     fields: dict[str, str]
     text: str
 

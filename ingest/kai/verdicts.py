@@ -82,7 +82,7 @@ def _is_unsuccessful(node: JudgedNode, attempt: KaiAttempt) -> bool:
 def _device_verdicts(
     attempt: KaiAttempt, node: JudgedNode, request: Request, is_refused: bool, picked: list[str]
 ) -> list[str]:
-    """Of the node's shared devices, in the order of their groups."""
+    """The verdicts on the node's shared devices, in the order of their groups."""
     is_whole = request.memory_percent == 100
     if is_refused and not is_whole and attempt.memory_mib is None and not picked:
         # The request is unknown, so all devices of the node are alike; computed once.

@@ -68,7 +68,7 @@ class PodClaims:
     def __init__(self) -> None:
         self.is_read = False
         self._devices: OrderedDict[str, list[ClaimedDevice]] = OrderedDict()
-        """Of the allocated claims, by namespace and name."""
+        """The devices of the allocated claims, by namespace and name."""
         self._held: OrderedDict[str, _HeldPod] = OrderedDict()
 
     def complete(self, observed: PodObserved, pod: Fields, now: float) -> PodObserved | None:

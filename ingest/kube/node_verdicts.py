@@ -19,7 +19,7 @@ class PodFacts:
     nominated: str = ""
     node: str = ""
     message: str = ""
-    """Of the condition PodScheduled, which Kubernetes does not cut as it cuts events."""
+    """The message of the condition PodScheduled, which Kubernetes does not truncate as it truncates events."""
     phase: str = ""
     description: PodDescription | None = None
     """Until the pod starts: events about its scheduling come before, and it takes the most memory of all this."""

@@ -22,7 +22,7 @@ _BINDS: Final[frozenset[EventKind]] = frozenset(("bound", "not bound"))
 _ORDER: Final[dict[EventKind, int]] = {
     "failed by code": 0, "failed": 1, "fits": 1, "refused": 2, "chosen": 2, "bound": 3, "not bound": 3, "preempted": 4,
 }  # fmt: skip
-"""Of events with the same time."""
+"""The order of events with the same time."""
 
 
 @dataclass(slots=True)

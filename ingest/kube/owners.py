@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 MAX_REMEMBERED: Final = 50_000
 MAX_OWNERS: Final = 8
-"""Of one pod; real chains have up to four."""
+"""Owners of one pod; real chains have up to four."""
 ASKED_AGAIN_SECONDS: Final = 600.0
 """After so long a kind that was forbidden is asked for again."""
 FORBIDDEN: Final = 403

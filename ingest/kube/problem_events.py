@@ -15,9 +15,9 @@ _OF_PODS: Final = frozenset(
         "FailedAttachVolume", "FailedMapVolume", "InspectFailed", "ErrImageNeverPull", "NetworkNotReady",
     )
 )  # fmt: skip
-"""Of a kubelet, about a pod that does not start. Probes and restarts come later, and are about the program in it."""
+"""A kubelet's reasons about a pod that does not start. Probes and restarts come later, and are about its program."""
 _OF_OWNERS: Final = frozenset(("FailedCreate", "FailedCreatePod"))
-"""Of the controllers of Kubernetes, and of Kubeflow and others."""
+"""Reasons of the controllers of Kubernetes, Kubeflow and others."""
 
 
 def problem_event(

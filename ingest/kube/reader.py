@@ -48,7 +48,7 @@ class KubeEvents:
         """The same without the kinds, as all readers have it; ``lines`` are objects."""
         self._open = OpenEventGroups()
         self._digests: OrderedDict[str, bytes] = OrderedDict()
-        """Of the latest observation of each object: heartbeats and others' annotations give no new observation."""
+        """Digest of each object's latest observation: heartbeats and others' annotations make no new one."""
         self._pods: OrderedDict[str, PodFacts] = OrderedDict()
         self.claims = PodClaims()
         self._conditions: OrderedDict[str, _ConditionRefusal] = OrderedDict()

@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 SETTLE_SECONDS: Final = 0.5
 TIMEOUTS: Final = WatchTimeouts(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
-"""Of KAI; a cluster without KAI has no such resource."""
+"""KAI's resource; a cluster without KAI does not have it."""
 CLAIMS: Final = Resource("/apis/resource.k8s.io/v1", "resourceclaims")
-"""Of dynamic resource allocation, in Kubernetes since 1.34."""
+"""Claims of dynamic resource allocation, in Kubernetes since 1.34."""
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 

@@ -25,7 +25,7 @@ class Origin:
     pod: str = ""
     container: str = ""
     labels: tuple[tuple[str, str], ...] = ()
-    """Of the pod that wrote the log, where the transport has them."""
+    """Labels of the pod that wrote the log, where the transport has them."""
 
 
 class LogPosition(NamedTuple):
@@ -48,7 +48,7 @@ class Lines:
     origin: Origin
     texts: Sequence[bytes]
     place: LogPosition = field(default_factory=LogPosition)
-    """Of the first line."""
+    """The place of the first line."""
     times: Sequence[datetime | None] | None = None
     """By line, its time according to the container runtime or the API server; None where they give none."""
     end: LogPosition = field(default_factory=LogPosition)

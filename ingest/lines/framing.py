@@ -17,7 +17,7 @@ from ingest.lines.blocks import Lines, LogPosition, Origin
 MAX_LINE_BYTES: Final = 16 * 1024**2
 """The rest of a longer line is dropped."""
 MAX_JOINED_BYTES: Final = 1024**2
-"""Of a value of several lines; a longer one is taken for single lines."""
+"""Size of a value of several lines; a longer one is read as single lines."""
 
 _MAX_PARTS: Final = 100_000
 _MAX_VALUES: Final = 100
@@ -80,16 +80,16 @@ class Framing:
     _rest: bytes = b""
     """The beginning of a line whose end was not read yet."""
     _dropped_bytes: int = 0
-    """Of a line that is too long."""
+    """Bytes dropped so far from a line that is too long."""
     _is_dropping: bool = False
     _parts: list[bytes] = field(default_factory=list)
-    """Of a line that the container runtime divided (CRI: at 16 KiB)."""
+    """The parts of a line that the container runtime divided (CRI: at 16 KiB)."""
     _parts_bytes: int = 0
     _value: list[bytes] = field(default_factory=list)
     """The lines of a value whose end was not read yet."""
     _value_bytes: int = 0
     _values_closed: int = 0
-    """Of the line that is being joined: each value that ends copies it."""
+    """Values that ended in the line that is being joined: each of them copies the line."""
     held_lines: int = 0
     """Lines that were fed and not returned yet: parts of a line, or of a value."""
     _held_bytes: int = 0

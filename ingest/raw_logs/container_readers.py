@@ -21,9 +21,9 @@ MAX_CONTAINERS: Final = 2_000
 """With an open log; beyond it the one that was silent longest is closed."""
 MAX_LINE_BYTES: Final = 16 * 1024**2
 MAX_PARTS: Final = 100_000
-"""Of one line: parts may be empty."""
+"""Parts of one line; they may be empty."""
 IDLE_SECONDS: Final = 60.0
-"""Of silence, after which a container's open attempts are sent as far as they are known."""
+"""Seconds without a line, after which a container's open attempts are sent as far as they are known."""
 MAX_UNDECIDED_LINES: Final = 1_000
 """A log that no source has recognised by then is not read."""
 
@@ -39,7 +39,7 @@ class _OpenLog:
     next_number: int = 1
     undecided_lines: int = 0
     parts: list[bytes] = field(default_factory=list)
-    """Of a line that the container runtime divided."""
+    """The parts of a line that the container runtime divided."""
     parts_bytes: int = 0
     parts_since: int = 0
     """Offset of the record with the first of them."""

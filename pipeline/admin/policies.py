@@ -28,7 +28,7 @@ POLICY_ID: Final = "index.plugins.index_state_management.policy_id"
 _NEEDED: Final = "cluster:admin/opendistro/ism/* and indices:admin/opensearch/ism/managedindex (role all_access)"
 
 _MAX_INDICES: Final = 10_000
-"""Of a family; ISM explains twenty unless asked for more."""
+"""Indices of a family; ISM explains twenty unless asked for more."""
 
 BY_POLICY: Final = tuple(index for index in INDICES if index.is_daily and not index.kept_while)
 """The families whose indices ISM may delete."""

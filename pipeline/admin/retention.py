@@ -65,7 +65,7 @@ class Expired(NamedTuple):
 
 
 def expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta, now: datetime) -> Iterator[Expired]:
-    """Of the indices in ``made_at`` (name to when it was made) those of ``index`` that are kept no longer, oldest
+    """The indices of ``index`` in ``made_at`` (name to when it was made) whose retention has passed, oldest
     first."""
     for name in sorted(made_at):
         day = _day_of(index, name)

@@ -35,7 +35,7 @@ _TIMEOUT_SECONDS: Final = 10.0
 class Settings:
     kafka: KafkaConnection
     url: str
-    """Of the Alertmanager, without ``/api/v2``."""
+    """The Alertmanager's address, without ``/api/v2``."""
     resend: timedelta
     """A firing alert is posted again after this time."""
     base_urls: dict[str, str] = field(default_factory=dict)

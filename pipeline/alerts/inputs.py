@@ -33,7 +33,7 @@ class DeadLettered(NamedTuple):
     """The topic it was read from."""
     at: datetime
     cluster: str = ""
-    """Of the record, as far as its headers or its key name one."""
+    """The cluster that the record's headers or its key name; empty where neither does."""
 
 
 AlertInput: TypeAlias = (

@@ -48,9 +48,9 @@ class Batch:
     oldest_ms: int | None = None
     """The earliest of Kafka's times of its records, in milliseconds since 1970."""
     attempt_times_ms: list[int] = field(default_factory=list)
-    """Of each attempt among the documents: Kafka's time of its record, in milliseconds since 1970."""
+    """Kafka's time of the record of each attempt among the documents, in milliseconds since 1970."""
     traceparents: list[bytes] = field(default_factory=list)
-    """Of the attempts among the documents that somebody traces."""
+    """The traces of those attempts among the documents that are traced."""
     given_up: int = 0
     """Summaries that will not be written, because records of them are missing."""
 
@@ -98,7 +98,7 @@ class DocumentBatchBuilder:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Of the records since the last batch."""
+        """Kafka's time of the oldest record since the last batch, in milliseconds since 1970; None without any."""
         return self._batch.oldest_ms
 
     def add(self, record: TimedSource) -> None:

@@ -151,7 +151,7 @@ class TopicsReader:
         self._assignment = 0
         """Counts how often partitions have moved."""
         self._oldest_ms: int | None = None
-        """Of the batch that is being written: Kafka's time of its oldest record."""
+        """Kafka's time of the oldest record in the batch that is being written."""
 
     @property
     def behind_seconds(self) -> float:

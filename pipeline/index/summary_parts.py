@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 GIVE_UP_MS: Final = 5 * 60 * 1000
 """So much later is a record of the same partition, by Kafka's times, when a part that is missing is given up."""
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Of all records that wait. The oldest summary is given up for a newer one."""
+"""Size of all records that wait for the rest of their summary. A newer summary displaces the oldest."""
 
 
 Partition: TypeAlias = tuple[str, int]

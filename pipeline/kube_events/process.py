@@ -21,7 +21,7 @@ from process.signals import until_stopped
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 MAX_RECORDS: Final = 5_000
-"""Of one batch. The longer a batch takes, the larger the next one is, and the more retries share one request."""
+"""Records of one batch. The longer a batch takes, the larger is the next one, and more retries share a request."""
 _LONGEST_BATCH_SECONDS: Final = 3_600
 """A batch may wait this long for the API server before the group gives the partitions to another process."""
 

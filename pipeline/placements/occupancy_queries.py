@@ -24,10 +24,10 @@ from summaries.pod_facts import BindFact, Fact, PodSighting
 logger = logging.getLogger(__name__)
 
 MAX_PLACEMENTS: Final = 16
-"""Of one pod name in memory, the latest. Older ones no longer change."""
+"""Placements of one pod name in memory: the latest, as older ones no longer change."""
 PAGE: Final = 1_000
 PLACEMENT_TIEBREAKERS: Final = ("cluster", "namespace", "pod")
-"""Of placements that begin in one instant: a name has one pod at a time. Not all of them have an attempt."""
+"""Order placements that begin at the same instant: a name has one pod at a time. Not all of them have an attempt."""
 _MAX_SCHEDULERS: Final = 4
 """That observe one node: each has observations of its own."""
 _MAX_EPISODES: Final = 100
@@ -102,7 +102,7 @@ def observations_of_node(node: NodeKey) -> list[Search]:
 
 
 def observations_of(key: ObservedKey) -> Search:
-    """Of a workload or of all instances of a scheduler."""
+    """The search for observations of a workload or of all instances of a scheduler."""
     if isinstance(key, SchedulerKey):
         terms = [{"kind": "scheduler-observed"}, {"cluster": key.cluster}, {"scheduler": key.name}]
     else:

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 READ: Final = (ATTEMPTS, PODS, NODES, SCHEDULERS)
 MAX_RECORDS: Final = 2_000
-"""Of one batch. Each record may be about another pod, which the index has to be searched for."""
+"""Records of one batch. Each may be about another pod, for which the index has to be searched."""
 GRACE: Final = timedelta(seconds=5)
 """Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0

@@ -12,7 +12,7 @@ from summaries.node_history import NodeKey
 from summaries.occupancy import Facts, sighting_of
 
 _MAX_REGISTRATIONS: Final = 8
-"""Of one node, each with other devices than the one before. Older ones matter only to pods that held a device through
+"""Registrations of one node that differ in their devices. Older ones matter only to pods that held a device through
 all of them."""
 
 
@@ -43,7 +43,7 @@ class SchedulerKey:
 
 
 ObservedKey: TypeAlias = WorkloadKey | SchedulerKey
-"""Of these subjects nothing but observations is kept."""
+"""Subjects about which only observations are kept."""
 Subject: TypeAlias = PodKey | NodeKey | ObservedKey
 
 

@@ -24,7 +24,7 @@ class Document:
     is_deletion: bool = False
     """The document is to be deleted; ``source`` is empty."""
     keeps_first: bool = False
-    """Of two documents of the greatest version the index keeps the one that was written first, not the last one."""
+    """The index keeps the first of two documents with the same greatest version, not the last."""
 
     def supersedes(self, known: "Document") -> bool:
         """Does the index keep this one, written after ``known`` of the same id?"""

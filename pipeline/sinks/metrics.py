@@ -10,7 +10,7 @@ _SECONDS: Final = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 
 
 
 class IndexMetrics:
-    """Of ``OpenSearchSink``."""
+    """The metrics of ``OpenSearchSink``."""
 
     def __init__(self, process: str, registry: CollectorRegistry) -> None:
         documents = Counter(
@@ -34,7 +34,7 @@ class IndexMetrics:
 
 
 class TopicsMetrics:
-    """Of ``TopicsSink``."""
+    """The metrics of ``TopicsSink``."""
 
     def __init__(self, process: str, registry: CollectorRegistry) -> None:
         self.publish_retries = Counter(

@@ -54,7 +54,7 @@ class PartitionCounts:
         self._windows: deque[_Window] = deque()
         """The last one counts, those before it are remembered."""
         self._minutes: dict[tuple[str, datetime], Minute] = {}
-        """Of the last window."""
+        """The minutes of the last window."""
         self._changed: dict[tuple[str, datetime, datetime], Minute] = {}
         self._weights: dict[Weights, Weights] = {}
         """Equal ones are in memory once: most attempts of a minute add the same."""

@@ -39,12 +39,12 @@ logger = logging.getLogger(__name__)
 
 GROUP: Final = "schedulerlog-trends"
 MAX_RECORDS: Final = 50
-"""Of one turn, about 3 ms: the task shares its event loop with the worker."""
+"""Records of one turn, about 3 ms: the task shares its event loop with the worker."""
 PAUSE_SECONDS: Final = 0.005
 """Between two turns: what is read again after a restart, 100,000 attempts and more, takes a third of the processor at
 most, and leaves the rest to the worker's decisions."""
 _FETCH_BYTES: Final = 256 * 1024
-"""Of one partition, about 500 records."""
+"""Size of a fetch from one partition, about 500 records."""
 _POLL_MS: Final = 200
 _LONGEST_PUBLISH_SECONDS: Final = 3_600
 """Rows may wait this long for the broker before the group gives the partitions to another process."""

@@ -46,7 +46,7 @@ out to repeat its predecessor and would have had none."""
 class _Partition:
     number: int
     generation: int
-    """Of the writer, when the partition was assigned."""
+    """The writer's generation when the partition was assigned."""
     attempts: OpenAttempts
     offsets: OffsetTracker[Acknowledge] = field(default_factory=OffsetTracker)
     is_assigned: bool = True

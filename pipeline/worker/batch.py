@@ -23,9 +23,9 @@ from schemas.topics import DEVICE_VERDICTS, FINDINGS
 
 class HistoryKey(NamedTuple):
     partition: int
-    """Of the pod's decisions."""
+    """The partition of the pod's decisions."""
     key: str
-    """Of the history."""
+    """The key of the history's record."""
 
 
 @dataclass(slots=True)

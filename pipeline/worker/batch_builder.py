@@ -44,7 +44,7 @@ class FoundAttempt(NamedTuple):
     known: PublishedAttempt | None
     written: AttemptSummarized | None
     may_be: list[str]
-    """Of a new one, the attempts that it may be a report of."""
+    """The attempts that a new one may be another report of."""
 
     @property
     def is_whole(self) -> bool:

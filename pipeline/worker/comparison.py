@@ -46,7 +46,7 @@ def was_published(history: PodHistoryChanged, closed: ClosedAttempt) -> bool:
 
 
 def _latest_start(history: PodHistoryChanged) -> datetime:
-    """Of all reports: an attempt has the start of the one that was published first."""
+    """The latest start in any report: an attempt has the start of the report that was published first."""
     return max(each.started_at for attempt in history.attempts for each in attempt.reports)
 
 

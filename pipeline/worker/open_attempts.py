@@ -48,7 +48,7 @@ class ClosedAttempt:
     has_expired: bool = False
     """Was it closed by time, and not by its last record?"""
     traceparent: bytes = b""
-    """Of its records; empty where nobody traces them."""
+    """The trace of its records; empty where they are not traced."""
 
 
 @dataclass(slots=True)

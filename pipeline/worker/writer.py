@@ -43,7 +43,7 @@ class Writer:
         self._is_writing = False
         self._changed = asyncio.Condition()
         self.generation = 0
-        """Of the assignment of partitions."""
+        """Counts the assignments of partitions."""
 
     @property
     def queued_bytes(self) -> int:

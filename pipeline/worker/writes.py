@@ -31,7 +31,7 @@ class AttemptWrite(NamedTuple):
     partition: int
     on_written: OnWritten
     traceparent: bytes = b""
-    """Of what is published."""
+    """The trace of what is published."""
 
     @property
     def size(self) -> int:

@@ -105,7 +105,7 @@ class NodeStates:
         self._metrics.node_states.inc(len(ended) + ids.size)
 
     def _gone(self, ids: set[int]) -> tuple[list[str], list[str]]:
-        """Of the nodes that are to have a last state: those that are to get it now, and those that need none, because
+        """The nodes that are to get a last state now, and those that no longer need one, because
         they are registered again and their new state is written now."""
         entries = [(name, self._columns.entry(name)) for name in self._columns.revisions.gone]
         ended = [name for name, entry in entries if entry is None]

@@ -35,7 +35,7 @@ def _as_quantity(value: Any) -> Any:
 
 
 class _Checked(BaseModel):
-    """Of a Pod, the fields that we read or change; Kubernetes has checked the others."""
+    """The fields of a Pod that we read or change; Kubernetes has checked the others."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 

@@ -22,7 +22,7 @@ class ReasonReported(Answer):
 
 
 class AttemptsReported(Answer):
-    """Of a namespace or a pool."""
+    """The attempts of a namespace or a pool."""
 
     key: str
     failed: int

@@ -42,7 +42,7 @@ class MainObstacle(Answer):
 
 
 class NearestNode(Answer):
-    """Of the nodes that the latest attempt refused for their devices, the one that lacks least, and what it lacks."""
+    """The node that lacks least, of those that the latest attempt refused for their devices, and what it lacks."""
 
     node: str
     reasons: dict[str, int] = Field(description="Reason code to the number of its devices, in the attempt.")

@@ -24,9 +24,9 @@ class Digests(NamedTuple):
     verdicts: str
     """``verdict_digest``."""
     detail: str
-    """Of everything but times; ``retries.digests_of``."""
+    """Digest of everything but times; ``retries.digests_of``."""
     added: str = ""
-    """Of what other sources add to the report that has the verdicts; empty where only one reported the attempt."""
+    """Digest of what other sources add to the report with the verdicts; empty where only one reported the attempt."""
 
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:

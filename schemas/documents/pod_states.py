@@ -22,7 +22,7 @@ ENDED: Final = "ended"
 DELETED: Final = "deleted"
 
 _RANKS: Final = {"pending": 0, "failed": 1, "succeeded": 2}
-"""Of what is known of an attempt at different times, the later it is known the greater."""
+"""What is known later of an attempt has the greater rank."""
 _OBSERVED: Final = 3
 """An observation at the very time of an attempt is what became of it."""
 _ENDED_PHASES: Final = ("Succeeded", "Failed")

@@ -44,7 +44,7 @@ class AlertChanged(Event):
     numbers: dict[str, float] = Field(default_factory=dict)
     """Behind the decision, by name with the unit; in a ``resolved`` those of its beginning."""
     problems: list[NodeProblem] = Field(default_factory=list)
-    """Of an alert about a node: what its check found when the alert began, as in ``node checked``."""
+    """For an alert about a node: what its check found when the alert began, as in ``node checked``."""
     query: dict[str, str] = Field(default_factory=dict)
     """What shows the evidence: ``api`` and ``opensearch`` are paths to GET there, ``attempt`` is one of the API,
     ``command`` is to be run."""

@@ -14,15 +14,15 @@ from schemas.events.field_types import ClusterName, Count, Flag, Moment, Words
 TYPE_PREFIX: Final = "io.schedulerlog."
 
 PICKED: Final = "picked"
-"""Of a device: taken for the container; on a node that was not chosen, what would have been. Of a node: chosen."""
+"""A device is taken for the container, or would have been on a node that was not chosen; a node is chosen."""
 FITS: Final = "fits"
 """Meets the request, but another one was taken."""
 REFUSED: Final = "refused"
-"""Of a node: it can't take the pod; its refusal says why. Devices carry the reason code itself instead."""
+"""A node can't take the pod; its refusal says why. Devices carry the reason code itself instead."""
 NOT_REACHED: Final = "not reached"
 """The scheduler stopped before it looked at this one."""
 UNREGISTERED: Final = "unregistered"
-"""Of a node: the scheduler knows no devices of it."""
+"""The scheduler knows no devices of the node."""
 
 NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 """The verdicts of a device that are not reason codes."""
@@ -75,7 +75,7 @@ class _Default(NamedTuple):
 
 @cache
 def _defaults(kind: type[Model]) -> tuple[_Default, ...]:
-    """Of each field, in the order of the fields, which is that of their JSON."""
+    """The default of each field, in the order of the fields, which is that of their JSON."""
     return tuple(
         # A field's default value is shared by all models: only what can't change may be one.
         _Default(name, not field.is_required(), field.default, cast("Callable[[], Any] | None", field.default_factory))
@@ -153,7 +153,7 @@ class Provenance(Model):
     """How much a reader found, of an attempt that its scheduler did not publish itself."""
 
     levels: list[Count] = Field(default_factory=list)
-    """Of which log levels lines about the attempt were there, ascending; empty where the source has no levels."""
+    """The log levels of the lines about the attempt, ascending; empty where the source has no levels."""
     not_reported: Words = Field(default_factory=list)
     """What the source leaves open, in words: ``offered nodes``, ``devices``, … Empty where it reports everything."""
 

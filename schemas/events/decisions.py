@@ -127,7 +127,7 @@ class BindConcluded(AttemptEvent):
     error: str = ""
     """Why not, as the scheduler or the API server says it; empty when bound."""
     lock_holder: LockHolder | None = None
-    """Of a bind that failed because another pod holds the node's lock."""
+    """Who holds the node's lock, where the bind failed for it."""
     bind_started_at: Moment
     ended_at: Moment
 

@@ -44,7 +44,7 @@ class DeviceAllocation(Model):
     model: str = ""
     memory_mib: Integer | None = None
     cores_percent: Integer | None = None
-    """Of one device."""
+    """In percent of one device."""
     slots: Count = 1
 
 

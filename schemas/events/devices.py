@@ -41,7 +41,7 @@ class DeviceRow(NamedTuple):
     device_index: int | None = None
     """The device's number on its node, or else the one that the source prints of it."""
     memory_requested_mib: int | None = None
-    """Of this device, where the source says it for each of them."""
+    """The request on this device, where the source names it for each device."""
     cores_requested_percent: int | None = None
     checks: dict[str, bool] = {}  # noqa: RUF012  a named tuple's default, which nobody changes
     """What the source says it checked of the device, by name."""
@@ -69,7 +69,7 @@ class DevicesJudged(AttemptEvent):
     """True where the source does not report every device of these nodes, or not which node a device is on (a node
     without a name): then nothing is counted from the rows."""
     epoch: Count = 0
-    """Of the revisions: which life of the scheduler counted them."""
+    """Which life of the scheduler counted the revisions."""
     models: dict[str, Count] = Field(default_factory=dict)
     """Device model to number of rows; rows of a model that is not known are left out."""
     verdicts: Words
@@ -77,7 +77,7 @@ class DevicesJudged(AttemptEvent):
     nodes: Words
     """Names."""
     revision: Integers
-    """Of the node's state; -1 where the source has none."""
+    """The revision of the node's state; -1 where the source has none."""
     devices: Integers
     """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
     rows: Integers

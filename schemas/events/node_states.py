@@ -74,14 +74,14 @@ class NodeStateChanged(NodeEvent):
     cores_used_percent: Integers
     slots_used: Integers
     mig: list[MigUse] = Field(default_factory=list)
-    """Of the MIG devices that hold instances."""
+    """What is in use of the MIG devices that hold instances."""
     pair_scores: Integers = Field(default_factory=list, validate_default=True)
     """How well two devices are connected, as the node reports it: a row per device, one row after the other; empty
     where the node reports none."""
     vendor_fields: list[VendorFields] = Field(default_factory=list)
-    """Of the devices of which a single vendor's rules read more than the columns say."""
+    """The devices for which a single vendor's rules read more than the columns hold."""
     annotations: dict[str, str] = Field(default_factory=dict)
-    """Of the node's annotations, those that single vendors' rules read."""
+    """Those of the node's annotations that single vendors' rules read."""
 
     @model_validator(mode="after")
     def _devices_agree(self) -> Self:

@@ -11,7 +11,7 @@ from schemas.events.pods import PodDescription
 from schemas.events.summaries import Status
 
 KEPT_ATTEMPTS: Final = 4
-"""Of a history. A report of an older attempt, which another source reported, no longer finds it."""
+"""Attempts kept in a history. A further report of an older attempt no longer finds it."""
 KEPT_SECONDS: Final = 60
 """Those that began so long before the latest are kept too: a pod may be tried several times a second."""
 MAX_ATTEMPTS: Final = 16
@@ -24,7 +24,7 @@ class SummaryLocation(Model):
     started_at: Moment
     partition: Count
     offsets: list[Count] = Field(min_length=1)
-    """Of its parts, in their order."""
+    """The offsets of its parts, in their order."""
 
 
 class PublishedReport(Model):
@@ -33,7 +33,7 @@ class PublishedReport(Model):
     source: str
     attempt_id: str
     version: Count
-    """Of what this source alone reported."""
+    """The version of what this source alone reported."""
     started_at: Moment
     ended_at: Moment | None = None
     bind_ended_at: Moment | None = None
@@ -76,9 +76,9 @@ class PublishedAttempt(Model):
     whole: SummaryLocation
     """Its own summary, or that of the attempt that it repeats."""
     scheduler_message: str | None = None
-    """Of a repetition, as in its record."""
+    """For a repetition: the value in its record."""
     nominated: str | None = None
-    """Of a repetition, as in its record."""
+    """For a repetition: the value in its record."""
 
 
 class PodHistoryChanged(Event):

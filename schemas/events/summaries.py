@@ -14,7 +14,7 @@ from schemas.events.pods import PodDescription
 from schemas.events.waits import PodWait
 
 MAX_PARTS: Final = 65_536
-"""Of one summary: bounds the memory that a reader reserves, whatever a record claims."""
+"""Parts of one summary: bounds the memory that a reader reserves, whatever a record claims."""
 
 
 MAX_REPEATED_TEXT: Final = 240
@@ -44,7 +44,7 @@ class Report(Model):
     bind_ended_at: Moment | None = None
     """When the bind ended, as this source says it."""
     levels: list[Count] = Field(default_factory=list)
-    """Of which log levels lines about the attempt were there, ascending."""
+    """The log levels of the lines about the attempt, ascending."""
     not_reported: Words = Field(default_factory=list)
     """What this source leaves open, in words."""
     gives: Words = Field(default_factory=list)

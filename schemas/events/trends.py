@@ -16,7 +16,7 @@ class Contribution(Model):
     """What one version of an attempt adds to the counts of its minute; each column has an entry per combination."""
 
     version: Count
-    """Of the summary that was counted."""
+    """The version of the summary that was counted."""
     status: Status
     dimension: Words
     """As in ``TrendsCounted``."""

@@ -11,20 +11,20 @@ class PodWait(Model):
     """
 
     code: str = ""
-    """Of the main obstacle, as in the pod's diagnosis; empty where none is known, as while a bind has no result."""
+    """The main obstacle's code, as in the pod's diagnosis; empty where none is known, as while a bind has no result."""
     sentence_en: str = ""
     """The obstacle in a sentence, by the attempt alone: without what only the devices' numbers say."""
     sentence_zh: str = ""
     devices: Count = 0
     """The most devices that the pod holds at a time."""
     models: Words
-    """Of the devices that were judged, as they are registered; sorted."""
+    """The models of the devices that were judged, as they are registered; sorted."""
     pools: Words
-    """Of the nodes that were judged; sorted."""
+    """The pools of the nodes that were judged; sorted."""
     nearest_nodes: Words
     """Those that lack the fewest devices, at most ``MAX_NEAREST`` of them, all with the same refusal."""
     reasons: dict[str, Count]
-    """Of their refusal: reason code to number of devices."""
+    """Why they were refused: reason code to number of devices."""
     asked: Request | None = None
     """What was refused; null where several containers ask and the source does not say which of them it was."""
     missing_devices: Count | None = None

@@ -36,7 +36,7 @@ class LockCondition(RebuiltCondition):
         self._contended: dict[tuple[str, str], Streak] = {}
         """By cluster and node."""
         self._holders: dict[tuple[str, str], LockHolder] = {}
-        """Of those locks, as far as the latest bind says it."""
+        """Who holds each of those locks, if the latest bind names the holder."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:

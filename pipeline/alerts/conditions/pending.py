@@ -69,7 +69,7 @@ class _RefusedPod:
     since: dict[str, datetime] = field(default_factory=dict)
     """Reason to the first of the consecutive attempts that it refused."""
     reasons_so_far: set[str] = field(default_factory=set)
-    """Of the latest attempt, whose messages may not all have been read."""
+    """Reasons of the latest attempt, whose messages may not all have been read."""
     current: dict[str, datetime] = field(default_factory=dict)
     """``since`` for the reasons of the latest attempt that was read completely."""
 

@@ -26,7 +26,7 @@ class ApiServerOptions:
     kubeconfig: Path | None = None
     """None: the service account of the pod that we run in."""
     context: str | None = None
-    """Of the kubeconfig, by name; None: its current one."""
+    """The name of a context of the kubeconfig; None: its current one."""
     qps: float = 0.0
     """Requests a second; 0: no limit."""
     burst: int = 10
