@@ -133,8 +133,8 @@ def states_of(nodes: int, count: int, changing: float) -> Iterator[EncodedRecord
 def attempts_and_states(
     nodes: int, count: int, *, changing: float = 0, first: int = 0, less: int = 0
 ) -> Iterator[tuple[list[EncodedRecord], list[EncodedRecord]]]:
-    """The records of ``count`` attempts of different pods (from number ``first`` on), which all ``nodes`` nodes refuse: the states
-    that the attempt is the first to refer to, and its decisions.
+    """The records of ``count`` attempts of different pods (from number ``first`` on), which all ``nodes`` nodes refuse:
+    the states that the attempt is the first to refer to, and its decisions.
 
     ``changing``: of this share of the nodes (1 or True: all) the free memory of every device shrinks by 1 MiB between
     two attempts. ``less``: it is smaller by so many MiB from the start.

@@ -69,7 +69,7 @@ def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
 
 
 def hami_findings(deployment: Json) -> Iterator[Fault]:
-    """What is wrong with a Deployment of HAMi's scheduler: a version not yet read, a log level that names too little."""
+    """What is wrong with a Deployment of HAMi's scheduler: an unknown version, a log level that is too low."""
     metadata = deployment["metadata"]
     about = f"{metadata['namespace']}/{metadata['name']}"
     for container in deployment["spec"]["template"]["spec"]["containers"]:

@@ -27,8 +27,8 @@ from summaries.text import NODE_UNREGISTERED, refusal_text
 MAX_CHANGES: Final = 20
 """Lines; what is left out is counted."""
 _STATE_BYTES: Final = 240
-"""Size of the former and of the present state in one line. An error may quote a whole API object, and every part of a summary repeats
-the lines."""
+"""Size of the former and of the present state in one line. An error may quote a whole API object, and every
+part of a summary repeats the lines."""
 _FIT: Final = "fit"
 
 

@@ -51,8 +51,8 @@ class FakeIndexStateManagement:
             if found is None:
                 return httpx.Response(404, json={"error": {"type": "status_exception", "reason": "Policy not found"}})
             # Its answers have more than was written.
-            told = found | {"policy_id": name, "schema_version": 28, "error_notification": None}
-            return httpx.Response(200, json={"_seq_no": seq_no, "_primary_term": 1, "policy": told})
+            answer = found | {"policy_id": name, "schema_version": 28, "error_notification": None}
+            return httpx.Response(200, json={"_seq_no": seq_no, "_primary_term": 1, "policy": answer})
         if found is not None and query != {"if_seq_no": str(seq_no), "if_primary_term": "1"}:
             return httpx.Response(409, json={"error": {"type": "version_conflict_engine_exception", "reason": name}})
         if not body["policy"].keys() <= POLICY_FIELDS:

@@ -63,8 +63,8 @@ def test_what_index_state_management_can_not_keep_is_left_to_retention() -> None
 
 async def test_policies_are_made_once_and_given_to_indices_that_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ism = FakeIndexStateManagement({TODAY: None, EARLIER: None, "payroll": None})
-    said = await made(ism, monkeypatch)
-    assert said[ATTEMPTS] == "written, given to 2 indices"
+    reported = await made(ism, monkeypatch)
+    assert reported[ATTEMPTS] == "written, given to 2 indices"
     assert {name: content for name, (_, content) in ism.policies.items()} == policies(of())
     assert ism.indices == {TODAY: (ATTEMPTS, 0), EARLIER: (ATTEMPTS, 0), "payroll": None}
     ism.writes.clear()
@@ -78,8 +78,8 @@ async def test_a_longer_retention_holds_for_indices_that_are_there_and_not_for_t
     days = {f"{ATTEMPTS}-2026.10.{day:02}": None for day in range(1, 31)}
     ism = FakeIndexStateManagement({**days, TODAY: ("cold-storage", 7)})
     await made(ism, monkeypatch)
-    said = await made(ism, monkeypatch, retention="1440h")
-    assert said[ATTEMPTS] == "written, given to 30 indices; 1 have another policy, which is left to them"
+    reported = await made(ism, monkeypatch, retention="1440h")
+    assert reported[ATTEMPTS] == "written, given to 30 indices; 1 have another policy, which is left to them"
     assert {ism.indices[name] for name in days} == {(ATTEMPTS, 1)}
     assert ism.indices[TODAY] == ("cold-storage", 7)
 
