@@ -95,12 +95,8 @@ def _pair_scores(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
     if not state.pair_scores.size:
         return []
     table = state.pair_scores.reshape(size, size)
-    # Without the diagonal, as a device plugin writes it: a device has no way to itself.
     return [
-        {
-            "uuid": state.uuid[one],
-            "score": {state.uuid[other]: int(table[one, other]) for other in rows if other != one},
-        }
+        {"uuid": state.uuid[one], "score": {state.uuid[other]: int(table[one, other]) for other in rows}}
         for one in rows
     ]
 

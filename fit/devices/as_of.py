@@ -113,9 +113,7 @@ def _pair_scores(state: NodeStateChanged) -> dict[str, dict[str, int]]:
     size = len(state.uuid)
     for pair, score in enumerate(state.pair_scores.tolist()):
         one, other = divmod(pair, size)
-        # The diagonal is left out: a device that is registered twice has a score with its namesake.
-        if one != other:
-            scores.setdefault(state.uuid[one], {})[state.uuid[other]] = score
+        scores.setdefault(state.uuid[one], {})[state.uuid[other]] = score
     return scores
 
 

@@ -15,14 +15,14 @@ _LARGEST_SCORE: Final = 2**40  # thousands of pairs still add up within 64 bits
 
 
 def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
-    """The score of each device with each other one, shape (devices, devices), 0 on the diagonal."""
+    """The score of each device with each other one, and with itself, shape (devices, devices).
+
+    HAMi counts what the annotation says of a device and itself where a pod gets two instances of a MIG device.
+    """
     rows = [list(map(scores.get(one, _NONE).get, uuids, repeat(0))) for one in uuids]
     try:
         pairs = np.array(rows, np.int64)
     except OverflowError:
         # JSON holds integers of any length, numpy only 64 bits.
         pairs = np.array([[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows])
-    pairs = np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)
-    # A device has no connection with itself, whatever the annotation says.
-    np.fill_diagonal(pairs, 0)
-    return pairs
+    return np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)

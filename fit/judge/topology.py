@@ -31,8 +31,16 @@ def best_devices(uuids: Sequence[str], count: int, scores: PairScores) -> list[i
     """Positions in `uuids` of the `count` devices to take, ascending."""
     if count >= len(uuids) or not scores:
         return list(range(min(count, len(uuids))))
-    best: list[int] = _best(pair_matrix(uuids, scores)[None], count)[0].tolist()
+    pairs = pair_matrix(uuids, scores)
+    # `uuids` has a MIG device once for each instance that it could give: only two that are given count as a pair.
+    pairs[_without_pair(uuids) if count == 1 else np.eye(len(uuids), dtype=np.bool_)] = 0
+    best: list[int] = _best(pairs[None], count)[0].tolist()
     return best
+
+
+def _without_pair(uuids: Sequence[str]) -> NDArray[np.bool_]:
+    names = np.array(uuids)
+    return np.asarray(names[:, None] == names)
 
 
 def keep_best(fit: Fit, request: DeviceRequest, order: Ints, pairs: Sequence[Ints | None]) -> None:
@@ -67,11 +75,13 @@ def _runs(size: int, numbers: int) -> Iterator[slice]:
 
 
 def _pairs_of(slots: Ints, pairs: Sequence[Ints | None]) -> Ints:
-    """The scores of each node's pairs of `slots`, shape (n, count, count)."""
+    """The scores of each node's pairs of `slots`, shape (n, count, count), 0 on the diagonal."""
     found = np.zeros((*slots.shape, slots.shape[1]), np.int64)
     for node, matrix in enumerate(pairs):
         if matrix is not None:
             found[node] = matrix[slots[node][:, None], slots[node]]
+    each = np.arange(slots.shape[1])
+    found[:, each, each] = 0
     return found
 
 

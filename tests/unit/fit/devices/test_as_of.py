@@ -173,6 +173,20 @@ def fields_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     return [{field: value for field, value in record.items() if field != "revision"} for record in plain]
 
 
+def test_a_score_of_a_device_with_itself_is_in_the_state() -> None:
+    scores = json.dumps([{"uuid": "n0-1", "score": {"n0-1": 10}}])
+    columns = ClusterColumns(VENDORS)
+    columns.apply_node(a_node("n0", [a_mig_device("n0-0"), a_mig_device("n0-1")], node_nvidia_score=scores))
+    pod = a_pod(
+        {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 4000}}},
+        annotations={"hami.io/gpu-scheduler-policy": "topology-aware"},
+    )
+    events, states = recorded(columns, pod, ["n0"]), states_of(columns)
+    [concluded] = [event for event in events if isinstance(event, AttemptConcluded)]
+    assert [picked.uuid for picked in concluded.picked] == ["n0-1", "n0-1"]
+    assert fields_of(recorded(rebuilt(states, VENDORS), pod, ["n0"])) == fields_of(events)
+
+
 @given(clusters(), pods(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_judging_the_rebuilt_cluster_again_gives_the_same_records(

@@ -43,3 +43,15 @@ def test_more_combinations_than_can_be_compared_still_end_in_a_choice() -> None:
 def test_scores_beyond_64_bits_do_not_wrap() -> None:
     huge = 2**63 - 1
     assert best_devices(["a", "b", "c"], 2, {"a": {"b": -huge, "c": huge}, "b": {"c": 5}}) == [0, 2]
+
+
+def test_two_instances_of_one_device_have_the_bond_that_it_has_with_itself() -> None:
+    # HAMi's computeBestCombination reads it like any other; its device plugin writes none.
+    tried = ["a", "b", "b", "c"]
+    assert best_devices(tried, 2, {"a": {"c": 5}, "b": {"b": 10}}) == [1, 2]
+    assert best_devices(tried, 2, {"a": {"c": 5}, "b": {"b": 4}}) == [0, 3]
+
+
+def test_the_bond_of_a_device_with_itself_does_not_keep_it_from_being_taken_alone() -> None:
+    # HAMi's computeWorstSingleCard leaves it out.
+    assert best_devices(["a", "a", "b"], 1, {"a": {"a": 50, "b": 1}, "b": {"a": 9}}) == [0]
