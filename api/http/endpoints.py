@@ -94,8 +94,8 @@ def _lists(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(each.alias or name for name, each in fields if get_origin(each.annotation) is list)
 
 
-# Most models are the query of several paths, and each path is there with and without a cluster's name: a pydantic schema
-# for each took more than half of what building the routes takes.
+# Most models are the query of several paths, each with and without a cluster's name: a schema of pydantic for each use
+# took more than half of what building the routes takes.
 @functools.cache
 def documented(model: type[BaseModel]) -> list[dict[str, Any]]:
     """The fields of the model as parameters of an OpenAPI document."""

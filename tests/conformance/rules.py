@@ -110,8 +110,9 @@ def _parts_at_equal_devices(case: Case, difference: Difference) -> bool:
     for place, (mine, their) in enumerate(zip(ours, theirs, strict=True)):
         if mine != their:
             ranks = _ranks(case, columns, difference.node, requests[place])
-            earlier = [set(_uuids(part)) for part, request in zip(ours, requests, strict=False) if not request.is_init]
-            return _sequence(mine, ranks, earlier[:place]) == _sequence(their, ranks, earlier[:place])
+            before = zip(ours[:place], requests[:place], strict=True)
+            earlier = [set(_uuids(part)) for part, request in before if not request.is_init]
+            return _sequence(mine, ranks, earlier) == _sequence(their, ranks, earlier)
     return False
 
 
