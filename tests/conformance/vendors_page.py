@@ -33,7 +33,7 @@ def _cell(tally: Tally | None) -> str:
 
 def table_of_page() -> str:
     """The table as the page has it."""
-    return _HEAD + PAGE.read_text("utf-8").split(_HEAD)[1].split("\n\n")[0]
+    return _HEAD + PAGE.read_text("utf-8").split(_HEAD)[1].split("\n\n")[0] + "\n"
 
 
 if __name__ == "__main__":
