@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "ingest hami-log --explain": (
         "-m", "schedulerlog", "ingest", "hami-log", LOG, "--explain", "llm/deepseek-5996b8569d-kgwgx",
     ),
+    "explain": ("-m", "schedulerlog", "explain", LOG),
     "scheduler simulate": (
         "-m", "schedulerlog", "scheduler", "simulate",
         "--cluster", "examples/cluster.yaml", "--pod", "examples/pods/1-gpu-pod.yaml",

@@ -42,7 +42,7 @@ class PodInLog:
 
 @dataclass(slots=True)
 class LogPods:
-    """Collects the attempts of all pods; a sink of ``ingest.pump``."""
+    """Collects the attempts of all pods."""
 
     pods: dict[str, PodInLog] = field(default_factory=dict)
     """By ``namespace/name``, in the order of the log."""
@@ -52,7 +52,8 @@ class LogPods:
     """When the last attempt of the log began."""
     _states: StatesInLog = field(default_factory=StatesInLog)
 
-    async def send(self, events: Iterable[Event]) -> None:
+    def add(self, events: Iterable[Event]) -> None:
+        """The next events of the log."""
         for event in events:
             if isinstance(event, NodeStateChanged):
                 self._states.add(event)

@@ -1,13 +1,13 @@
 """The readers of schedulers' logs, by name: what ``raw-logs`` chooses from for the log of a container.
 
-A new log source is added here, in one line.
+A new log source is added here, in one line and two functions. A reader is imported when a log is its own: a log is of
+one scheduler, and a command that reads it once would wait for the readers of the others.
 """
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from ingest.hami.reader import HamiLog, is_hami_line
-from ingest.kai.reader import KaiLog, is_kai_line
+from ingest.lines import klog
 from ingest.protocol import LogReader
 
 
@@ -28,9 +28,28 @@ class LogSource(NamedTuple):
     """True for a line that shows that the log is of this source."""
 
 
+def _hami_log(cluster: str) -> WaitingReader:
+    from ingest.hami.reader import HamiLog
+
+    return HamiLog(cluster=cluster)
+
+
+def _kai_log(cluster: str) -> WaitingReader:
+    from ingest.kai.reader import KaiLog
+
+    return KaiLog(cluster=cluster)
+
+
+def _is_kai_line(line: bytes) -> bool:
+    from ingest.kai.reader import is_kai_line
+
+    return is_kai_line(line)
+
+
 LOG_SOURCES: Final = (
-    LogSource("hami-log", lambda cluster: HamiLog(cluster=cluster), is_hami_line),
-    LogSource("kai-log", lambda cluster: KaiLog(cluster=cluster), is_kai_line),
+    # kube-scheduler writes klog's header too; all its lines are unknown to HAMi's reader.
+    LogSource("hami-log", _hami_log, klog.has_header),
+    LogSource("kai-log", _kai_log, _is_kai_line),
 )
 
 

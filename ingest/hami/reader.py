@@ -21,7 +21,6 @@ from ingest.hami.grammar import Spelling, grammar
 from ingest.hami.memory import AttemptMemory
 from ingest.hami.node_lines import NodeLines
 from ingest.hami.open_attempts import OpenHamiAttempts
-from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
 from schemas.events import DEFAULT_CLUSTER, Event
@@ -33,11 +32,6 @@ _MEMORY: Final = TypeAdapter(AttemptMemory)
 
 Step = Callable[[bytes, Spelling], bool]
 """Reads one line; False where the line is not what its beginning promises."""
-
-
-def is_hami_line(line: bytes) -> bool:
-    """True for a line with klog's header. kube-scheduler writes it too; all its lines are unknown to ``HamiLog``."""
-    return klog.has_header(line)
 
 
 class HamiLog:

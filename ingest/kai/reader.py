@@ -31,7 +31,7 @@ VERSION: Final = 5
 class _State:
     """All that is remembered between two calls."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    __pydantic_config__ = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", defer_build=True)
     version: int = VERSION
     attempts: SessionMemory = field(default_factory=SessionMemory)
     pending: LogMessage | None = None

@@ -4,7 +4,6 @@ A rotated file is recognised by its first bytes, not by its name or inode: after
 whatever name it has by then, packed or not.
 """
 
-import asyncio
 import glob
 import os
 import sys
@@ -64,11 +63,13 @@ async def follow(
 
 
 async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
+    from asyncio import sleep
+
     while True:
         try:
             return path.open("rb")
         except FileNotFoundError:
-            await asyncio.sleep(poll_seconds)
+            await sleep(poll_seconds)
         except OSError as error:
             raise UnreadableFileError(f"{path}: {error.strerror}") from None
 
@@ -77,6 +78,9 @@ async def _one_file(
     path: Path, file: IO[bytes], place: LogPosition, poll_seconds: float
 ) -> AsyncIterator[tuple[Lines, Reached]]:
     """The lines of an open file, until it is truncated, or until another file has its path and this one is read up."""
+    # Only following needs an event loop: who reads a file once does not import it.
+    from asyncio import sleep
+
     head = file.read(BEGINNING_BYTES)
     framing = Framing(Origin(str(path), datetime.now(UTC)), place)
     file.seek(place.offset)
@@ -100,7 +104,7 @@ async def _one_file(
         # Checked only at the end of the file: the writer may still append after the rename.
         is_rotated = _is_renamed(path, file)
         if not is_rotated:
-            await asyncio.sleep(poll_seconds)
+            await sleep(poll_seconds)
 
 
 def _is_renamed(path: Path, file: IO[bytes]) -> bool:
@@ -158,8 +162,10 @@ def read_file(path: Path, reached: Reached) -> Iterator[tuple[Lines, Reached, in
 
 async def read_standard_input() -> AsyncIterator[Lines]:
     """The lines of standard input. Reads in a thread, so that waiting for input does not block the event loop."""
+    from asyncio import to_thread
+
     framing = Framing(Origin("-"))
-    while data := await asyncio.to_thread(os.read, sys.stdin.fileno(), BLOCK_BYTES):
+    while data := await to_thread(os.read, sys.stdin.fileno(), BLOCK_BYTES):
         framing.origin = Origin("-", datetime.now(UTC))
         if lines := framing.feed(data):
             yield lines

@@ -9,8 +9,10 @@ import pytest
 CLIENTS = {"kubernetes", "faust", "mode", "aiokafka", "opensearchpy", "grpc", "aiohttp", "httpx"}
 SERVERS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
 HEAVY = {*CLIENTS, *SERVERS, "schemas.events", "summaries", "numpy", "rich", "yaml"}
+KAI_LOG = "tests/unit/ingest/kai/cases/v0.13-console-log.log"
 LOG = "tests/unit/ingest/hami/cases/scheduler-event-proposal.log"
 EXPLAIN = f"ingest hami-log {LOG} --explain llm/deepseek-5996b8569d-kgwgx"
+HAMI_LOG_ALONE, KAI_LOG_ALONE = f"explain {LOG}", f"explain {KAI_LOG}"
 SIMULATE = "scheduler simulate --cluster examples/cluster.yaml --pod examples/pods/1-gpu-pod.yaml"
 SCRIPT = """
 import json, sys
@@ -54,6 +56,12 @@ def imported_by(*commands: str) -> list[set[str]]:
 def test_a_command_that_reads_files_needs_no_client_and_no_server(command: str) -> None:
     [imported] = imported_by(command)
     assert imported.isdisjoint({*CLIENTS, *SERVERS, "rich"})
+
+
+@pytest.mark.parametrize(("log", "other"), [(HAMI_LOG_ALONE, "ingest.kai"), (KAI_LOG_ALONE, "ingest.hami")])
+def test_explain_imports_the_reader_of_the_log_and_no_event_loop(log: str, other: str) -> None:
+    [imported] = imported_by(log)
+    assert imported.isdisjoint({*CLIENTS, *SERVERS, "asyncio", "http", "yaml", "kube.client", "ingest.pump", other})
 
 
 def test_the_help_of_a_command_needs_no_client_no_server_and_no_reader() -> None:
