@@ -24,6 +24,7 @@ logging.
 ``report``        a summary of what was read, for a person
 ``metrics``       the same for Prometheus
 ``trusted_containers``  whose shipped lines are believed
+``trusted_reporters``   whose Kubernetes events are believed
 ``options``       the options that the commands share
 ``run_command``   a command that reads a log
 ``publishing``    publishes what a log holds to Kafka

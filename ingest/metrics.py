@@ -13,7 +13,12 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._source = source
-        self._lines = self._counter("lines", "Lines by outcome: event, noise, unknown.", "source", "outcome")
+        self._lines = self._counter(
+            "lines",
+            "Lines by outcome: event, noise, unknown; of events in Kubernetes also untrusted.",
+            "source",
+            "outcome",
+        )
         self._events = self._counter("events", "Events that the reader emitted.", "source")
         self._attempts = self._counter(
             "attempts", "Attempts, by whether the log reports all of them.", "source", "complete"

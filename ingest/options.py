@@ -9,6 +9,7 @@ import typer
 from pydantic import BeforeValidator
 
 from ingest.trusted_containers import DEFAULT_CONTAINERS, container_patterns
+from ingest.trusted_reporters import DEFAULT_REPORTERS, reporter_patterns
 from process.cluster_name import DEFAULT_CLUSTER
 from process.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
 from process.service_settings import ServiceSettings
@@ -44,6 +45,10 @@ def _container_patterns(value: object) -> object:
     return container_patterns(value) if isinstance(value, str) else value
 
 
+def _reporter_patterns(value: object) -> object:
+    return reporter_patterns(value) if isinstance(value, str) else value
+
+
 class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
     """Settings: which cluster is read, and where its events go."""
 
@@ -67,8 +72,15 @@ class RawLogsSettings(IngestSettings):
     """The containers whose lines are read, with `*` and `?`; any other could print a scheduler's lines too."""
 
 
+_REPORTERS: Final = Flag(("--event-reporters",), metavar="NAME,…", text=",".join)
+ReporterPatterns = Annotated[tuple[str, ...], BeforeValidator(_reporter_patterns)]
+
+
 class WatchSettings(IngestSettings):
-    """Also: what of a cluster is published."""
+    """Also: what of a cluster is published, and whose events are believed."""
+
+    event_reporters: Annotated[ReporterPatterns, _REPORTERS] = DEFAULT_REPORTERS
+    """The controllers whose events are read, with `*` and `?`; who may create events can report under any name."""
 
     pod_labels: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = ()
     """Labels of pods that are kept with their attempts."""

@@ -15,6 +15,8 @@ NOISE: Final = "noise"
 """The line is known, and is not about a decision."""
 UNKNOWN: Final = "unknown"
 """No grammar has the line; its shape is counted."""
+UNTRUSTED: Final = "untrusted"
+"""Not read: the configuration does not name who wrote it. Counted only by sources that need to be named."""
 OUTCOMES: Final = (EVENT, NOISE, UNKNOWN)
 
 MAX_SHAPES: Final = 1_000
@@ -36,6 +38,10 @@ class Counts:
     """Unknown lines by shape."""
     samples: dict[str, str] = field(default_factory=dict)
     """By shape, the beginning of its first line."""
+
+    def add(self, outcome: str) -> None:
+        """Count a line by its outcome, which is not unknown."""
+        self.lines[outcome] = self.lines.get(outcome, 0) + 1
 
     def unknown(self, line: bytes) -> None:
         """Count a line that no grammar has, with its shape and a sample."""

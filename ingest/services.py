@@ -15,6 +15,7 @@ from ingest.options import ClusterOptions, IngestSettings, RawLogsSettings, Watc
 from ingest.report import report
 from ingest.sniffer.reader import SnifferLog
 from ingest.trusted_containers import TrustedContainers
+from ingest.trusted_reporters import TrustedReporters
 from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
 from process import logs
 from process.addresses import HostPort
@@ -78,7 +79,8 @@ def watch_cluster(settings: WatchSettings, asked: ClusterOptions) -> None:
 
 
 async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
-    stop, reader = stop_event(), KubeEvents(settings.cluster_name, settings.pod_labels)
+    stop, reporters = stop_event(), TrustedReporters(settings.event_reporters)
+    reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters)
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
     with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):

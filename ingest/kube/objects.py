@@ -10,6 +10,7 @@ from hami.node_registration import read_node
 from hami.pod_allocations import pod_allocations
 from hami.vendor_catalog import vendors_on_node
 from ingest.kube.kai_allocations import kai_allocations
+from ingest.kube.node_verdicts import PodFacts
 from ingest.kube.pod_problems import pod_problems, started_at
 from kube.object_fields import conditions, entries, moment, part, text
 from kube.pod_description import pod_description
@@ -59,6 +60,16 @@ def pod_observed(pod: Json, cluster: str, label_names: Collection[str] = ()) -> 
         allocations=[*pod_allocations(pod), *kai_allocations(pod)] if node else [],
         started_at=started_at(pod), problems=pod_problems(pod),
         bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
+    )  # fmt: skip
+
+
+def pod_facts(pod: Json, observation: PodObserved) -> PodFacts:
+    """What an attempt of the pod needs of it."""
+    scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
+    return PodFacts(
+        observation.pod, tuple(requests(pod)), text(pod, "status", "nominatedNodeName"),
+        observation.node, scheduled.message if scheduled else "", observation.phase,
+        observation.description if observation.phase == "Pending" else None,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ that can't make their pods."""
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ingest.kube.scheduling_events import times
+from ingest.kube.scheduling_events import reporter_of, times
 from kube.object_fields import part, text
 from schemas.events import ObjectProblem, Owner, PodObserved, PodRef, WorkloadObserved
 
@@ -29,7 +29,7 @@ def problem_event(
     reason, seen_at = text(event, "reason"), times(event)
     if not (namespace and name and seen_at) or text(event, "type") != "Warning":
         return None
-    reporter = _reporter(event)
+    reporter = reporter_of(event)
     message = text(event, "note") or text(event, "message")
     problem = ObjectProblem(reason=reason, message=message, at=seen_at[-1], reported_by=reporter) if reason else None
     if problem and kind == "Pod" and reporter == _KUBELET and reason in _OF_PODS:
@@ -45,10 +45,3 @@ def problem_event(
             cluster=cluster, namespace=namespace, workload=workload, observed_at=problem.at, problem=problem
         )
     return None
-
-
-def _reporter(event: Mapping[str, Any]) -> str:
-    places = (
-        ("reportingController",), ("reportingComponent",), ("deprecatedSource", "component"), ("source", "component"),
-    )  # fmt: skip
-    return next((found for place in places if (found := text(event, *place))), "")

@@ -13,14 +13,15 @@ from ingest.kube.node_verdicts import PodFacts
 from ingest.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.kube.problem_events import problem_event
 from ingest.kube.remembered import observation_digest, remember
-from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
+from ingest.kube.scheduling_events import REASONS, SchedulingEvent, reporter_of, scheduling_events
 from ingest.protocol import Counts
+from ingest.trusted_reporters import TrustedReporters
 from kube.object_fields import text
 from kube.own_events import is_own
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
 ObjectKind = Literal["pod", "node", "event", "pod group", "claim"]
-Outcome = Literal["event", "noise", "unknown"]
+Outcome = Literal["event", "noise", "unknown", "untrusted"]
 Observation = PodObserved | NodeObserved | NodeRegistered
 
 CONDITION_SECONDS: Final = 10.0
@@ -40,9 +41,15 @@ class _ConditionRefusal:
 class KubeEvents:
     """``now`` is in seconds on any clock that never goes back; the times in events come from the objects alone."""
 
-    def __init__(self, cluster: str = DEFAULT_CLUSTER, pod_labels: Collection[str] = ()) -> None:
-        """``pod_labels``: the labels of pods that are kept."""
+    def __init__(
+        self,
+        cluster: str = DEFAULT_CLUSTER,
+        pod_labels: Collection[str] = (),
+        reporters: TrustedReporters | None = None,
+    ) -> None:
+        """``pod_labels``: the labels of pods that are kept. ``reporters``: whose events are believed."""
         self._cluster, self._pod_labels = cluster, pod_labels
+        self.reporters = reporters or TrustedReporters()
         self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
         self.counts = Counts()
         """The same without the kinds, as all readers have it; ``lines`` are objects."""
@@ -64,7 +71,7 @@ class KubeEvents:
         if outcome == "unknown":
             self.counts.unknown(_sample(kind, found))
         else:
-            self.counts.lines[outcome] += 1
+            self.counts.add(outcome)
 
     def changed(self, kind: ObjectKind, found: Mapping[str, Any], now: float) -> list[Event]:
         """The events of an object in its present state. One that is not of its kind is counted as unknown."""
@@ -109,7 +116,7 @@ class KubeEvents:
         if observed is None:
             self._note("pod", "unknown", pod)
             return
-        facts = _facts(pod, observed)
+        facts = objects.pod_facts(pod, observed)
         remember(self._pods, str(observed.pod), facts)
         self._note_condition(pod, observed, now)
         if complete := self.claims.complete(observed, pod, now):
@@ -179,6 +186,9 @@ class KubeEvents:
         found = list(scheduling_events(event))
         reason = text(event, "reason")
         problem = problem_event(event, self._cluster, self._node_of)
+        if (found or problem) and not self.reporters.trusts(reporter_of(event)):
+            self._note("event", "untrusted", event)
+            return
         self._note("event", "event" if found or problem else "unknown" if reason in REASONS else "noise", event)
         if problem:
             yield problem
@@ -238,12 +248,3 @@ def _sample(kind: ObjectKind, found: Mapping[str, Any]) -> bytes:
     """An unknown object as a line, for the report of what was not understood."""
     texts = [text(found, name) for name in ("reason", "note")]
     return " ".join((kind, *texts) if any(texts) else (kind, str(found))).encode("utf-8", "replace")
-
-
-def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
-    scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
-    return PodFacts(
-        observation.pod, tuple(objects.requests(pod)), text(pod, "status", "nominatedNodeName"),
-        observation.node, scheduled.message if scheduled else "", observation.phase,
-        observation.description if observation.phase == "Pending" else None,
-    )  # fmt: skip

@@ -70,6 +70,14 @@ def times(event: Mapping[str, Any]) -> list[datetime]:
     return found if len(found) < 3 else [found[0], found[-1]]
 
 
+def reporter_of(event: Mapping[str, Any]) -> str:
+    """Which controller the event names as its writer; Kubernetes does not check it. Empty where it names none."""
+    places = (
+        ("reportingController",), ("reportingComponent",), ("deprecatedSource", "component"), ("source", "component"),
+    )  # fmt: skip
+    return next((found for place in places if (found := text(event, *place))), "")
+
+
 class _RawEvent:
     """A Kubernetes event of either form."""
 
@@ -81,12 +89,7 @@ class _RawEvent:
         self.uid = text(about, "uid")
         self.text = text(event, "note") or text(event, "message")
         self.reason = text(event, "reason")
-        self.scheduler = (
-            text(event, "reportingController")
-            or text(event, "reportingComponent")
-            or text(event, "deprecatedSource", "component")
-            or text(event, "source", "component")
-        )
+        self.scheduler = reporter_of(event)
         if self.reason in _KAI_BINDER:
             # KAI's binder writes these for the scheduler, whose attempt they end.
             self.scheduler = _KAI_SCHEDULER
@@ -143,6 +146,9 @@ def _evicted(event: _RawEvent) -> SchedulingEvent | None:
     if found is None:
         return event.as_kind("preempted")
     namespace, _, name = found["pod"].partition("/")
+    # KAI writes it on the pod's group. Kubernetes binds an event to its object's namespace, but not what the text says.
+    if namespace != event.namespace:
+        return None
     return event.as_kind("preempted", PodRef(namespace=namespace, name=name))
 
 

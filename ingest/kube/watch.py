@@ -116,8 +116,10 @@ async def watch(
         closing.push_async_callback(_end, tasks)
         # The reader joins an event with the requests and the nominated node of its pod, so pods are read first.
         tasks += [asyncio.create_task(_after(pods, reflector)) for reflector in rest]
+        logged: set[str] = set()
         while not until():
             _raise_from(tasks)
+            _log_left_out(reader, logged)
             _log_what_is_missing(troubles)
             now = time.monotonic()
             events.extend(reader.settle(now))
@@ -178,6 +180,13 @@ def _log_what_is_missing(troubles: Mapping[Reflector, LoggedProblem]) -> None:
     """Each trouble once: a right that is not granted keeps a reflector asking without end."""
     for reflector, trouble in troubles.items():
         trouble.note(reflector.problem if reflector.last_error else "")
+
+
+def _log_left_out(reader: KubeEvents, logged: set[str]) -> None:
+    """Each reporter once: a scheduler that is not named would otherwise be missing in silence."""
+    for name in reader.reporters.left_out.keys() - logged:
+        logged.add(name)
+        log.warning("events of the reporter %r are not read; if it is one of yours, name it in --event-reporters", name)
 
 
 def _raise_from(tasks: list[asyncio.Task[None]]) -> None:

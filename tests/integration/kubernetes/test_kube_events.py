@@ -44,7 +44,7 @@ async def kafka(backends: Addresses) -> str:
 def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> Iterator[Forked]:
     """``python -m ingest kube-events`` as a process; ends with the block."""
     command = ["ingest", "kube-events", "--kubeconfig", str(cluster.kubeconfig)]
-    command += ["--namespace", namespace, "--kafka", kafka]
+    command += ["--namespace", namespace, "--kafka", kafka, "--event-reporters", f"{SCHEDULER},*-controller,kubelet"]
     with log.open("ab") as output:
         process = Forked(*command, stdout=output, stderr=output)
         try:

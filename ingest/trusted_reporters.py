@@ -1,0 +1,45 @@
+"""Whose Kubernetes events are believed: who may create events in a namespace may name any reporter. Pure, without
+pydantic."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Final
+
+DEFAULT_REPORTERS: Final = (
+    # kube-scheduler reports under the name of the profile that decided.
+    "default-scheduler", "schedulerlog", "hami-scheduler", "koord-scheduler", "volcano", "kai-scheduler", "binder",
+    "kubelet", "replicaset-controller", "replication-controller", "statefulset-controller", "daemonset-controller",
+    "job-controller", "cronjob-controller", "*job-controller",
+)  # fmt: skip
+"""Kubernetes' own schedulers and controllers, those of HAMi, Koordinator, Volcano and KAI (with its binder), and the
+jobs of Kubeflow."""
+MAX_LEFT_OUT: Final = 100
+"""Reporters that are not believed, by name; the names of further ones are not kept."""
+_MAX_NAME: Final = 128
+"""As Kubernetes bounds ``reportingController``; the older ``source.component`` has no bound."""
+
+
+def reporter_patterns(text: str) -> tuple[str, ...]:
+    """Names between commas, each with ``*`` and ``?``. Raises ``ValueError``."""
+    patterns = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
+    if not patterns:
+        raise ValueError("names no reporter: no event would be read; write for example default-scheduler,kubelet")
+    return patterns
+
+
+class TrustedReporters:
+    """The reporters that any of the patterns names, and the names of those that were left out."""
+
+    def __init__(self, patterns: Sequence[str] = DEFAULT_REPORTERS) -> None:
+        self._patterns = tuple(patterns)
+        self.trusts = lru_cache(maxsize=10_000)(self._trusts)
+        self.left_out: dict[str, None] = {}
+        """In the order in which they came."""
+
+    def _trusts(self, reporter: str) -> bool:
+        if any(fnmatchcase(reporter, pattern) for pattern in self._patterns):
+            return True
+        if len(self.left_out) < MAX_LEFT_OUT:
+            self.left_out[reporter[:_MAX_NAME]] = None
+        return False

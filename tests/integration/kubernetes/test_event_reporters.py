@@ -1,0 +1,113 @@
+"""H8: who may create events forges none of a scheduler, with the component event-reporters on a real API server."""
+
+import asyncio
+import ssl
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from embedded.control_plane import ControlPlane
+from ingest.kube import KubeEvents
+from ingest.kube.watch import watch
+from ingest.metrics import Metrics
+from kube.credentials import from_kubeconfig
+from schemas.events import AttemptConcluded, Event
+from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, combined
+from tests.support.control_plane.objects import Json
+from tests.support.control_plane.service_account import service_account
+from tests.support.waiting import eventually
+
+RULES = [
+    {"apiGroups": [group], "resources": ["events"], "verbs": ["create", "patch"]} for group in ("", "events.k8s.io")
+]
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/schedulerlog-event-reporters"
+
+
+@pytest.fixture
+def policy(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[None]:
+    objects = built(control_plane, combined(tmp_path / "policy", KUSTOMIZE / "base", ["event-reporters"]))
+    found = [each for each in objects if each["kind"].startswith("ValidatingAdmissionPolicy")]
+    # Other tests write events beside this one, as the cluster's administrator.
+    [binding] = [each for each in found if each["kind"].endswith("Binding")]
+    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    binding["spec"]["matchResources"] = {"namespaceSelector": here}
+    apply(control_plane, found)
+    yield
+    with control_plane.client() as client:
+        for path in (POLICIES.replace("policies/", "policybindings/"), POLICIES):
+            client.delete(path)
+
+
+def a_caller(cluster: ControlPlane, folder: Path) -> httpx.Client:
+    token = (folder / "token").read_text()
+    trusted, headers = ssl.create_default_context(cafile=cluster.ca), {"Authorization": f"Bearer {token}"}
+    return httpx.Client(base_url=cluster.url, verify=trusted, headers=headers)
+
+
+def refusal(namespace: str, name: str, reporter: str) -> Json:
+    return {
+        "metadata": {"name": name}, "reason": "FailedScheduling", "type": "Warning", "action": "Scheduling",
+        "regarding": {"kind": "Pod", "namespace": namespace, "name": name, "uid": name},
+        "note": "0/1 nodes are available: 1 Insufficient cpu.", "eventTime": "2026-11-21T03:13:32.250001Z",
+        "reportingController": reporter, "reportingInstance": "1",
+    }  # fmt: skip
+
+
+def older(namespace: str, name: str, **reporter: object) -> Json:
+    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": name}
+    return {"metadata": {"name": name}, "reason": "FailedScheduling", "involvedObject": about} | reporter
+
+
+def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
+    control_plane: ControlPlane, policy: None, namespace: str, tmp_path: Path
+) -> None:
+    events, core = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", f"/api/v1/namespaces/{namespace}/events"
+    with service_account(control_plane, namespace, RULES, tmp_path), a_caller(control_plane, tmp_path) as tenant:
+
+        def status(path: str, event: Json) -> int:
+            return tenant.post(path, json=event).status_code
+
+        # The API server notices a new policy after a moment.
+        tries = (f"forged-{number}" for number in range(1000))
+        eventually(lambda: status(events, refusal(namespace, next(tries), "default-scheduler")) == 403, lambda: "")
+        for reporter in ("hami-scheduler", "binder", "kubelet", "pytorchjob-controller"):
+            assert status(events, refusal(namespace, "x", reporter)) == 403
+        assert status(core, older(namespace, "x", source={"component": "default-scheduler"})) == 403
+        assert status(core, older(namespace, "x", reportingComponent="volcano", reportingInstance="1")) == 403
+        assert status(events, refusal(namespace, "own", "tenants-app")) == 201
+        taken = {"reportingController": "default-scheduler"}
+        patch = {"Content-Type": "application/merge-patch+json"}
+        assert tenant.patch(f"{events}/own", json=taken, headers=patch).status_code in (403, 422)
+    with service_account(control_plane, "kube-system", RULES, tmp_path), a_caller(control_plane, tmp_path) as own:
+        assert own.post(events, json=refusal(namespace, "true", "default-scheduler")).status_code == 201
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    async def send(self, events: Sequence[Event]) -> None:
+        self.events += events
+
+
+async def test_h8_the_reader_leaves_out_reporters_that_are_not_named(
+    control_plane: ControlPlane, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink, reader = Sink(), KubeEvents()
+
+    def concluded() -> list[str]:
+        return [event.pod.name for event in sink.events if isinstance(event, AttemptConcluded)]
+
+    with control_plane.client() as client:
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        for name, reporter in (("forged", "innocent-app"), ("true", "default-scheduler")):
+            assert client.post(path, json=refusal(namespace, name, reporter)).is_success
+        load = partial(from_kubeconfig(control_plane.kubeconfig))
+        async with asyncio.timeout(40):
+            await watch(load, reader, sink, Metrics("x"), namespace=namespace, until=lambda: bool(concluded()))
+    assert concluded() == ["true"]
+    assert reader.counts.lines["untrusted"] == 1
+    assert sum("'innocent-app' are not read" in record.getMessage() for record in caplog.records) == 1
