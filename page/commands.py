@@ -10,10 +10,14 @@ _NODE: Final = re.compile(r"/api/v1(/nodes/[^/?]+)(/[^?]+)?(\?.*)?")
 _OTHER: Final = re.compile(r"/api/v1(/(?!clusters)[^?]+)(\?.*)?")
 
 
-def as_curl(origin: str, path: str, *, has_token: bool) -> str:
-    """``has_token``: callers send one; it is taken from the shell, so that none stands in a history."""
+def as_curl(origin: str, path: str, *, has_token: bool, file: str = "") -> str:
+    """``has_token``: callers send one; it is taken from the shell, so that none stands in a history.
+
+    ``file`` is what is sent.
+    """
     header = '-H "Authorization: Bearer $TOKEN" ' if has_token else ""
-    return f"curl {header}{shlex.quote(origin + path)}"
+    body = f"-H 'Content-Type: application/yaml' --data-binary {shlex.quote('@' + file)} " if file else ""
+    return f"curl {header}{body}{shlex.quote(origin + path)}"
 
 
 def as_kubectl(path: str) -> str:

@@ -12,7 +12,7 @@ ROOT: Final = "/ui"
 KEPT: Final = ("lang", "cluster")
 """Parameters that every link has, where the address has them."""
 
-NAVIGATION: Final = ("pending", "trends", "report", "findings", "search", "nodes", "about")
+NAVIGATION: Final = ("pending", "trends", "report", "findings", "search", "nodes", "simulate", "about")
 """The pages that every page leads to, by their texts' keys."""
 
 

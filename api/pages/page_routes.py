@@ -14,6 +14,7 @@ from api.pages.pending_pages import PendingPages
 from api.pages.pod_pages import PodPages
 from api.pages.pod_parts import PodParts
 from api.pages.report_pages import ReportPages
+from api.pages.simulation_page import SimulationPage
 from api.pages.static_files import StaticFiles
 from page.page_context import ROOT
 
@@ -26,7 +27,7 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
     login = LoginPages(shell, audience, has_login)
     pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
-    reports = ReportPages(shell)
+    reports, simulation = ReportPages(shell), SimulationPage(shell)
     return [
         Route(STATIC + "{name}", StaticFiles().file),
         Route(LOGIN, login.login),
@@ -52,6 +53,8 @@ def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has
         Route(ROOT + "/trends.csv", reports.trends_table),
         Route(ROOT + "/report", reports.report),
         Route(ROOT + "/report/file", reports.report_file),
+        Route(ROOT + "/simulate", simulation.form),
+        Route(ROOT + "/simulate", simulation.simulate, methods=["POST"]),
         Route(ROOT + "/search", lists.search),
         Route(ROOT + "/findings", lists.findings),
         Route(ROOT + "/about", lists.about),

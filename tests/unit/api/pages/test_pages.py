@@ -1,7 +1,6 @@
 """Every page on the golden records, in both languages, and with names that would do harm."""
 
 import re
-from html.parser import HTMLParser
 from typing import Final
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from tests.support.builders.events import a_refusal, a_request, a_summary
 from tests.support.harness.api_app import Caller, down
 from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.harness.html_check import check
 
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
 PAGES: Final = (
@@ -23,6 +23,7 @@ PAGES: Final = (
     "/ui/nodes",
     "/ui/nodes/node3?range=30d",
     "/ui/nodes/node3?at=2026-04-23T00:00:00Z",
+    "/ui/simulate",
     "/ui/about",
     POD,
     f"{POD}?at=2026-11-23T00:00:00Z",
@@ -35,39 +36,6 @@ PAGES: Final = (
     f"{POD}/comparison?attempt={attempt().attempt_id}&with={attempt().attempt_id}",
     POD.replace("/ui/pods", "/embed/pod"),
 )
-VOID: Final = {"base", "meta", "link", "input", "br", "rect"}
-
-
-class Reader(HTMLParser):
-    """Fails where elements are not closed in their order, or where something would run or be loaded from elsewhere."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        assert not [name for name in values if name.startswith("on") or name == "style"]
-        assert tag != "script" or (values.get("src") or "").startswith("/ui/static/")
-        for name in ("href", "src", "action", "data-load", "data-from"):
-            assert (values.get(name) or "/").startswith(("/", "?", "#")), values
-            assert not (values.get(name) or "").startswith("//"), values
-        if "id" in values:
-            self.ids.append(values["id"] or "")
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-
-def check(html: str) -> None:
-    reader = Reader()
-    reader.feed(html)
-    assert reader.open == []
-    assert len(reader.ids) == len(set(reader.ids))
 
 
 @pytest.fixture(scope="module")

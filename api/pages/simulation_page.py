@@ -1,0 +1,54 @@
+"""Where a pod would go that somebody pastes: the form, and below it the answer of ``POST /api/v1/simulate``."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import Request
+from starlette.responses import Response
+
+from api.authority.access import access_of
+from api.pages.answers import Answered
+from api.pages.forms import form_of
+from api.pages.page_shell import PageShell, cluster_of
+from page.node_map import node_map
+from views.answered_nodes import answered_nodes
+
+NAMES_PER_GROUP: Final = 60
+"""The attempt was not made, so a group of its nodes has no address: the page has these names, and the API all."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationPage:
+    shell: PageShell
+
+    async def form(self, request: Request) -> Response:
+        access_of(request).allow_every_caller()
+        return self._show(request, "", None)
+
+    async def simulate(self, request: Request) -> Response:
+        """The answer, or what is wrong, below the pod as it was pasted. Raises ``BadRequestError``."""
+        # Before the form is read: the route asks for the right to read such a pod.
+        access_of(request).allow_every_caller()
+        # Browsers send the lines of a text with CRLF.
+        pod = (await form_of(request)).get("pod", "").replace("\r\n", "\n")
+        answered = await self.shell.answers.post(request, _path(request), pod.encode(), "application/yaml")
+        return self._show(request, pod, answered)
+
+    def _show(self, request: Request, pod: str, answered: Answered | None) -> Response:
+        view: dict[str, Any] = {"path": _path(request), "pod": pod, "names_per_group": NAMES_PER_GROUP}
+        view |= {"problem": None, "found": None, "groups": [], "map": None}
+        if answered and answered.is_right:
+            view |= _found(answered.json())
+        elif answered:
+            view["problem"] = answered.json()
+        return self.shell.show(request, "simulate", view, answered.status if answered else 200)
+
+
+def _found(answer: dict[str, Any]) -> dict[str, Any]:
+    log = answer["schedulerlog"]
+    groups = answered_nodes(log["filter"]["nodes"], answer["node"]) if log else []
+    return {"found": answer, "groups": groups, "map": node_map(groups)}
+
+
+def _path(request: Request) -> str:
+    return f"{cluster_of(request).base}/simulate"
