@@ -14,6 +14,7 @@ backlog, away, takeover           catching up, also when OpenSearch was away; pa
 refusals                          what finding refusals by node and reason costs in the index
 steady                            the delay at a steady rate
 api, pending, watch               the API: a pod from memory, lists of what waits, a thousand who watch
+api_load                          200 readers of the API, with OpenSearch and while it stands still
 start                             commands that read a file, from start to end
 server_start                      Kafka and OpenSearch, without and with Java's ahead-of-time cache
 ingest                            readers of HAMi's and KAI's logs
@@ -24,6 +25,7 @@ What they run and share:
 cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
+mixed_readers                       readers side by side, with requests of several kinds
 collector                           takes spans, and forgets them
 deciding, bodies, consumers, bare, bare_watch   programs that run in a process of their own, to be measured
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory

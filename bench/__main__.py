@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from bench import api, backlog, ingest, report, retries, scheduling, stages, steady, worker
+from bench.api_load import api_load
 from bench.away import index_away
 from bench.backends import FOLDER
 from bench.choosing import choosing
@@ -23,7 +24,7 @@ from bench.takeover import takeover
 from bench.watch import watch
 from bench.wire import wire
 
-BENCHMARKS: dict[str, Callable[[], report.Result]] = {
+BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "filter": filter_call,
     "pod-update": pod_update,
     "choosing": choosing,
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "takeover": takeover,
     "api": api.api,
     "pending": pending,
+    "load": api_load,
     "watch": watch,
     "ingest": ingest.ingest,
     "ingest-kai": ingest.ingest_kai,
@@ -60,6 +62,7 @@ def main(
     names: Annotated[
         list[str] | None, typer.Argument(help=f"Some of: {', '.join(BENCHMARKS)}; all if none is given.")
     ] = None,
+    seconds: Annotated[float, typer.Option(help="How long `load` measures, of each of its two halves.", min=1)] = 60,
 ) -> None:
     """Run benchmarks one after the other; each prints a table and a JSON line."""
     names = names or []
@@ -68,7 +71,8 @@ def main(
     console = Console(width=160)
     for name in names or BENCHMARKS:
         shutil.rmtree(FOLDER / name, ignore_errors=True)
-        report.show(console, BENCHMARKS[name]())
+        how = {"seconds": seconds} if name == "load" else {}
+        report.show(console, BENCHMARKS[name](**how))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from pipeline.worker import attempt_records
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from process.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord, Rejected, decode
-from schemas.events import DevicesJudged
+from schemas.events import AttemptSummarized, DevicesJudged
 from schemas.topics import DECISIONS
 from summaries.messages import messages
 from summaries.trends import contribution
@@ -103,6 +103,11 @@ class InProcess:
         spent.bodies += joined - made
         spent.attempts += 1
         return documents
+
+    def summary(self, records: Sequence[EncodedRecord]) -> AttemptSummarized:
+        """Of the attempt that has these records."""
+        read = [self._as_read(DECISIONS.name, each) for each in records]
+        return self._fold(read, [decode(each.value, each.headers) for each in read]).summary
 
     def _as_read(self, topic: str, record: EncodedRecord) -> Record:
         return Record(topic, 0, next(self._offsets), record.key, record.value, record.headers, 0, lambda: None)

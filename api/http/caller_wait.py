@@ -14,12 +14,15 @@ class CallerWait:
         self._seconds, self._clock = seconds, clock
         self._until: float | None = None
 
+    def until(self) -> float:
+        """When the caller has waited long enough, by the clock."""
+        if self._until is None:
+            self._until = self._clock() + self._seconds
+        return self._until
+
     def remaining(self) -> float:
         """Seconds; 0 or less when the caller has waited long enough."""
-        now = self._clock()
-        if self._until is None:
-            self._until = now + self._seconds
-        return self._until - now
+        return self.until() - self._clock()
 
 
 _CURRENT: Final[ContextVar[CallerWait | None]] = ContextVar("caller_wait", default=None)

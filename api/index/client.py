@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Final
@@ -14,6 +15,7 @@ from opensearchpy.exceptions import ConnectionTimeout, SerializationError, Trans
 from api.http.caller_wait import CallerWait, current_wait
 from api.http.request_spans import opensearch_span
 from api.index.circuit import TIMEOUTS, Circuit, CircuitOpenError
+from api.index.turns import Turns
 from process.addresses import without_addresses
 from search.refusals import next_step
 from search.roles import READER
@@ -25,6 +27,8 @@ _NO_INDEX: Final = "index_not_found_exception"
 _NOT_ALLOWED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 PING_TIMEOUT_SECONDS: Final = 2.0
+_AT_A_TIME: Final = 32
+"""Requests to OpenSearch: more than this process can use the answers of; fewer than its queues hold."""
 # Before the first document is written there is no index behind an alias; the answer is then an empty list, not a 404.
 _MISSING_INDEX_IS_EMPTY: Final = {"ignore_unavailable": "true", "allow_no_indices": "true"}
 # Without this, OpenSearch answers 200 with the hits of the shards that it could read, which looks like a whole answer.
@@ -58,6 +62,7 @@ class OpenSearch:
         self._observe = observe
         self._timeout_seconds = timeout_seconds
         self._circuit = Circuit()
+        self._turns = Turns(_AT_A_TIME)
         self.refused = 0
         """Requests that were not sent, because the last ones were not answered in time."""
 
@@ -83,12 +88,12 @@ class OpenSearch:
     async def _request(
         self, method: str, path: str, body: Json | None = None, query: dict[str, str] | None = None
     ) -> Json:
-        seconds = (current_wait() or CallerWait(self._timeout_seconds)).remaining()
-        if seconds <= 0:
+        wait = current_wait() or CallerWait(self._timeout_seconds)
+        if wait.remaining() <= 0:
             raise IndexDownError(f"its answers took more than {self._timeout_seconds:g} s together")
         try:
             with self._circuit.request():
-                return await self._timed(seconds, method, path, body, query)
+                return await self._timed(wait.remaining(), method, path, body, query, wait.until())
         except CircuitOpenError:
             self.refused += 1
             raise IndexDownError(
@@ -96,14 +101,21 @@ class OpenSearch:
             ) from None
 
     async def _timed(
-        self, seconds: float, method: str, path: str, body: Json | None = None, query: dict[str, str] | None = None
+        self,
+        seconds: float,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        query: dict[str, str] | None = None,
+        until: float | None = None,
     ) -> Json:
+        """``until``: None takes no turn."""
         # "failed" until an answer is decoded, so that a cancelled request is counted too.
         started, outcome = perf_counter(), "failed"
         try:
-            # Around everything: the wait for a free connection, the answer, and the second try.
+            # Around everything: the wait for a turn and for a connection, the answer, and the second try.
             with opensearch_span(path):
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds), nullcontext() if until is None else self._turns.turn(until):
                     answer = await self._send(method, path, body, query)
             outcome = "answered"
         except TimeoutError:

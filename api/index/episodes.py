@@ -31,6 +31,7 @@ class AttemptOutline:
     """Unix time in milliseconds, as finely as the index sorts."""
     index_name: str
     """The daily index with its document; empty for an attempt that is only in memory so far."""
+    offered_nodes: int = 0
 
     @property
     def outcome(self) -> tuple[str, str]:
@@ -71,8 +72,14 @@ def outline_of_hit(hit: dict[str, Any]) -> AttemptOutline:
     """The outline of a hit of ``attempt_queries.pod_attempts_query``."""
     # OpenSearch gives every doc value as a list, and leaves out fields without a value.
     fields = {name: (values or [""])[0] for name, values in hit["fields"].items()}
-    started_ms = int(hit["sort"][0])
-    return AttemptOutline(fields["attempt_id"], fields["episode"], fields["status"], started_ms, hit["_index"])
+    return AttemptOutline(
+        fields["attempt_id"],
+        fields["episode"],
+        fields["status"],
+        started_ms=int(hit["sort"][0]),
+        index_name=hit["_index"],
+        offered_nodes=fields.get("offered_nodes", 0),
+    )
 
 
 def group_runs(latest_first: Iterable[AttemptOutline]) -> Iterator[AttemptRun]:

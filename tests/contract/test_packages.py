@@ -30,3 +30,8 @@ def test_no_module_of_ours_has_more_than_250_lines() -> None:
     lines = {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in modules}
     assert len(lines) > 500
     assert {name: count for name, count in lines.items() if count > 250} == {}
+
+
+def test_the_readme_names_every_package() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert [name for name in TOP if f"]({name}/)" not in text] == []
