@@ -150,7 +150,11 @@ def create_app(
         redirect_slashes=False,
     )
     pages_of_ui = page_routes(
-        Answers(app.router), attempts, settings.api_audience, has_login=checks.reviewer is not None
+        Answers(app.router),
+        attempts,
+        devices.vendors,
+        settings.api_audience,
+        has_login=checks.reviewer is not None,
     )
     app.router.routes.extend(pages_of_ui)
     app.state.default_cluster = settings.cluster_name

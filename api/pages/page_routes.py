@@ -16,18 +16,21 @@ from api.pages.pod_parts import PodParts
 from api.pages.report_pages import ReportPages
 from api.pages.simulation_page import SimulationPage
 from api.pages.static_files import StaticFiles
+from hami.vendors import Vendors
 from page.page_context import ROOT
 
 POD = ROOT + "/pods/{namespace}/{name}"
 
 
-def page_routes(answers: Answers, attempts: AttemptLookup, audience: str, *, has_login: bool) -> list[Route]:
+def page_routes(
+    answers: Answers, attempts: AttemptLookup, vendors: Vendors, audience: str, *, has_login: bool
+) -> list[Route]:
     """Every page. ``audience`` is what a token has to be issued for, ``has_login`` whether the API asks for one."""
     shell = PageShell(answers)
     login = LoginPages(shell, audience, has_login)
     pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
-    reports, simulation = ReportPages(shell), SimulationPage(shell)
+    reports, simulation = ReportPages(shell), SimulationPage(shell, attempts, vendors)
     return [
         Route(STATIC + "{name}", StaticFiles().file),
         Route(LOGIN, login.login),

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http.cluster import CLUSTER, Cluster
 from api.http.errors import ApiError, BadRequestError, UnavailableError
-from api.http.param_types import subdomain_problem
+from api.http.param_types import namespace_problem, subdomain_problem
 from api.pages.answers import Answered, Answers
 from api.pages.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
@@ -83,6 +83,16 @@ def cluster_of(request: Request) -> Cluster:
     if subdomain_problem(name) or len(name) > 63:
         raise BadRequestError(f"parameter cluster: {name[:80]!a} is not the name of a cluster", "About lists them.")
     return Cluster(name, CLUSTER.format(cluster=name))
+
+
+def named_pod(request: Request) -> tuple[str, str]:
+    """Namespace and name of the pod that a form names. Raises ``BadRequestError``."""
+    namespace = request.query_params.get("namespace", "").strip() or "default"
+    pod = request.query_params.get("pod", "").strip()
+    for parameter, problem in (("namespace", namespace_problem(namespace)), ("pod", subdomain_problem(pod))):
+        if problem:
+            raise BadRequestError(f"{parameter} {problem}", "Write the names as kubectl get pods shows them.")
+    return namespace, pod
 
 
 def refusal_of(answered: Answered) -> ApiError:

@@ -6,11 +6,16 @@ from typing import Any, Final
 from fastapi import Request
 from starlette.responses import Response
 
+from api.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
+from api.handlers.attempt_rights import readable_attempt_of, readable_latest
+from api.index.attempt_queries import PodName
 from api.pages.answers import Answered
 from api.pages.forms import form_of
-from api.pages.page_shell import PageShell, cluster_of
+from api.pages.page_shell import PageShell, cluster_of, named_pod
+from hami.vendors import Vendors
 from page.node_map import node_map
+from page.pod_manifest import pod_manifest
 from views.answered_nodes import answered_nodes
 
 NAMES_PER_GROUP: Final = 60
@@ -20,10 +25,16 @@ NAMES_PER_GROUP: Final = 60
 @dataclass(frozen=True, slots=True)
 class SimulationPage:
     shell: PageShell
+    attempts: AttemptLookup
+    vendors: Vendors
+    """Whose resources a manifest names."""
 
     async def form(self, request: Request) -> Response:
+        """The form, and where it names a pod, the manifest and the answer of that one."""
         access_of(request).allow_every_caller()
-        return self._show(request, "", None)
+        if not request.query_params.get("pod"):
+            return self._show(request, "", None)
+        return await self._answer(request, await self._manifest(request))
 
     async def simulate(self, request: Request) -> Response:
         """The answer, or what is wrong, below the pod as it was pasted. Raises ``BadRequestError``."""
@@ -31,8 +42,22 @@ class SimulationPage:
         access_of(request).allow_every_caller()
         # Browsers send the lines of a text with CRLF.
         pod = (await form_of(request)).get("pod", "").replace("\r\n", "\n")
+        return await self._answer(request, pod)
+
+    async def _answer(self, request: Request, pod: str) -> Response:
         answered = await self.shell.answers.post(request, _path(request), pod.encode(), "application/yaml")
         return self._show(request, pod, answered)
+
+    async def _manifest(self, request: Request) -> str:
+        """What the pod asked for in its latest attempt, or in ``attempt``. Raises errors of its page."""
+        cluster, (namespace, name) = cluster_of(request), named_pod(request)
+        pod, attempt = PodName(cluster.name, namespace, name), request.query_params.get("attempt")
+        stored = await (
+            readable_attempt_of(self.attempts, request, cluster, pod, attempt)
+            if attempt
+            else readable_latest(self.attempts, request, cluster, pod)
+        )
+        return pod_manifest(namespace, name, stored.summary(), self.vendors)
 
     def _show(self, request: Request, pod: str, answered: Answered | None) -> Response:
         view: dict[str, Any] = {"path": _path(request), "pod": pod, "names_per_group": NAMES_PER_GROUP}

@@ -1,6 +1,7 @@
 """One API process over a real index, and one Chromium, for all tests of the page."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext
@@ -22,6 +23,9 @@ def api(backends: Addresses) -> Iterator[Served]:
     with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_CLUSTER_NAME=CLUSTER) as api:
         assert until(api.is_ready)
         assert until(lambda: all(api.schedulerlog(pod).status_code == 200 for pod in (REFUSED, LARGE)))
+        # Node states are read beside the attempts.
+        pod = Path("examples/pods/1-gpu-pod.yaml").read_bytes()
+        assert until(lambda: api.client.post("/api/v1/simulate", content=pod).status_code == 200)
         yield api
 
 

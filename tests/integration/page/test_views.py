@@ -16,6 +16,8 @@ from tests.support.harness.page_server import page_server
 from tests.support.visitor import Visitor
 
 MAX_WIRE_BYTES: Final = 300_000
+NARROW: Final = (390, 320)
+"""Pixels: a telephone, and a page that is enlarged four times (WCAG 1.4.10)."""
 VIEWS: Final = {
     "home": "/ui",
     "pending": "/ui/pending",
@@ -24,6 +26,9 @@ VIEWS: Final = {
     "search": "/ui/search?q=memory",
     "nodes": "/ui/nodes",
     "node": "/ui/nodes/node1?range=7d",
+    "simulate": "/ui/simulate",
+    "simulated pod": "/ui/simulate?namespace={}&pod={}".format(*REFUSED.split("/")),
+    "simulated pod in Chinese": "/ui/simulate?namespace={}&pod={}&lang=zh".format(*PLACED.split("/")),
     "about": "/ui/about",
     "refused pod": f"/ui/pods/{REFUSED}",
     "refused pod in Chinese": f"/ui/pods/{REFUSED}?lang=zh",
@@ -60,8 +65,9 @@ def test_a_view_fits_both_widths_sends_nothing_elsewhere_and_is_small(visitor: V
     assert visitor.elsewhere == []
     assert 0 < sum(visitor.wire_bytes) < MAX_WIRE_BYTES
     assert visitor.page.evaluate(_EXCESS) <= 0
-    visitor.page.set_viewport_size({"width": 390, "height": 844})
-    assert visitor.page.evaluate(_EXCESS) <= 0
+    for width in NARROW:
+        visitor.page.set_viewport_size({"width": width, "height": 844})
+        assert visitor.page.evaluate(_EXCESS) <= 0, width
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -74,7 +80,7 @@ def test_axe_finds_no_violation_light_or_dark(inspector: Visitor, view: str) -> 
     inspector.page.wait_for_load_state("networkidle")
     assert _violations(inspector, None) == []
     inspector.page.emulate_media(color_scheme="dark")
-    inspector.page.set_viewport_size({"width": 390, "height": 844})
+    inspector.page.set_viewport_size({"width": NARROW[-1], "height": 844})
     assert _violations(inspector, ["color-contrast", "scrollable-region-focusable", "target-size"]) == []
 
 
@@ -133,6 +139,17 @@ def test_hostile_names_are_text(visitor: Visitor, view: str) -> None:
     text = visitor.page.content()
     assert not set(text) & set("\x1b\u202e\u2066")
     assert visitor.page.locator("main img, main script").count() == 0
+    assert visitor.wrong == []
+
+
+def test_a_pasted_pod_is_answered_on_the_same_page_and_can_be_changed_and_sent_again(visitor: Visitor) -> None:
+    visitor.open(VIEWS["simulate"])
+    pod = Path("examples/pods/2-gpu-pod-default.yaml").read_text("utf-8")
+    for count, words in ((5, "refused"), (4, "fits")):
+        text = visitor.page.locator("textarea").input_value() or pod
+        visitor.page.locator("textarea").fill(text.replace("nvidia.com/gpu: 5", f"nvidia.com/gpu: {count}"))
+        visitor.page.get_by_role("button", name="Simulate").click()
+        visitor.page.locator("#answer h2 .status").get_by_text(words).wait_for()
     assert visitor.wrong == []
 
 

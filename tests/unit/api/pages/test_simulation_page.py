@@ -7,7 +7,13 @@ import pytest
 from httpx import Response
 
 from fit import manifests
-from fit.simulate import columns_of
+from fit.devices.cluster_state import ClusterColumns
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
+from fit.simulate import attempt_on, columns_of
+from summaries.fold import summarize
+from tests.support.builders.events import STARTED, a_summary
+from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.html_check import check
@@ -27,8 +33,12 @@ def api() -> Caller:
 
 def give_devices(api: Caller) -> None:
     devices = api.app.state.devices
-    devices.columns[api.app.state.default_cluster] = columns_of(manifests.read(Path("examples/cluster.yaml")))
+    devices.columns[api.app.state.default_cluster] = columns()
     devices.is_caught_up = True
+
+
+def columns() -> ClusterColumns:
+    return columns_of(manifests.read(Path("examples/cluster.yaml")))
 
 
 async def posted(api: Caller, pod: str, path: str = "/ui/simulate", **headers: str) -> Response:
@@ -58,6 +68,31 @@ async def test_one_that_does_not_has_the_sentence_its_nodes_and_what_would_have_
     assert answer.text.count('<details class="group"') >= 1
     assert found["suggestions"]["items"]
     assert 'class="cards"' in answer.text
+
+
+async def test_a_pod_that_was_tried_is_the_text_to_begin_with_and_has_its_answer(api: Caller) -> None:
+    pod = manifests.read_pod(REFUSED)
+    events = attempt_on(columns(), columns().node_names, pod, Identity("default", "s"), SchedulingPolicy(), STARTED)
+    api.remember(summarize(events))
+    answer = await api.get("/ui/simulate?namespace=default&pod=gpu-pod-default")
+    check(answer.text)
+    assert answer.status_code == 200, answer.text
+    assert "nvidia.com/gpucores: 30" in answer.text
+    assert "CardInsufficientCore" in answer.text
+    named = f"attempt={summarize(events).attempt_id}"
+    assert (await api.get(f"/ui/simulate?namespace=default&pod=gpu-pod-default&{named}")).status_code == 200
+    linked = await api.get("/ui/pods/default/gpu-pod-default")
+    assert "/ui/simulate?namespace=default&amp;pod=gpu-pod-default" in linked.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("pod=nothing-here", 404), ("pod=../x", 400), ("pod=a&namespace=UPPER", 400)]
+)
+async def test_one_that_is_not_known_is_a_page_with_the_next_step(api: Caller, query: str, status: int) -> None:
+    answer = await api.get(f"/ui/simulate?{query}")
+    check(answer.text)
+    assert answer.status_code == status
+    assert 'class="state' in answer.text
 
 
 async def test_a_pod_without_devices_is_not_judged(api: Caller) -> None:
@@ -100,3 +135,8 @@ async def test_a_pod_is_simulated_for_who_may_read_such_a_one() -> None:
     assert refused.status_code == 403
     assert 'class="state not_allowed"' in refused.text
     assert (await api.client.post("/ui/simulate", data={"pod": PLAIN}, headers=OURS)).status_code == 401
+    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
+    for namespace, name, attempt in (("llm", "deepseek-a", ""), ("other", "mine", a_summary().attempt_id)):
+        answer = await api.client.get(f"/ui/simulate?namespace={namespace}&pod={name}&attempt={attempt}", headers=bob)
+        assert answer.status_code == 403
+        assert "nvidia.com" not in answer.text.partition("<main")[2].replace("simulate.pod", "")

@@ -1,0 +1,68 @@
+"""The manifest of a pod that was tried asks for what it asked for: each vendor's example, decided again."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fit import manifests
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
+from fit.manifests import Manifest
+from fit.simulate import attempt_on, columns_of
+from page.pod_manifest import pod_manifest
+from schemas.events import AttemptSummarized, Request
+from summaries.fold import summarize
+from tests.support.builders.events import STARTED, a_request, a_summary
+from tests.support.builders.vendor_examples import MIXED, NAMES, VENDORS, example_node, example_pod
+
+PODS: Final = sorted(Path("examples/pods").glob("*.yaml"))
+
+
+def tried(pod: dict[str, Any], node: dict[str, Any]) -> AttemptSummarized:
+    columns = columns_of(Manifest(nodes={"n": node}), VENDORS)
+    identity = Identity("default", "hami-scheduler")
+    return summarize(attempt_on(columns, columns.node_names, pod, identity, SchedulingPolicy(), STARTED))
+
+
+def read(text: str) -> dict[str, Any]:
+    (pod,) = manifests.parse(text.encode(), Path("pod.yaml")).pods.values()
+    return pod
+
+
+def manifest_of(attempt: AttemptSummarized) -> str:
+    return pod_manifest(attempt.pod.namespace, attempt.pod.name, attempt, VENDORS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_pod_of_each_vendor_asks_for_the_same_and_goes_to_the_same_node(name: str) -> None:
+    node, pod = example_node(name), example_pod(name)
+    pod["metadata"].setdefault("namespace", "default")
+    attempt = tried(pod, node)
+    again = tried(read(manifest_of(attempt)), node)
+    assert (again.requests, again.chosen) == (attempt.requests, attempt.chosen)
+
+
+@pytest.mark.parametrize("path", PODS, ids=lambda path: path.stem)
+def test_annotations_that_constrain_devices_are_kept(path: Path) -> None:
+    attempt = tried(manifests.read_pod(path), example_node(MIXED))
+    again = tried(read(manifest_of(attempt)), example_node(MIXED))
+    assert again.requests == attempt.requests
+    assert (attempt.constraints or {}).items() <= (again.constraints or {}).items()
+
+
+def test_slices_of_an_enflame_device_are_not_memory() -> None:
+    asked = Request(container="main", vendor="Enflame", count=1, memory_mib=3)
+    limits = read(manifest_of(a_summary(requests=[asked])))["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"enflame.com/drs-gcu": 3}
+
+
+def test_a_vendor_that_is_not_configured_is_left_out_and_this_is_in_the_text() -> None:
+    text = manifest_of(a_summary(requests=[a_request(vendor="unknown")]))
+    assert "left out" in text
+    assert read(text)["spec"]["containers"] == [{"name": a_request().container}]
+
+
+def test_names_that_would_do_harm_stay_one_line_each() -> None:
+    name = "a\n- name: other\u202e"
+    assert read(manifest_of(a_summary(requests=[a_request(container=name)])))["spec"]["containers"][0]["name"] == name
