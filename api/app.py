@@ -24,6 +24,7 @@ from api.authority.reviewer import Reviewer
 from api.documents import document_routes
 from api.exported import export
 from api.fact_collector import FactCollector
+from api.handlers.admission import AdmissionHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
@@ -117,12 +118,13 @@ def create_app(
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), devices),
         SuggestionHandlers(attempts, index, devices),
+        AdmissionHandlers(index, devices),
         SimulationHandlers(devices, ChangeSearch(index)),
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),
         TrendHandlers(index),
-        ReportHandlers(ReportCollector(index)),
+        ReportHandlers(ReportCollector(index, devices.vendors)),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),

@@ -1,6 +1,7 @@
 """Collects the report of failures of a range of time from the index."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -21,10 +22,16 @@ from api.index.report_queries import (
     waiting_query,
 )
 from api.index.trend_reader import read_trends
+from api.index.waiting_requests import read_waiting_requests
+from diagnosis.suggestions.for_many import judge, suggestions_for_many
 from diagnosis.texts import actors_of
-from schemas.answers.reports import AttemptsReported, FailureReport, Fragmentation, ReasonReported
+from fit.devices.as_of import rebuilt
+from hami.vendors import Vendors
+from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
+from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends, TrendSeries
 from schemas.codec.records import rfc3339
+from schemas.events import NodeStateChanged
 from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
 from schemas.reasons import explain
 
@@ -37,6 +44,7 @@ _TRIED_WITHIN: Final = timedelta(hours=1)
 @dataclass(frozen=True, slots=True)
 class ReportCollector:
     index: OpenSearch
+    vendors: Vendors
 
     async def collect(self, cluster: str, query: ReportQuery, now: datetime, *, sees_nodes: bool) -> FailureReport:
         """``sees_nodes``: whether the report may have what is free on nodes. Raises as ``OpenSearch.search``."""
@@ -52,6 +60,7 @@ class ReportCollector:
             self.index.search(OCCUPANCY.alias, placed_query(cluster, query.namespace, since, until)),
             self.index.search(FINDINGS.alias, findings_query(cluster, query.namespace, since, until)),
         )
+        states = (await read_states_at(self.index, cluster, None, at)).states if sees_nodes else []
         failed = next((each for each in results.items if each.key == "failed"), None)
         return FailureReport(
             cluster=cluster,
@@ -70,8 +79,9 @@ class ReportCollector:
             placed=placed_of(placed),
             time_to_placement=percentiles_of(placed, "placement"),
             time_to_start=percentiles_of(placed, "start"),
-            fragmentation=await self._fragmentation(cluster, at, smallest_asked(waiting)) if sees_nodes else None,
+            fragmentation=fragmentation_of(states, smallest_asked(waiting)) if states else None,
             findings=findings_of(findings),
+            best_change=await self._best_change(cluster, query.namespace, at, states) if states else None,
         )
 
     async def _counts(self, cluster: str, query: ReportQuery, by: str, at: datetime, **more: Any) -> Trends:
@@ -81,9 +91,13 @@ class ReportCollector:
         wanted = TrendsQuery.model_validate({"limit": SHOWN} | asked | more)
         return await read_trends(self.index, cluster, wanted, at)
 
-    async def _fragmentation(self, cluster: str, at: datetime, smallest: int | None) -> Fragmentation | None:
-        found = await read_states_at(self.index, cluster, None, at)
-        return fragmentation_of(found.states, smallest) if found.states else None
+    async def _best_change(
+        self, cluster: str, namespace: str | None, at: datetime, states: Sequence[NodeStateChanged]
+    ) -> AdmittingChangeFound | None:
+        waiting = await read_waiting_requests(self.index, cluster, namespace, rfc3339(at - _TRIED_WITHIN))
+        columns = await asyncio.to_thread(rebuilt, states, self.vendors)
+        judged = await asyncio.to_thread(judge, columns, waiting.requests)
+        return next(iter(suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
 
 
 def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReported:

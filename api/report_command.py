@@ -7,6 +7,7 @@ import orjson
 from api.http.report_query import ReportQuery
 from api.index.client import OpenSearch
 from api.report_collector import ReportCollector
+from fit import device_config
 from page.report_file import written
 from process.opensearch_connection import OpenSearchConnection
 from schemas.codec.records import encode_value
@@ -17,7 +18,8 @@ async def report_of(connection: OpenSearchConnection, cluster: str, query: Repor
     """The text of the report, in the format of the query. Raises as ``OpenSearch.search``."""
     client = new_client(connection)
     try:
-        collector = ReportCollector(OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds()))
+        index = OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds())
+        collector = ReportCollector(index, device_config.read(device_config.SHIPPED))
         # Who may read the index as a whole may see nodes.
         report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
     finally:

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.routing import Route
 
+from api.handlers.admission import AdmissionHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
@@ -29,7 +30,7 @@ from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.reports import FailureReport
 from schemas.answers.simulation import Simulation
-from schemas.answers.suggestions import Suggestions
+from schemas.answers.suggestions import Suggestions, SuggestionsForMany
 from schemas.answers.trends import Trends
 from schemas.answers.waiting import DeviceRefusals, PendingAnswer, PodsWaiting
 
@@ -67,6 +68,7 @@ def routes(
     comparisons: ComparisonHandlers,
     diagnosis: DiagnosisHandlers,
     suggestions: SuggestionHandlers,
+    admission: AdmissionHandlers,
     simulation: SimulationHandlers,
     placements: PlacementHandlers,
     pending: PendingHandlers,
@@ -87,6 +89,9 @@ def routes(
         ),
         Operation(
             "/simulate", simulation.simulate, Simulation, "Where a pod would go", {}, (400, 413, 503), body=_A_POD
+        ),
+        Operation(
+            "/suggestions", admission.suggestions, SuggestionsForMany, "What would let most pods in", {}, (400, 503)
         ),
         *_waiting(pending, waiting),
         Operation("/trends", trends.trends, Trends, "Counts over time", {}, (400, 503), CSV),

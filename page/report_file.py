@@ -47,6 +47,8 @@ def numbers(report: FailureReport) -> Iterator[Row]:
         yield "fragmentation", "", name, value
     for found in report.findings:
         yield "findings", found.finding, "count", found.count
+    if change := report.best_change:
+        yield "best_change", f"{change.constraint} {change.where}".strip(), "pods", change.pods
 
 
 def _csv(report: FailureReport) -> str:
@@ -98,6 +100,8 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
     where = f", {report.namespace}" if report.namespace else ""
     yield f"\n{_cell(report.cluster)}{where}: {report.since} – {report.until}\n"
     yield say("report.summary", attempts=report.attempts, failed=report.failed, before=_number(report.failed_before))
+    if change := report.best_change:
+        yield f"\n{say('report.best_change')}: {_cell(getattr(change.sentence, report.language))}"
     if report.reasons:
         yield f"\n## {say('report.reasons')}\n"
         yield from _table(

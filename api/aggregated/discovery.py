@@ -17,6 +17,7 @@ LISTS: Final = {
     "findings": "Findings",
     "pending": "Pending",
     "refusals": "DeviceRefusals",
+    "suggestions": "SuggestionsForMany",
     "trends": "Trends",
     "reports": "FailureReport",
 }

@@ -15,6 +15,7 @@ clusters        which clusters there are, their nodes, and their schedulers
 comparisons     why a node was chosen; two nodes or two attempts side by side
 diagnosis       why a pod waits: the decision tree
 suggestions     what would have to change for a pod to fit
+admission       which one change would let most of the waiting pods in
 simulation      where a pod would go that does not exist yet
 cluster_file    a recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics

@@ -12,6 +12,7 @@ attempt_queries     queries about attempts, and list items from their hits
 attempt_reader      the latest attempt of a pod, retries with what they repeat, judged devices
 waiting_pods        which pods wait now, with what keeps them out
 waiting_groups      the same by workload, or by obstacle
+waiting_requests    what the pods that wait ask for
 blocked_workloads   which workloads could not make their pods
 device_refusals     which attempts a device refused
 trend_counts        counts over time, from the rows of minutes

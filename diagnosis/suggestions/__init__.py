@@ -9,5 +9,6 @@ exclusion     the smallest set of constraints that keep the pod from every node
 suggest       all of it: the way in
 admission     the one change that admits most of many pods
 answer        pure: the answer of all that, as the API gives it
+for_many      pure: the same for many pods
 texts         what a suggestion says to people
 """

@@ -13,12 +13,20 @@ MAX_NODES: Final = 20
 """How many nodes with cordoned, or with unhealthy devices are tried: those with the most."""
 
 
+class PendingPod(NamedTuple):
+    """A pod that holds nothing, with a UID of its own: what it takes is held by it while the next are tried."""
+
+    ask: Ask
+    offered: tuple[str, ...]
+    """The nodes that kube-scheduler asked about."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdmittingChange:
     """A change, and the pods that it admits.
 
     where: the node whose devices are uncordoned or healed, or the namespace without its quotas; empty where each pod
-    gives up its own annotations. admitted: positions among the pods, without those that fit as it is.
+    gives up what it has of the constraint. admitted: positions among the pods, without those that fit as it is.
     """
 
     constraint: Constraint
@@ -26,63 +34,92 @@ class AdmittingChange:
     admitted: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AdmissionResult:
+    """fit: positions of the pods that fit as it is. changes: the one that admits most first."""
+
+    fit: tuple[int, ...]
+    changes: list[AdmittingChange]
+
+
 class _Change(NamedTuple):
     constraint: Constraint
     where: str
     made: AbstractContextManager[None]
-    pending: Sequence[Ask]
+    pods: Sequence[PendingPod | None]
+    """In their places, as they ask after the change; None for one to which it changes nothing."""
 
 
-def changes_by_admission(trial: Trial, pending: Sequence[Ask]) -> list[AdmittingChange]:
-    """Every change that admits a pod, the one that admits most first. Pods take their devices in the given order.
-
-    pending: pods that hold nothing, each with a UID of its own: what it takes is held by it while the next are tried.
-    """
-    as_it_is = set(_placed(trial, pending))
+def changes_by_admission(trial: Trial, pending: Sequence[PendingPod]) -> AdmissionResult:
+    """Every change that admits a pod. Pods take their devices in the given order, those that fit as it is first."""
     found = []
-    for change in _changes(trial, pending):
-        with change.made:
-            admitted = tuple(place for place in _placed(trial, change.pending) if place not in as_it_is)
-        if admitted:
-            found.append(AdmittingChange(change.constraint, change.where, admitted))
-    return sorted(found, key=lambda each: (-len(each.admitted), each.constraint, each.where))
+    with ExitStack() as back:
+        fit = _placed(trial, pending, back)
+        refused = [None if place in set(fit) else pod for place, pod in enumerate(pending)]
+        for change in _changes(trial, refused):
+            with change.made, ExitStack() as undone:
+                admitted = _placed(trial, change.pods, undone)
+            if admitted:
+                found.append(AdmittingChange(change.constraint, change.where, tuple(admitted)))
+    found.sort(key=lambda each: (-len(each.admitted), each.constraint, each.where))
+    return AdmissionResult(tuple(fit), found)
 
 
-def _changes(trial: Trial, pending: Sequence[Ask]) -> Iterator[_Change]:
-    for constraint in OF_ANNOTATIONS:
-        if any(ask.annotation_keys(constraint) for ask in pending):
-            yield _Change(constraint, "", nullcontext(), [ask.without([constraint]) for ask in pending])
+def _changes(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Change]:
+    yield from _given_up(trial, refused)
     for constraint, column, value, _ in FLAGS:
         rows = {node: rows_where(trial.columns, node, column, value=value) for node in trial.offered}
         worst = sorted((node for node in rows if rows[node]), key=lambda node: (-len(rows[node]), node))
         for node in worst[:MAX_NODES]:
-            yield _Change(constraint, node, trial.with_flags(column, rows[node], value=not value), pending)
+            # Every other node refuses them still.
+            pods = [pod._replace(offered=(node,)) if pod and node in pod.offered else None for pod in refused]
+            yield _Change(constraint, node, trial.with_flags(column, rows[node], value=not value), pods)
+    yield from _quotas(trial, refused)
+
+
+def _given_up(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Change]:
+    for constraint in OF_ANNOTATIONS:
+        pods = [
+            pod._replace(ask=pod.ask.without([constraint])) if pod and pod.ask.annotation_keys(constraint) else None
+            for pod in refused
+        ]
+        yield _Change(constraint, "", nullcontext(), pods)
+    all_nodes = trial.columns.node_names
+    pods = [pod._replace(offered=all_nodes) if pod and len(pod.offered) < len(all_nodes) else None for pod in refused]
+    yield _Change("nodes", "", nullcontext(), pods)
+
+
+def _quotas(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Change]:
     quotas = trial.columns.quotas
-    for namespace in sorted({str(ask.metadata.get("namespace", "")) for ask in pending} & quotas.limits.keys()):
+    for namespace in sorted({_namespace(pod.ask) for pod in refused if pod} & quotas.limits.keys()):
         # Only the limits: what the pods of the namespace use is counted on.
         limits = {name: limit for name, limit in quotas.limits.items() if name != namespace}
-        yield _Change("quota", namespace, trial.with_quotas(replace(quotas, limits=limits)), pending)
+        pods = [pod if pod and _namespace(pod.ask) == namespace else None for pod in refused]
+        yield _Change("quota", namespace, trial.with_quotas(replace(quotas, limits=limits)), pods)
 
 
-def _placed(trial: Trial, pending: Sequence[Ask]) -> list[int]:
-    """Positions of the pods that fit one after the other. Afterwards nothing is held that was not held before."""
+def _placed(trial: Trial, pods: Sequence[PendingPod | None], back: ExitStack) -> list[int]:
+    """Positions of the pods that fit one after the other. They hold their devices until ``back`` is closed."""
     placed: list[int] = []
-    refused: list[Ask] = []
-    with ExitStack() as back:
-        for place, ask in enumerate(pending):
-            # Equal pods are many, and what refused one of them refuses the next: devices only get fuller.
-            if any(_is_equal(ask, other) for other in refused):
-                continue
-            decision = trial.decide(ask)
-            if decision is None:
-                refused.append(ask)
-                continue
-            back.callback(release, trial.columns, str(ask.metadata.get("uid", "")))
-            reserve(trial.columns, decision, {"metadata": ask.metadata})
-            placed.append(place)
+    refused: list[PendingPod] = []
+    for place, pod in enumerate(pods):
+        # Equal pods are many, and what refused one of them refuses the next: devices only get fuller.
+        if pod is None or any(_is_equal(pod, other) for other in refused):
+            continue
+        decision = trial.decide(pod.ask, names=pod.offered)
+        if decision is None:
+            refused.append(pod)
+            continue
+        back.callback(release, trial.columns, str(pod.ask.metadata.get("uid", "")))
+        reserve(trial.columns, decision, {"metadata": pod.ask.metadata})
+        placed.append(place)
     return placed
 
 
-def _is_equal(one: Ask, other: Ask) -> bool:
-    namespaces = one.metadata.get("namespace"), other.metadata.get("namespace")
-    return one.requests == other.requests and one.annotations == other.annotations and namespaces[0] == namespaces[1]
+def _is_equal(one: PendingPod, other: PendingPod) -> bool:
+    is_equal = one.ask.requests == other.ask.requests and one.ask.annotations == other.ask.annotations
+    return is_equal and _namespace(one.ask) == _namespace(other.ask) and one.offered == other.offered
+
+
+def _namespace(ask: Ask) -> str:
+    return str(ask.metadata.get("namespace", ""))

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.answers.attempts import Answer
 from schemas.answers.diagnosis import Actor
+from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends
 
 
@@ -92,6 +93,11 @@ class FailureReport(Answer):
     time_to_start: Percentiles = Field(description="From the same to the start of its first container.")
     fragmentation: Fragmentation | None = Field(description="Null without the right to list nodes, or without states.")
     findings: list[FindingsReported] = Field(description="Most first.")
+    best_change: AdmittingChangeFound | None = Field(
+        None,
+        description="The one that would let most of the pods in that wait now, as `GET /api/v1/suggestions` finds it; "
+        "null where none does, without the right to list nodes, or without states.",
+    )
 
 
 ANSWERS: Final = (FailureReport,)

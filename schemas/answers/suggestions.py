@@ -59,5 +59,43 @@ class Suggestions(Answer):
     not_known: list[InBothLanguages] = Field(description="What could not be taken into account.")
 
 
-ANSWERS: Final = (Suggestions,)
+class AdmittedWorkload(Answer):
+    """Pods of one workload."""
+
+    namespace: str
+    workload: str = Field(description="As `Job/train`; `Pod/name` for a pod without an owner.")
+    pods: int
+
+
+class AdmittingChangeFound(Answer):
+    """One change, and the waiting pods that it lets in: the scheduler's own fit placed them one after the other."""
+
+    sentence: InBothLanguages
+    who_acts: Actor
+    constraint: Constraint
+    where: str = Field(
+        description="The node whose devices are uncordoned or repaired, or the namespace whose quota is lifted; empty "
+        "where each of the pods gives up its own."
+    )
+    pods: int = Field(description="How many of the pods it lets in.")
+    devices: int = Field(description="How many devices these pods ask for.")
+    workloads: list[AdmittedWorkload] = Field(description="Of these pods, the most pods first; at most ten.")
+
+
+class SuggestionsForMany(Answer):
+    """Which one change would let most of the waiting pods in."""
+
+    cluster: str
+    namespace: str | None = Field(description="Null for all of them.")
+    as_of: str
+    waiting: int = Field(description="How many pods wait that were refused.")
+    judged: int = Field(
+        description="How many of them were tried: those that wait longest, of the most frequent requests."
+    )
+    fit: int = Field(description="How many of these fit the cluster as it is, and take their devices first.")
+    items: list[AdmittingChangeFound] = Field(description="The one that lets most pods in first; at most twenty.")
+    not_known: list[InBothLanguages] = Field(description="What could not be taken into account.")
+
+
+ANSWERS: Final = (Suggestions, SuggestionsForMany)
 """Each has a JSON Schema of its own."""

@@ -26,6 +26,7 @@ REQUESTS: Final = {
     "getPodSchedulerlogHistory": _POD + "/schedulerlog/history",
     "getAttempt": _ATTEMPT + "?detail=full&limit=2",
     "listSchedulerlogs": "/api/v1/schedulerlogs?namespace=llm",
+    "listSuggestions": "/api/v1/suggestions",
     "listPending": "/api/v1/pending",
     "listPods": "/api/v1/pods",
     "listRefusals": "/api/v1/refusals?device=GPU-1",

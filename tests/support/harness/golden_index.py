@@ -142,6 +142,7 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
         "total": {"value": 1},
         "workloads": {"value": 1, "buckets": []},
         "groups": {"buckets": [group | {"examples": everything}]},
+        "requests": {"buckets": [group | {"key": [group["key"], ""], "example": everything}]},
         "nodes": {"buckets": [node]},
         "clusters": {"buckets": [{"key": "default", "first": times, "last": times}]},
     }

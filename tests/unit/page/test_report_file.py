@@ -7,7 +7,9 @@ import pytest
 
 from page.plots import Series, bars_over_time, bars_side_by_side
 from page.report_file import written
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.reports import AttemptsReported, FailureReport, FindingsReported, Percentiles, Waited
+from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends
 
 HOSTILE = "a|b <script>alert(1)</script>\u202e\x1b[31m"
@@ -47,6 +49,19 @@ def test_a_name_that_a_spreadsheet_would_read_as_a_formula_is_a_text(key: str) -
     table = written(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=None)]), "csv")
     keys = [row[1] for row in csv.reader(io.StringIO(table, newline="")) if row[0] == "pools"]
     assert keys == [f"'{key}"] * 2
+
+
+def test_the_one_change_is_shown_and_its_words_are_inert() -> None:
+    sentence = InBothLanguages(en=f"Uncordon {HOSTILE}", zh=f"解除 {HOSTILE}")
+    change = AdmittingChangeFound(
+        sentence=sentence, who_acts="administrator", constraint="cordon", where=HOSTILE, pods=2, devices=2, workloads=[]
+    )
+    page, text, table = (written(a_report(best_change=change), form) for form in ("html", "markdown", "csv"))
+    assert "The one change that helps most: Uncordon " in text
+    assert "The one change that helps most" in page
+    assert "<script" not in page + text
+    assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
+    assert ["best_change", "pods", "2"] in [[row[0], *row[2:]] for row in csv.reader(io.StringIO(table, newline=""))]
 
 
 def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:

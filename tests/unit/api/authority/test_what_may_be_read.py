@@ -87,6 +87,7 @@ async def test_a_wrong_path_is_refused_before_rights_are_asked_for(api: Guarded,
         "pending?group_by=pod&format=csv",
         "pods?state=waiting",
         "refusals?device=d",
+        "suggestions",
     ],
 )
 async def test_a_list_needs_the_right_to_list_in_its_namespace(api: Guarded, list_path: str) -> None:

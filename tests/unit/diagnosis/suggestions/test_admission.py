@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from diagnosis.suggestions.admission import AdmittingChange, changes_by_admission
+from diagnosis.suggestions.admission import AdmissionResult, AdmittingChange, PendingPod, changes_by_admission
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.trial import Trial
 from fit.devices.cluster_state import ClusterColumns
@@ -23,8 +23,14 @@ def device(uuid: str, **fields: Any) -> dict[str, Any]:
     return a_device(uuid, devmem=4000, **fields)
 
 
+def admission(columns: ClusterColumns, pending: list[Ask], *offered: str) -> AdmissionResult:
+    """With all nodes offered, or these."""
+    pods = [PendingPod(ask, offered or columns.node_names) for ask in pending]
+    return changes_by_admission(Trial(columns, columns.node_names, SchedulingPolicy()), pods)
+
+
 def admitted(columns: ClusterColumns, pending: list[Ask]) -> list[AdmittingChange]:
-    return changes_by_admission(Trial(columns, columns.node_names, SchedulingPolicy()), pending)
+    return admission(columns, pending).changes
 
 
 def test_a_node_admits_as_many_pods_as_it_has_devices_to_uncordon() -> None:
@@ -41,12 +47,23 @@ def test_a_node_admits_as_many_pods_as_it_has_devices_to_uncordon() -> None:
 def test_pods_that_fit_as_it_is_are_not_counted() -> None:
     free = a_node("free", [device("1-0")])
     kept = a_node("kept", [device("2-0"), device("2-1")], device_cordon="2-0,2-1")
-    assert admitted(a_cluster(free, kept), waiting(3)) == [AdmittingChange("cordon", "kept", (1, 2))]
+    found = admission(a_cluster(free, kept), waiting(3))
+    assert found == AdmissionResult((0,), [AdmittingChange("cordon", "kept", (1, 2))])
 
 
 def test_an_annotation_is_given_up_by_every_pod_that_has_it() -> None:
     columns = a_cluster(a_node("one", [device("1-0"), device("1-1")]))
     assert admitted(columns, waiting(2, use_gputype="H100")) == [AdmittingChange("type", "", (0, 1))]
+
+
+def test_nodes_that_were_not_offered_are_a_change_of_their_own() -> None:
+    full = a_node("full", [device("1-0", health=False)])
+    free = a_node("free", [device("2-0"), device("2-1")], device_cordon="2-1")
+    # To uncordon a device helps nobody to whom the node is not offered.
+    assert admission(a_cluster(full, free), waiting(3), "full").changes == [
+        AdmittingChange("health", "full", (0,)),
+        AdmittingChange("nodes", "", (0,)),
+    ]
 
 
 def test_a_quota_that_holds_pods_back_is_named_by_its_namespace() -> None:

@@ -1,0 +1,59 @@
+"""Answers which one change would let most of the waiting pods in, each proved by the scheduler's own fit."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query as InQuery
+from fastapi import Request
+from pydantic import Field
+from starlette.responses import Response
+
+from api.authority.access import access_of
+from api.authority.rights import list_pods
+from api.http.cluster import RequestedCluster
+from api.http.errors import json_response
+from api.http.param_types import NamespaceName, TimeText, parse_time
+from api.http.query_params import Query, refuse_repeated
+from api.index.client import OpenSearch
+from api.index.waiting_requests import read_waiting_requests
+from api.memory.cluster_devices import ClusterDevices
+from diagnosis.suggestions.for_many import Judged, judge, suggestions_for_many
+from schemas.codec.records import rfc3339
+
+
+class AdmissionQuery(Query):
+    namespace: NamespaceName | None = Field(None, description="The pods' namespace; all of them without it.")
+    since: TimeText = Field(
+        "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionHandlers:
+    index: OpenSearch
+    devices: ClusterDevices
+
+    async def suggestions(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[AdmissionQuery, InQuery()]
+    ) -> Response:
+        """The one change that would let most of the waiting pods in, and the next ones.
+
+        The pods take their devices one after the other, those that wait longest first, on the devices as they are now.
+        """
+        refuse_repeated(request)
+        await access_of(request).require(cluster, list_pods(query.namespace))
+        now = datetime.now(UTC)
+        # While the topic is read at the start, nodes that are missing yet would count as full.
+        columns = self.devices.columns.get(cluster.name) if self.devices.is_caught_up else None
+        since = rfc3339(parse_time(query.since, now))
+        waiting = await read_waiting_requests(self.index, cluster.name, query.namespace, since)
+        unknown, judged = ["quotas"], Judged()
+        if columns is None:
+            unknown.append("devices")
+        else:
+            async with self.devices.lock:
+                judged = await asyncio.to_thread(judge, columns, waiting.requests)
+        body = suggestions_for_many(cluster.name, query.namespace, now, waiting.pods, judged, unknown)
+        return json_response(200, body, {"Cache-Control": "no-store"})
