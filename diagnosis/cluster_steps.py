@@ -58,14 +58,14 @@ def _used_up(quota: Quota) -> Iterator[tuple[Quota, str, int, int]]:
             yield quota, name, used, hard
 
 
-def closed_nodes(facts: DiagnosisFacts, judged: Collection[str] = ()) -> dict[str, Closed]:
+def closed_nodes(facts: DiagnosisFacts, judged: Iterable[str] = ()) -> dict[str, Closed]:
     """Why kube-scheduler's own checks refuse a node now; without nodes that a scheduler of devices has judged."""
     spec = facts.pod.spec if facts.pod and facts.is_latest else None
-    if spec is None:
+    objects = _objects(facts) if spec else []
+    if spec is None or not objects:
         return {}
-    return {
-        state.name: found for state in _objects(facts) if state.name not in judged and (found := closed_by(spec, state))
-    }
+    names = frozenset(judged)
+    return {state.name: found for state in objects if state.name not in names and (found := closed_by(spec, state))}
 
 
 def _objects(facts: DiagnosisFacts) -> list[NodeFacts]:

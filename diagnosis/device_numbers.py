@@ -77,10 +77,12 @@ def _is_empty(row: DeviceLog, _: Request | None) -> bool:
 
 def rows_of(group: RefusedNodes, facts: DiagnosisFacts) -> list[DeviceLog]:
     """The devices that were refused for the group's reason, of its nodes and its containers."""
+    if not facts.devices:
+        return []
     nodes = frozenset(group.names)
     return [
         row
-        for row in facts.devices or ()
+        for row in facts.devices
         if row.verdict == group.code
         and row.node in nodes
         and (not group.containers or row.container in group.containers)

@@ -1,7 +1,8 @@
 """The nodes that an attempt refused, each once, under the reason that decides it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, get_args
 
 import numpy as np
@@ -135,12 +136,8 @@ def _counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
 
 def _joined(groups: Sequence[RefusedNodes]) -> RefusedNodes:
     largest = max(groups, key=lambda group: group.count)
-    names = sorted(name for group in groups for name in group.names)
-    rest = tuple(dict.fromkeys(_all(group.rest for group in groups)))
-    containers = frozenset(_all(group.containers for group in groups))
+    names = sorted(chain.from_iterable(group.names for group in groups))
+    rest = tuple(dict.fromkeys(chain.from_iterable(group.rest for group in groups)))
+    containers = frozenset(chain.from_iterable(group.containers for group in groups))
     count = sum(group.count for group in groups)
     return RefusedNodes(largest.code, count, names, largest.request, containers, rest)
-
-
-def _all(parts: Iterable[Iterable[str]]) -> Iterator[str]:
-    return (each for part in parts for each in part)

@@ -65,7 +65,7 @@ def _questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         return
     if facts.is_latest and facts.claims:
         yield from claims_ready(facts)
-    closed = closed_nodes(facts, frozenset(attempt.nodes))
+    closed = closed_nodes(facts, attempt.nodes)
     yield from attempt_steps(facts, attempt, closed)
     if attempt.chosen is not None or attempt.fit_nodes:
         yield from bind_steps(facts, attempt)

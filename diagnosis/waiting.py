@@ -27,7 +27,9 @@ class _Near(NamedTuple):
     refusal: Refusal
     request: Request | None
     missing_devices: int | None
-    rows: list[int]
+    code: int
+    """The refusal's, in the attempt's table."""
+    refused_by: int
 
 
 def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = None) -> PodWait | None:
@@ -44,7 +46,7 @@ def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = N
         devices=devices_asked(summary.requests),
         models=sorted(summary.balance.models) if summary.balance else [],
         pools=sorted({pool for node in summary.nodes if (pool := pool_of(node))}) if pool_of else [],
-        nearest_nodes=[summary.nodes[row] for row in near.rows[:MAX_NEAREST]] if near else [],
+        nearest_nodes=_nodes_of(near, summary) if near else [],
         reasons=_counts(near.refusal) if near else {},
         asked=near.request if near else refused_request(summary, Refusal(), -1),
         missing_devices=near.missing_devices if near else None,
@@ -74,12 +76,16 @@ def _near(summary: AttemptSummarized) -> Iterator[_Near]:
         name, _ = deciding_reason(refusal)
         if not is_about_devices(name):
             continue
-        rows = np.flatnonzero(summary.refusal == code)
-        for place in np.unique(summary.refused_by[rows]).tolist():
+        for place in sorted(set(summary.refused_by[summary.refusal == code].tolist())):
             request = refused_request(summary, refusal, place)
             missing = _missing_devices(refusal, request)
             rank = (KINDS[kind_of(name)], _NOT_COUNTED if missing is None else missing, len(_counts(refusal)))
-            yield _Near(rank, refusal, request, missing, rows[summary.refused_by[rows] == place].tolist())
+            yield _Near(rank, refusal, request, missing, code, place)
+
+
+def _nodes_of(near: _Near, summary: AttemptSummarized) -> list[str]:
+    is_near = (summary.refusal == near.code) & (summary.refused_by == near.refused_by)
+    return [summary.nodes[row] for row in np.flatnonzero(is_near)[:MAX_NEAREST].tolist()]
 
 
 def _missing_devices(refusal: Refusal, request: Request | None) -> int | None:
