@@ -6,6 +6,7 @@ events before that place, so after a kill the last of them are published once mo
 
 import base64
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from ingest.sources.follow import Reached
 from process.private_files import open_private
 
 VERSION: Final = 1
+
+log = logging.getLogger(__name__)
 
 
 class _Saved(BaseModel):
@@ -79,13 +82,19 @@ class Checkpoint:
             yield
 
     def load(self) -> CheckpointState:
-        """The place to continue from; the start where there is no checkpoint yet. Raises ``CheckpointError``."""
+        """The place to continue from; the start where there is no checkpoint yet, or an empty file. Raises
+        ``CheckpointError``."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
             return CheckpointState()
         except OSError as error:
             raise CheckpointError(f"{self.path}: {error.strerror}") from None
+        # What some file systems leave of a renamed file when the machine goes down: a service that ended here would end
+        # at every start. From its beginning the log gives the same ids again.
+        if not text.strip(b"\0\n "):
+            log.warning("%s is empty: %s is read from its beginning", self.path, self.log)
+            return CheckpointState()
         try:
             saved = _Saved.model_validate_json(text)
         except ValidationError:

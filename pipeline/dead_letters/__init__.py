@@ -1,6 +1,6 @@
 """Dead letters: records that could not be processed, and documents that the index refused.
 
 ``codec``     a record as a dead letter, and back
-``log``       the line in the log about one
+``log``       the lines in the log about them, few a minute
 ``commands``  the commands that list, show and replay them
 """

@@ -13,7 +13,7 @@ import orjson
 
 from broker.record import Outgoing
 from pipeline.dead_letters.codec import dead_letter
-from pipeline.dead_letters.log import log_dead_letter
+from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document
@@ -55,6 +55,7 @@ class IndexWriter:
     ) -> None:
         self._tracing = tracing
         self._index, self._topics, self._metrics, self._clock = index, topics, metrics, clock
+        self._dead_letter_log = DeadLetterLog(logger)
 
     async def write(self, batch: Batch) -> None:
         """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
@@ -94,7 +95,7 @@ class IndexWriter:
 
     async def _dead_letter(self, rejected: Sequence[DeadLetter]) -> None:
         for record, cause in rejected:
-            log_dead_letter(logger, record, cause)
+            self._dead_letter_log.note(record, cause)
         if rejected:
             now = datetime.now(UTC)
             await self._topics.send([dead_letter(record, cause, now) for record, cause in rejected])

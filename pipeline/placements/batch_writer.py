@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from broker.producer import TopicsSink
 from broker.record import Outgoing, about_attempt
 from pipeline.dead_letters.codec import Source, dead_letter
-from pipeline.dead_letters.log import log_dead_letter
+from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
@@ -61,6 +61,7 @@ class BatchWriter:
     ) -> None:
         self._state, self._audits = state, audits
         self._index, self._topics, self._metrics = index, topics, metrics
+        self._dead_letter_log = DeadLetterLog(logger)
         self._reported: OrderedDict[str, None] = OrderedDict()
 
     async def open(self, now: datetime, reported: Iterable[str] = ()) -> None:
@@ -127,7 +128,7 @@ class BatchWriter:
         return [_SourcedInput(_waiting_for(each.item, reasons), each.record) for each in inputs]
 
     async def _dead_letter(self, record: Source, cause: str) -> None:
-        log_dead_letter(logger, record, cause)
+        self._dead_letter_log.note(record, cause)
         await self._topics.send([dead_letter(record, cause, datetime.now(UTC))])
 
     async def _load(self, subjects: set[Subject]) -> None:

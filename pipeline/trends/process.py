@@ -25,7 +25,7 @@ from broker.producer import TopicsSink
 from broker.record import Outgoing
 from broker.topics import require, topic_names
 from pipeline.dead_letters.codec import dead_letter
-from pipeline.dead_letters.log import log_dead_letter
+from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.record_time import record_time
 from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import topics_sink
@@ -88,6 +88,7 @@ class TrendCounter:
         self._next_offsets: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int | None] = {}
         self._assignments = 0
+        self._dead_letter_log = DeadLetterLog(logger)
 
     @property
     def attempts(self) -> int:
@@ -148,7 +149,7 @@ class TrendCounter:
 
     def _rejected(self, record: Any, cause: str) -> Outgoing:
         self._metrics.records.labels("rejected").inc()
-        log_dead_letter(logger, record, cause)
+        self._dead_letter_log.note(record, cause)
         return dead_letter(record, cause, datetime.now(UTC))
 
     async def _publish(self) -> None:

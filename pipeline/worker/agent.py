@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from broker.record import Acknowledge, Record, about_attempt, about_record
+from broker.record import Acknowledge, Record, about_attempt
+from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.record_time import record_time
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
@@ -78,6 +79,7 @@ class DecisionsAgent:
         self._incomplete_after_seconds = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
+        self._dead_letter_log = DeadLetterLog(logger, clock)
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
     @property
@@ -157,10 +159,7 @@ class DecisionsAgent:
     async def _dead_letter(self, partition: _Partition, record: Record, cause: str) -> None:
         # The type that the record claims is no label: anybody who can produce could make up any number of them.
         self._metrics.records("unknown", "rejected").inc()
-        logger.warning(
-            "%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
-            extra=about_record(record.headers),
-        )  # fmt: skip
+        self._dead_letter_log.note(record, cause)
         await self._put(partition, RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:

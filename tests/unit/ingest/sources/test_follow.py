@@ -135,6 +135,20 @@ def test_a_checkpoint_of_another_log_or_a_broken_one_is_refused(tmp_path: Path) 
         Checkpoint(path, "hami-log", "a.log").load()
 
 
+@pytest.mark.parametrize("left", [b"", b"\0" * 4096])
+def test_a_checkpoint_that_a_crash_left_empty_is_read_from_the_beginning(
+    tmp_path: Path, left: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(left)
+    checkpoint = Checkpoint(path, "hami-log", "a.log")
+    assert checkpoint.load() == CheckpointState()
+    assert caplog.messages == [f"{path} is empty: a.log is read from its beginning"]
+    state = CheckpointState(Reached(LogPosition(12, 3), "4:abc"))
+    checkpoint.save(state)
+    assert checkpoint.load() == state
+
+
 def test_a_checkpoint_is_one_process_own(tmp_path: Path) -> None:
     first, second = (Checkpoint(tmp_path / "c.json", "hami-log", "a.log") for _ in range(2))
     with first.held(), pytest.raises(CheckpointError, match="in use by another process"), second.held():
