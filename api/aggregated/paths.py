@@ -14,8 +14,8 @@ _NODE: Final = re.compile(r"(/nodes/[^/]+)/schedulerlog(/.+)?", re.ASCII)
 _IN_NAMESPACE: Final = re.compile(r"/namespaces/([^/]+)/([^/]+)", re.ASCII)
 _ATTEMPT: Final = re.compile(r"/attempts/[^/]+(/.+)?", re.ASCII)
 _LIST: Final = re.compile(r"/[^/]+", re.ASCII)
-_REPORTS: Final = {"reports": "reports/failures"}
-"""A report is a list of a namespace or of all, to which the API server can grant a right."""
+_RESOURCES: Final = {"reports": "reports/failures", "simulations": "simulate"}
+"""Resources of a namespace or of all, to which the API server can grant a right, with the paths of their answers."""
 _OF_EVERY_CLUSTER: Final = "/clusters"
 """The API server decides about its own cluster alone."""
 
@@ -39,7 +39,7 @@ def own_path(path: str) -> OwnPath | None:
     if found := _NODE.fullmatch(rest):
         return OwnPath(ROOT + found[1] + (found[2] or ""))
     if found := _IN_NAMESPACE.fullmatch(rest):
-        return OwnPath(f"{ROOT}/{_REPORTS.get(found[2], found[2])}", found[1])
+        return OwnPath(f"{ROOT}/{_RESOURCES.get(found[2], found[2])}", found[1])
     if rest != _OF_EVERY_CLUSTER and (_LIST.fullmatch(rest) or _ATTEMPT.fullmatch(rest)):
-        return OwnPath(f"{ROOT}/{_REPORTS.get(rest[1:], rest[1:])}")
+        return OwnPath(f"{ROOT}/{_RESOURCES.get(rest[1:], rest[1:])}")
     return None

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import orjson
 from fastapi import Query as InQuery
 from fastapi import Request
+from pydantic import Field
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -18,8 +19,8 @@ from api.authority.rights import get_pod
 from api.handlers.suggestions import ChangeSearch
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
-from api.http.param_types import namespace_problem, subdomain_problem
-from api.http.query_params import NoQuery, refuse_repeated
+from api.http.param_types import NamespaceName, namespace_problem, subdomain_problem
+from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.facts import DiagnosisFacts
 from diagnosis.suggestions.answer import Found, suggestions_of
@@ -42,12 +43,20 @@ _SCHEDULER: Final = "hami-scheduler"
 _EXAMPLE: Final = "Send one object of kind Pod as YAML or JSON, as `kubectl get pod NAME -o yaml` writes it."
 
 
+class SimulationQuery(Query):
+    namespace: NamespaceName | None = Field(
+        None, description="The namespace that the pod has to name: that of the path, in the aggregated API."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationHandlers:
     devices: ClusterDevices
     changes: ChangeSearch
 
-    async def simulate(self, request: Request, cluster: RequestedCluster, _: Annotated[NoQuery, InQuery()]) -> Response:
+    async def simulate(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[SimulationQuery, InQuery()]
+    ) -> Response:
         """Where a pod would go that does not exist yet; else why it would wait, and what would have to change.
 
         The body is one Pod, as YAML or JSON. Every node with devices is offered, as it is now; quotas, taints and
@@ -59,6 +68,10 @@ class SimulationHandlers:
         access.allow_every_caller()
         pod = await asyncio.to_thread(_pod_of, await _body(request))
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        if query.namespace not in (None, namespace):
+            # What the API server allowed is about the namespace of the path.
+            cause = f"body: the pod is of namespace {namespace}, and the request is about {query.namespace}"
+            raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
         await access.require(cluster, get_pod(namespace, name))
         columns = self.devices.columns.get(cluster.name) if self.devices.is_caught_up else None
         if columns is None:

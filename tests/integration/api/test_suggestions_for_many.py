@@ -46,7 +46,7 @@ def filled(filling: Filling, api: Served) -> Served:
     return api
 
 
-def test_the_change_that_lets_most_pods_in_comes_first(filled: Served) -> None:
+def test_the_change_that_lets_the_largest_number_of_pods_in_comes_first(filled: Served) -> None:
     answer = filled.get(f"{ROOT}/suggestions").json()
     assert (answer["waiting"], answer["judged"], answer["fit"]) == (4, 4, 0)
     found = [(each["constraint"], each["where"], each["pods"], each["devices"]) for each in answer["items"]]

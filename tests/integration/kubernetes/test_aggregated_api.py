@@ -8,7 +8,7 @@ import sys
 import uuid
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from embedded.ports import KUBERNETES_PORTS, free_port
 from process.certificate_authority import CLIENT, Authority
 from terminal.kubectl import app
 from tests.support.backends import Addresses
+from tests.support.builders.node_states import a_node_state
 from tests.support.control_plane.callers import Callers
 from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, combined, emptied, of_kind
 from tests.support.control_plane.objects import Json, created_namespace
@@ -77,6 +78,7 @@ def world(
     # An attempt's id is made from the pod's name and the time, and other tests have pods of these names.
     at = NOW - timedelta(minutes=7)
     filling.index(*(an_attempt(pod, started_at=at).model_copy(update={"cluster": mark}) for pod in pods))
+    filling.publish_states(a_node_state("node1", cluster=mark, observed_at=at))
     objects = built(control_plane, combined(folder / "all", KUSTOMIZE / "base", ["aggregated-api"]))
     port = free_port(KUBERNETES_PORTS)
     with ExitStack() as stack:
@@ -206,6 +208,43 @@ def test_who_may_view_a_namespace_watches_its_pods_with_kubectl(world: World) ->
     assert [event["type"] for event in events("/namespaces/{a}/pending")] == ["BOOKMARK", "BOOKMARK"]
     assert "Forbidden" in world.refusal("viewer", "/namespaces/{b}/schedulerlogs?watch=true")
     assert "a watch does not have it" in world.refusal("viewer", "/namespaces/{a}/pending?watch=true&limit=1")
+
+
+def test_who_may_view_a_namespace_asks_with_kubectl_where_a_pod_would_go(world: World) -> None:
+    limits = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4000"}
+    containers = [{"name": "main", "image": "none", "resources": {"limits": limits}}]
+
+    def created(caller: str, path: str, namespace: str) -> Json:
+        metadata = {"name": "new", "namespace": namespace}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
+        (file := world.folder / "pod.json").write_text(json.dumps(pod))
+        raw = world.path(path + "/simulations")
+        found: Json = json.loads(
+            world.cluster.kubectl("create", "--raw", raw, "-f", str(file), "--token", world.tokens[caller])
+        )
+        return found
+
+    def fits() -> bool:
+        # Until the topic of node states is read.
+        with suppress(subprocess.CalledProcessError):
+            return bool(created("viewer", "/namespaces/{a}", world.team_a)["node"] == "node1")
+        return False
+
+    eventually(fits, "the pod does not fit node1")
+    found = created("viewer", "/namespaces/{a}", world.team_a)
+    assert found["schedulerlog"]["filter"]["status"] == "passed"
+    assert found["suggestions"]["state"] == "fits"
+    refused = (
+        ("viewer", "/namespaces/{b}", world.team_b, "Forbidden"),
+        ("viewer", "/namespaces/{a}", world.team_b, "BadRequest"),
+        ("stranger", "/namespaces/{a}", world.team_a, "Forbidden"),
+    )
+    for caller, path, namespace, word in refused:
+        with pytest.raises(subprocess.CalledProcessError) as caught:
+            created(caller, path, namespace)
+        assert word in caught.value.stderr
+    unknown = world.get("viewer", "/namespaces/{a}/suggestions")
+    assert (unknown["namespace"], unknown["items"]) == (world.team_a, [])
 
 
 def test_impersonation_is_kubernetes_own(world: World) -> None:

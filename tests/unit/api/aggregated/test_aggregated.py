@@ -37,6 +37,8 @@ def api(application: Guarded) -> Guarded:
         ("/schedulerlogs", "/schedulerlogs", ""),
         ("/namespaces/llm/schedulerlogs", "/schedulerlogs", "llm"),
         ("/namespaces/llm/pending", "/pending", "llm"),
+        ("/namespaces/llm/suggestions", "/suggestions", "llm"),
+        ("/namespaces/llm/simulations", "/simulate", "llm"),
     ],
 )
 def test_a_path_is_that_of_the_same_answer(path: str, own: str, namespace: str) -> None:

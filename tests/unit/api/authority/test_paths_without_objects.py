@@ -81,6 +81,13 @@ async def test_a_pod_is_simulated_for_who_may_read_it(api: Guarded) -> None:
     assert await posted(pod("llm"), {}) == 401
     # No node states have been read here.
     assert [await posted(pod(namespace), alice) for namespace in ("llm", "other")] == [503, 403]
+    # The API server decides about the namespace of the path.
+    below = "/apis/schedulerlog.io/v1alpha1/namespaces/{}/simulations"
+    statuses = [
+        (await api.client.post(below.format(path), content=pod(namespace), headers=alice)).status_code
+        for path, namespace in (("llm", "llm"), ("other", "llm"), ("other", "other"))
+    ]
+    assert statuses == [503, 400, 403]
     # What is wrong with a body is for who sent it.
     assert await posted(b"kind: Node", alice) == 400
 
