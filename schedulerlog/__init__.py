@@ -7,6 +7,7 @@ by their own names all the same: ``main`` puts their folder first on the path of
 """
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -44,3 +45,6 @@ def _find_packages() -> None:
     # Imports make tens of thousands of objects that live as long as the process: to look among them for garbage after
     # every 700, as Python does, takes a tenth of the time to start.
     gc.set_threshold(10_000)
+    # numpy's BLAS starts a thread for every processor while it is imported, which takes a third of numpy's import and
+    # many of a container's processes on a large node; no service multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,23 @@ def test_a_command_that_reads_files_needs_no_client_and_no_server(command: str) 
 def test_explain_imports_the_reader_of_the_log_and_no_event_loop(log: str, other: str) -> None:
     [imported] = imported_by(log)
     assert imported.isdisjoint({*CLIENTS, *SERVERS, "asyncio", "http", "yaml", "kube.client", "ingest.pump", other})
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted as Linux shows them")
+def test_a_command_that_reads_a_file_starts_no_threads_of_numpy() -> None:
+    script = f"""
+import os, sys
+from schedulerlog import main
+sys.argv = ["schedulerlog", *{HAMI_LOG_ALONE.split()}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+assert "numpy" in sys.modules
+print(len(os.listdir("/proc/self/task")))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
 
 
 def test_the_help_of_a_command_needs_no_client_no_server_and_no_reader() -> None:
