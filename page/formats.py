@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from datetime import UTC, datetime
+from json import JSONDecoder
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -104,3 +105,23 @@ def mib(value: int | None) -> str:
     if value is None:
         return "–"
     return f"{value / 1024:.1f}".removesuffix(".0") + " GiB" if value >= 1024 else f"{value} MiB"
+
+
+def requested(text: str) -> str:
+    """What containers ask for, in words: ``main: 2 x NVIDIA, 2.9 GiB, 30 %``; ``text`` is JSON objects in a row."""
+    decoder, parts, rest = JSONDecoder(), list[str](), text.strip()
+    try:
+        while rest:
+            asked, end = decoder.raw_decode(rest)
+            parts.append(f"{asked['container']}: {_amounts(asked)}")
+            rest = rest[end:].lstrip()
+    except (ValueError, KeyError, TypeError):
+        return text
+    return "; ".join(parts)
+
+
+def _amounts(asked: dict[str, Any]) -> str:
+    if not asked["count"]:
+        return "–"
+    memory = mib(asked["memory_mib"]) if asked["memory_percent"] is None else f"{asked['memory_percent']} %"
+    return f"{asked['count']} x {asked['vendor']}, {memory}, {asked['cores_percent']} %"

@@ -48,6 +48,11 @@ def device_lines(
     return [_line(uuid, found, begin, end) for uuid, found in held.items()]
 
 
+def holders(lines: Sequence[DeviceTimeline]) -> dict[tuple[str, str], int]:
+    """Namespace and name of each drawn pod, and its colour, in the order of the lines."""
+    return {(bar.placement["namespace"], bar.placement["name"]): bar.colour for line in lines for bar in line.bars}
+
+
 def _line(
     uuid: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], begin: datetime, end: datetime
 ) -> DeviceTimeline:

@@ -40,13 +40,18 @@ class MappedGroup:
 class NodeMap:
     groups: list[MappedGroup]
     cell: int
-    """The side of a cell."""
+    """From one cell to the next."""
     tile_width: int
     tile_height: int
     tiles_per_row: int
     height: int
     colours: dict[str, str]
     """The class of the colour of each reason and verdict in it."""
+
+    @property
+    def side(self) -> int:
+        """Of a drawn cell: small ones have no gap between them, which would leave half of their colour."""
+        return self.cell - 1 if self.cell > 3 else self.cell
 
     @property
     def width(self) -> int:

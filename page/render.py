@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from page import formats
 from page.commands import as_curl, as_kubectl
 from page.episode_strip import episode_strip
+from page.gantt import holders
 from page.page_context import NAVIGATION, ROOT, PageContext
 
 FOLDER: Final = Path(__file__).parent
@@ -44,11 +45,13 @@ def environment() -> Environment:
         "amount": formats.amount,
         "hours": formats.hours,
         "mib": formats.mib,
+        "requested": formats.requested,
     }
     made.globals |= {
         "ROOT": ROOT,
         "NAVIGATION": NAVIGATION,
         "episode_strip": episode_strip,
+        "holders": holders,
         "as_curl": as_curl,
         "as_kubectl": as_kubectl,
     }

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from page.formats import hours, mib, visible
-from page.plots import Series, bars_over_time, bars_side_by_side
+from page.plots import Series, bars_over_time, bars_side_by_side, highest_bar
 from page.render import environment
 from page.texts import text
 from schemas.answers.reports import FailureReport, Percentiles
@@ -78,7 +78,14 @@ def view_of(report: FailureReport) -> dict[str, Any]:
         "over_time": bars_over_time(say("report.over_time"), report.over_time.times, over_time),
         **{name: bars_side_by_side(say(f"report.{name}"), bars, "h") if bars else "" for name, bars in causes.items()},
     }
-    return {"report": report, "plots": plots, "legend": [each.key for each in over_time], "seconds": _seconds}
+    legend = [each.key for each in over_time]
+    return {
+        "report": report,
+        "plots": plots,
+        "legend": legend,
+        "highest": highest_bar(over_time),
+        "seconds": _seconds,
+    }
 
 
 def _html(report: FailureReport) -> str:

@@ -3,12 +3,24 @@
 import tomllib
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 Language = Literal["en", "zh"]
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "zh")
 _SOURCE: Final = Path(__file__).with_name("texts.toml")
+
+
+class _WithPlural(Formatter):
+    """Writes ``{count:pod|pods}`` as ``1 pod`` or ``2 pods``."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        one, is_plural, many = format_spec.partition("|")
+        return f"{value} {one if value == 1 else many}" if is_plural else super().format_field(value, format_spec)
+
+
+_FORMATTER: Final = _WithPlural()
 
 
 @cache
@@ -23,7 +35,7 @@ def texts(language: Language) -> MappingProxyType[str, str]:
 def text(language: Language, key: str, **values: object) -> str:
     """The text with ``values`` in it. Raises ``KeyError`` for a key that ``texts.toml`` does not have."""
     found = texts(language)[key]
-    return found.format(**values) if values else found
+    return _FORMATTER.vformat(found, (), values) if values else found
 
 
 def chosen_language(asked: str | None, accept_language: str) -> Language:

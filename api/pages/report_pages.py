@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS
 from api.pages.page_shell import MENDED, PageShell, context_of, filters_of
-from page.plots import Series, bars_over_time
+from page.plots import Series, bars_over_time, highest_bar
 from page.report_file import view_of
 from schemas.answers.reports import FailureReport
 
@@ -35,6 +35,7 @@ class ReportPages:
             "trends": body,
             "series": series,
             "plot": bars_over_time(say("nav.trends"), body.get("times", []), bars),
+            "highest": highest_bar(bars),
             "dimensions": DIMENSIONS,
             "counts": COUNTS,
             "intervals": [("", "–"), *((name, name) for name in INTERVALS)],

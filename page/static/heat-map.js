@@ -4,6 +4,18 @@ export function enhanceHeatMaps(root) {
   for (const map of root.querySelectorAll("[data-heat-map]")) enhanceHeatMap(map);
 }
 
+// A click on the map of all nodes opens the group below it; by keyboard the group itself is reached.
+export function enhanceNodeMaps(root) {
+  for (const part of root.querySelectorAll(".node-map [data-group]")) {
+    part.addEventListener("click", () => {
+      const group = part.closest("main").querySelectorAll("details.group")[Number(part.dataset.group)];
+      if (!group) return;
+      group.open = true;
+      group.querySelector("summary").focus();
+    });
+  }
+}
+
 function enhanceHeatMap(map) {
   const words = map.querySelector("[data-words]");
   const rows = [...map.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".cell")]).filter((row) => row.length);

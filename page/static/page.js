@@ -1,5 +1,5 @@
 // Additions to pages that work without them: copying, refreshing, parts that come later, the heat map under the keyboard.
-import { enhanceHeatMaps } from "./heat-map.js";
+import { enhanceHeatMaps, enhanceNodeMaps } from "./heat-map.js";
 import { refreshEvery } from "./refresh.js";
 
 function enhance(root) {
@@ -16,6 +16,7 @@ function enhance(root) {
     choice.addEventListener("change", () => choice.form.requestSubmit());
   }
   enhanceHeatMaps(root);
+  enhanceNodeMaps(root);
 }
 
 function copyWith(button) {

@@ -23,9 +23,13 @@ VIEWS: Final = {
     "pending": "/ui/pending",
     "pending by pod": "/ui/pending?by=pod",
     "findings": "/ui/findings",
-    "search": "/ui/search?q=memory",
+    "trends": "/ui/trends",
+    "report": "/ui/report",
+    "search": "/ui/search",
+    "nothing found": "/ui/search?q=nothing",
     "nodes": "/ui/nodes",
     "node": "/ui/nodes/node1?range=7d",
+    "node that is held": "/ui/nodes/node9?range=6h",
     "simulate": "/ui/simulate",
     "simulated pod": "/ui/simulate?namespace={}&pod={}".format(*REFUSED.split("/")),
     "simulated pod in Chinese": "/ui/simulate?namespace={}&pod={}&lang=zh".format(*PLACED.split("/")),
@@ -116,6 +120,14 @@ def test_the_heat_map_shows_the_numbers_of_a_device_to_arrow_keys(visitor: Visit
     # Tab leaves the map: the cells of thousands of devices are one stop.
     visitor.page.keyboard.press("Tab")
     assert visitor.page.evaluate("document.activeElement.classList.contains('cell')") is False
+
+
+def test_a_click_on_the_map_of_all_nodes_opens_their_group(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 1280, "height": 800})
+    visitor.open(VIEWS["5,000 nodes"])
+    visitor.page.locator(".node-map [data-group='2']").click()
+    visitor.page.locator("details.group").nth(2).locator("ul.names li").first.wait_for()
+    assert visitor.page.locator("details.group[open]").count() == 1
 
 
 def test_a_group_of_nodes_opens_in_place(visitor: Visitor) -> None:

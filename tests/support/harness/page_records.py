@@ -19,11 +19,13 @@ from schemas.events import (
     NodeRegistered,
     Refusal,
     Request,
+    TrendsCounted,
 )
 from schemas.ids import attempt_id, microseconds
 from schemas.placements import PodPlacement
 from summaries.fold import summarize
 from summaries.merge import settled
+from summaries.trends import Minute, contribution, records, weights_of
 from tests.support.harness.index_filling import Filling, a_finding, an_attempt
 from tests.support.harness.states_in_memory import states_of
 
@@ -56,6 +58,7 @@ def fill(filling: Filling) -> None:
     filling.publish(*summaries)
     filling.index(*summaries)
     filling.index_placements(_placement(bound))
+    filling.index_trends(*(event for place, each in enumerate(summaries) for event in _counted(each, place)))
     filling.index_findings(
         *(a_finding(pod, node=node, found_at=NOW).model_copy(update={"cluster": CLUSTER})
           for pod, node in ((PLACED, "node1"), (HOSTILE, HARM)))
@@ -100,6 +103,13 @@ def _placement(bound: AttemptSummarized) -> PodPlacement:
             for uuid in bound.picked_devices
         ],
     )
+
+
+def _counted(summary: AttemptSummarized, partition: int) -> list[TrendsCounted]:
+    at = summary.started_at.replace(second=0, microsecond=0)
+    minute = Minute(CLUSTER, at, partition, at)
+    minute.put(summary.pod.name, weights_of(summary.pod.namespace, contribution(summary, None)), ())
+    return list(records(minute))
 
 
 def _registered() -> NodeRegistered:

@@ -5,7 +5,7 @@ from typing import Any
 
 from page.device_map import WOULD_BE_PICKED, device_map
 from page.episode_strip import episode_strip
-from page.gantt import device_lines
+from page.gantt import device_lines, holders
 
 BEGIN, END = datetime(2026, 11, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 10, tzinfo=UTC)
 
@@ -48,6 +48,7 @@ def test_a_pod_has_one_colour_and_devices_come_in_their_order_with_free_ones() -
     lines = device_lines([a_placement("a", 1, 2, "G2", "G9")], ["G1", "G2"], BEGIN, END)
     assert [(line.uuid, len(line.bars)) for line in lines] == [("G1", 0), ("G2", 1), ("G9", 1)]
     assert lines[1].bars[0].colour == lines[2].bars[0].colour
+    assert holders(lines) == {("llm", "a"): lines[1].bars[0].colour}
 
 
 def an_episode(first: int, last: int) -> dict[str, Any]:

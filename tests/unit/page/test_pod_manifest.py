@@ -63,6 +63,6 @@ def test_a_vendor_that_is_not_configured_is_left_out_and_this_is_in_the_text() -
     assert read(text)["spec"]["containers"] == [{"name": a_request().container}]
 
 
-def test_names_that_would_do_harm_stay_one_line_each() -> None:
+def test_a_name_with_a_line_break_is_read_back_as_it_was() -> None:
     name = "a\n- name: other\u202e"
     assert read(manifest_of(a_summary(requests=[a_request(container=name)])))["spec"]["containers"][0]["name"] == name

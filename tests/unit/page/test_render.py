@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from page.formats import amount, duration, mib, moment, since, visible
+from page.formats import amount, duration, mib, moment, requested, since, visible
 from page.page_context import PageContext
 from page.render import render, render_error
 
@@ -88,3 +88,12 @@ def test_a_time_is_to_the_second_and_exact_for_programs() -> None:
 def test_an_embedded_page_has_no_frame_of_its_own() -> None:
     view = {"kind": "not_found", "status": 404, "error": "", "next_step": "", "code": ""}
     assert b"<nav" not in render("error", a_context(is_embedded=True), view)
+
+
+def test_what_containers_ask_for_is_read_from_the_answers_json_and_else_shown_as_it_is() -> None:
+    shared = (
+        '{"container":"main","vendor":"NVIDIA","count":2,"memory_mib":3072,"memory_percent":null,"cores_percent":30}'
+    )
+    none = '{"container":"side","vendor":"","count":0,"memory_mib":null,"memory_percent":null,"cores_percent":0}'
+    assert requested(f"{shared} {none}") == "main: 2 x NVIDIA, 3 GiB, 30 %; side: –"
+    assert requested("{not json") == "{not json"

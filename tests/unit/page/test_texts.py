@@ -80,3 +80,12 @@ def test_every_text_is_used() -> None:
     begun = tuple(re.findall(r"\bt\([\"']([\w.]+)[\"'] ~", sources))
     used = set(re.findall(r"[\"']([a-z]+\.[\w-]+)[\"']", sources))
     assert [key for key in ENTRIES if key not in used and not key.startswith(begun)] == []
+
+
+def test_one_of_a_kind_is_written_in_the_singular() -> None:
+    assert [text("en", "history.attempts", count=count) for count in (0, 1, 2)] == [
+        "0 attempts",
+        "1 attempt",
+        "2 attempts",
+    ]
+    assert text("zh", "history.attempts", count=1) == "1 次"
