@@ -29,6 +29,7 @@ ROLES: Final[dict[str, dict[str, Any]]] = {
         [
             "indices:admin/create",
             "indices:admin/mappings/get",
+            "indices:monitor/settings/get",
             "indices:admin/refresh",
             "indices:admin/refresh[s]",
             "indices:data/write/bulk[s]",

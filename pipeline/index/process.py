@@ -30,6 +30,7 @@ from pipeline.index.metrics import Metrics
 from pipeline.index.state_audit import Ends, StateAudit, auditing
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.settings import IndexSettings
+from pipeline.sinks.index_watch import IndexWatch, watching
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
 from process.health import always, serving
@@ -72,8 +73,9 @@ async def run(settings: IndexSettings, group: str, tracing: Tracing = NO_TRACING
 async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     longest_pause = settings.max_backoff_seconds
     metrics, parts = Metrics(), SummaryParts()
+    store = new_client(settings)
     index = OpenSearchSink(
-        new_client(settings),
+        store,
         metrics.index,
         batch_documents=settings.batch_documents,
         batch_bytes=settings.batch_size,
@@ -84,6 +86,13 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     audit = StateAudit(index, topics, _StatePositions(settings, group), lambda: datetime.now(UTC))
     reader = TopicsReader(builder, IndexWriter(index, topics, metrics, tracing=tracing), audit)
     connection = Connection(longest_pause)
+
+    def on_lost(names: Sequence[str]) -> None:
+        metrics.index.lost_indices.inc(len(names))
+        index.forget_indices(names)
+        # States that it has found may be gone: the next verdicts that refer to them are checked.
+        audit.clear()
+
     metrics.watch("is_waiting", lambda: index.is_waiting)
     metrics.watch("waiting_seconds", lambda: index.waiting.waiting_seconds)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
@@ -110,7 +119,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
-            await first_of(reconnecting(session, connection), auditing(audit))
+            await first_of(reconnecting(session, connection), auditing(audit), watching(IndexWatch(store, on_lost)))
         finally:
             await topics.close()
             await index.close()

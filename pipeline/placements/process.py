@@ -20,6 +20,7 @@ from pipeline.placements.batch_writer import BatchWriter
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.record_time import record_time
+from pipeline.sinks.index_watch import IndexWatch, watching
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
 from process.addresses import HostPort
@@ -79,17 +80,24 @@ async def run(settings: Settings) -> None:
 
 async def _work(settings: Settings) -> None:
     metrics = Metrics()
-    index = OpenSearchSink(new_client(settings.opensearch), metrics.index)
+    store = new_client(settings.opensearch)
+    index = OpenSearchSink(store, metrics.index)
     topics = topics_sink(settings.kafka, metrics.topics)
     state = _State(index)
     metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
+
+    def on_lost(names: Sequence[str]) -> None:
+        metrics.index.lost_indices.inc(len(names))
+        index.forget_indices(names)
+
     with serving(settings.metrics_address, metrics.registry, always, state.ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
-            await _read(settings, index, topics, metrics, state)
+            reading = _read(settings, index, topics, metrics, state)
+            await first_of(reading, watching(IndexWatch(store, on_lost)))
         finally:
             await topics.close()
             await index.close()

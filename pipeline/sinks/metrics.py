@@ -31,6 +31,11 @@ class IndexMetrics:
             registry=registry,
             buckets=_SECONDS,
         )
+        self.lost_indices = Counter(
+            f"schedulerlog_{process}_lost_indices",
+            "Indices that were deleted or restored while this process ran, other than by retention.",
+            registry=registry,
+        )
 
 
 class TopicsMetrics:

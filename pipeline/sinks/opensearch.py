@@ -143,6 +143,11 @@ class OpenSearchSink:
         """Another process has written meanwhile: indices are refreshed before the next search."""
         self._refreshed.clear()
 
+    def forget_indices(self, names: Sequence[str]) -> None:
+        """They were deleted or restored: their mappings are checked before they are written again."""
+        self._checked.difference_update(names)
+        self._refreshed.difference_update(names)
+
     async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
         # The pause after a failure is left out: the metric is about the index.
         with self._metrics.bulk_seconds.time():

@@ -2,19 +2,28 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import orjson
 import pytest
 from aiokafka import AIOKafkaProducer
+from prometheus_client import CollectorRegistry
 
+from pipeline.sinks.bulk import Document, source
+from pipeline.sinks.index_watch import IndexWatch
+from pipeline.sinks.metrics import IndexMetrics
+from pipeline.sinks.opensearch import OpenSearchSink
+from process.opensearch_connection import opensearch_at
+from schemas import indices as index_families
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, encode, encode_value
 from schemas.documents.node_states import node_state_of
 from schemas.events import Event, FindingReported, NodeStateChanged, PodRef
+from schemas.index_family import MAPPING_VERSION
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
+from search.client import new_client
 from tests.support.builders.events import (
     ATTEMPT,
     STARTED,
@@ -229,3 +238,34 @@ def test_h5_attempts_of_the_year_9000_make_no_index(running: Pipeline) -> None:
     letters = running.topic(DEAD_LETTERS.name)[before:]
     assert len(letters) == 25
     assert all(b"more than a day ahead" in dict(each.headers)["dead_letter_cause"] for each in letters)
+
+
+async def test_m7_an_index_that_is_deleted_is_noticed_and_made_with_its_mapping(running: Pipeline) -> None:
+    # A day of its own: the other tests' documents are not touched.
+    today = datetime.now(UTC) - timedelta(hours=12)
+    name = index_families.ATTEMPTS.name(today)
+    document = Document(name, "m7", source({"@timestamp": today.isoformat()}), 1)
+    client, lost = new_client(opensearch_at(running.servers.opensearch_url)), list[str]()
+    sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()))
+    watch = IndexWatch(client, lost.extend)
+    try:
+        await sink.write([document])
+        await watch.check()
+        await watch.check()
+        assert not lost
+        await client.indices.delete(index=name)
+        await watch.check()
+        assert lost == [name]
+        sink.forget_indices(lost)
+        await sink.write([document])
+        mapping = await client.indices.get_mapping(index=name)
+        assert mapping[name]["mappings"]["_meta"]["schedulerlog_mapping_version"] == MAPPING_VERSION
+        # Between two looks: deleted, and made again.
+        await watch.check()
+        await client.indices.delete(index=name)
+        sink.forget_indices([name])
+        await sink.write([document])
+        await watch.check()
+        assert lost == [name, name]
+    finally:
+        await sink.close()

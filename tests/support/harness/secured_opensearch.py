@@ -17,6 +17,7 @@ from pipeline.admin.retention import drop_expired
 from pipeline.settings import RetentionSettings, TemplateSettings
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import page_search
 from pipeline.sinks.opensearch import OpenSearchSink
@@ -75,6 +76,8 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
     client = new_client(connection or by_certificate(node, WRITER))
     sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.1)
     attempt = Document(DAY, "attempt", _LONG_AGO, 1)
+    lost: list[str] = []
+    watch = IndexWatch(client, lost.extend)
     states = [Document(POD_STATES.name(NOW), uuid.uuid4().hex, _LONG_AGO, 1) for _ in range(2)]
     try:
         await sink.check()
@@ -85,6 +88,13 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
             [page_search(ATTEMPTS, [{"ids": {"values": ["attempt"]}}], ("attempt_id",), 2, None)]
         )
         assert hit["_id"] == "attempt"
+        # Of a family that has no index elsewhere here.
+        finding = Document(FINDINGS.name(NOW), "finding", _LONG_AGO, 1)
+        assert await sink.write([finding]) == WriteResult()
+        await watch.check()
+        node.administrator.delete(f"/{finding.index}")
+        await watch.check()
+        assert lost == [finding.index]
     finally:
         await sink.close()
 

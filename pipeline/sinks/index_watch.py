@@ -1,0 +1,100 @@
+"""Indices that were deleted, or put back from a snapshot, behind the back of a process that writes them.
+
+What the process knows of such an index (that its mapping is right, that documents are there) no longer holds.
+Documents that are gone are written again only when the topics are read again, which is for an operator to decide.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from opensearchpy import AsyncOpenSearch
+from opensearchpy.exceptions import OpenSearchException
+
+from process.log_once import LoggedProblem
+from search.refusals import explained
+from search.roles import WRITER
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS: Final = 10.0
+_PATH: Final = "/schedulerlog-*/_settings/index.uuid,index.history.uuid"
+_SHOWN: Final = 10
+
+
+class IndexIdentity(NamedTuple):
+    """``history`` is another one after an index was closed and restored in place, which keeps its ``uuid``."""
+
+    uuid: str
+    history: str
+
+
+def lost_indices(
+    known: Mapping[str, IndexIdentity], found: Mapping[str, IndexIdentity], now: datetime
+) -> dict[str, str]:
+    """What happened to each index of ``known`` that is another one in ``found`` or is not there.
+
+    Days that ended a day ago may be missing: retention deletes those.
+    """
+    # A name ends with its day, or with a word, which is greater than every day.
+    recent = f"{now - timedelta(days=1):%Y.%m.%d}"
+    lost: dict[str, str] = {}
+    for name, identity in known.items():
+        if name not in found and name.rpartition("-")[2] >= recent:
+            lost[name] = "was deleted"
+        elif found.get(name, identity) != identity:
+            lost[name] = "was made again or restored"
+    return lost
+
+
+class IndexWatch:
+    """``check``, called again and again, logs indices that were lost since the call before, and gives their names to
+    ``on_lost``."""
+
+    def __init__(
+        self,
+        store: AsyncOpenSearch,
+        on_lost: Callable[[Sequence[str]], None],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._store, self._on_lost, self._clock = store, on_lost, clock
+        self._known: Mapping[str, IndexIdentity] = {}
+        self._problem = LoggedProblem(partial(logger.warning, "deleted indices are not noticed: %s; trying again"))
+
+    async def check(self) -> None:
+        try:
+            found = await self._found()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - an answer that is not JSON raises the parser's own errors
+            is_known = isinstance(error, OpenSearchException)
+            self._problem.note(explained(error, f"the role {WRITER}") if is_known else repr(error))
+            return
+        self._problem.note("")
+        lost = lost_indices(self._known, found, self._clock())
+        self._known = found
+        if lost:
+            logger.error(
+                "%s: documents are missing that OpenSearch had acknowledged. Read the topics again to write them, as "
+                "docs/operations.md says (Rebuilding the index)",
+                ", ".join(f"{name} {what}" for name, what in list(lost.items())[:_SHOWN]),
+            )
+            self._on_lost(list(lost))
+
+    async def _found(self) -> dict[str, IndexIdentity]:
+        answer = await self._store.transport.perform_request("GET", _PATH, params={"expand_wildcards": "all"})
+        return {name: _identity(index["settings"]["index"]) for name, index in answer.items()}
+
+
+def _identity(settings: Mapping[str, Any]) -> IndexIdentity:
+    return IndexIdentity(settings["uuid"], settings.get("history", {}).get("uuid", ""))
+
+
+async def watching(watch: IndexWatch) -> None:
+    """Check until cancelled."""
+    while True:
+        await watch.check()
+        await asyncio.sleep(CHECK_SECONDS)

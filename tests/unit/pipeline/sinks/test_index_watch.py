@@ -1,0 +1,47 @@
+"""An index that is deleted, made again or restored is noticed; what retention deletes is not a loss."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.sinks.index_watch import IndexIdentity, IndexWatch, lost_indices
+from process.opensearch_connection import opensearch_at
+from search.client import new_client
+from tests.support.builders.index_documents import INDEX
+from tests.support.fakes.opensearch import FakeOpenSearch, serving
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+TODAY, LONG_AGO, ALL = "schedulerlog-attempts-2026.11.23", "schedulerlog-attempts-2026.10.23", "schedulerlog-pods-all"
+ONE = IndexIdentity("one", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "what"),
+    [
+        (TODAY, ONE, None),
+        (TODAY, None, "was deleted"),
+        ("schedulerlog-attempts-2026.11.22", None, "was deleted"),
+        (ALL, None, "was deleted"),
+        (LONG_AGO, None, None),
+        (LONG_AGO, IndexIdentity("two", ""), "was made again or restored"),
+        (TODAY, IndexIdentity("two", ""), "was made again or restored"),
+        (TODAY, IndexIdentity("one", "restored in place"), "was made again or restored"),
+    ],
+)
+def test_m7_what_happened_to_an_index(name: str, found: IndexIdentity | None, what: str | None) -> None:
+    now = {name: found} if found else {}
+    assert lost_indices({name: ONE}, now | {"schedulerlog-new": ONE}, NOW).get(name) == what
+
+
+async def test_m7_an_answer_that_is_none_ends_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(FakeOpenSearch(indices={INDEX: {}})) as fake:
+        client, lost = new_client(opensearch_at(fake.url)), list[str]()
+        watch = IndexWatch(client, lost.extend)
+        try:
+            for _ in range(3):
+                await watch.check()
+        finally:
+            await client.close()
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("deleted indices are not noticed: ")
+    assert not lost
