@@ -28,6 +28,7 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.extender_protocol import FilterRequest
 from scheduler.http import server
 from scheduler.http.app import create_app
+from scheduler.http.bodies import Bodies
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.kafka_publisher import Publisher
@@ -85,7 +86,7 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
         records = Records(event_writer, metrics, tracing=spans.enter_context(tracing(TracingSettings(), "bench")))
         parts = (columns, api, claims, binder, records, now_utc)
         scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
-        app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
+        app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, Bodies(32 * 1024 * 1024))
         publisher = Publisher(spool, kafka_at(recording), now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
         await server.answer(app, server.bind(HostPort(LOOPBACK, port)), None, tasks)

@@ -4,6 +4,7 @@ It decides with `fit/`. What a decision passes through:
 
     http/                  sockets, certificates, routes
     extender_protocol      bodies of kube-scheduler's extender protocol (pure)
+    parsed_json            JSON of callers, in linear time
     service                answers filter and bind calls; filter_replies says how
     pod_guard              which calls about a pod wait or are refused
     records                where the scheduler records what it does

@@ -11,6 +11,7 @@ import orjson
 
 from fit.manifests import derived_uid
 from scheduler.bind.bind_request import BindRequest
+from scheduler.parsed_json import parsed
 
 Json = dict[str, Any]
 
@@ -69,7 +70,7 @@ def read_bind(body: bytes) -> BindRequest:
 def _fields(body: bytes) -> Json:
     """The outer object by lower-case names."""
     try:
-        fields = orjson.loads(body)
+        fields = parsed(body)
     except orjson.JSONDecodeError as error:
         raise UnusableBodyError(f"the body is not JSON: {error}") from None
     if not isinstance(fields, dict):

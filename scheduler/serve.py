@@ -35,6 +35,7 @@ from scheduler.cluster.watch_file import FileWatch
 from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
 from scheduler.http.app import create_app, create_webhook
+from scheduler.http.bodies import Bodies
 from scheduler.http.callers import AllowedCallers
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
@@ -175,13 +176,14 @@ async def _assemble(
         return answer(body, rules, columns.quotas)
 
     at_its_own = bool(settings.webhook_listen)
-    webhook = create_webhook(review, metrics, settings.max_body_size) if at_its_own else None
+    bodies = Bodies(settings.max_body_size)
+    webhook = create_webhook(review, metrics, bodies) if at_its_own else None
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
         metrics,
         lambda: {"spool": spool.problem or spool.reading.text, "cluster": cluster.api.problem()},
-        settings.max_body_size,
+        bodies,
         simulates_whole_nodes=settings.whole_nodes == "simulate",
         review=None if at_its_own else review,
         callers=AllowedCallers(settings.client_ca_file is not None, settings.loopback_callers_only),

@@ -1,6 +1,5 @@
 """The HTTP side: HAMi's extender routes, health, metrics. Bytes in, bytes out; everything else is `service`."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,22 +8,20 @@ from typing import Final
 import orjson
 from prometheus_client import Histogram
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from process.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
+from scheduler.http.bodies import Bodies, RefusedBodyError
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
 from schemas.codec.trace_context import valid
 
 log = logging.getLogger(__name__)
-
-BODY_SECONDS: Final = 30.0
-"""A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 Answer = Callable[[bytes, bytes], Awaitable[bytes]]
@@ -35,15 +32,11 @@ NEEDED: Final = frozenset(("cluster",))
 """The parts without which nothing can be decided."""
 
 
-class TooBigError(Exception):
-    """The body is longer than is taken."""
-
-
 def create_app(
     scheduler: Scheduler,
     metrics: Metrics,
     problems: Problems,
-    max_body_bytes: int,
+    bodies: Bodies,
     *,
     simulates_whole_nodes: bool = False,
     review: Callable[[bytes], bytes] | None = None,
@@ -86,11 +79,11 @@ def create_app(
         content_type, body = encoded(exported, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
-    filtering = _extender(answer_filter, metrics.filter_seconds, max_body_bytes, callers=callers)
-    binding = _extender(answer_bind, metrics.bind_seconds, max_body_bytes, callers=callers)
+    filtering = _extender(answer_filter, metrics.filter_seconds, bodies, callers=callers)
+    binding = _extender(answer_bind, metrics.bind_seconds, bodies, callers=callers)
     return Starlette(
         routes=[
-            *([_webhook(review, metrics, max_body_bytes)] if review else ()),
+            *([_webhook(review, metrics, bodies)] if review else ()),
             Route("/filter", filtering, methods=["POST"]),
             Route("/bind", binding, methods=["POST"]),
             Route("/healthz", _healthz),
@@ -101,17 +94,17 @@ def create_app(
     )
 
 
-def create_webhook(review: Callable[[bytes], bytes], metrics: Metrics, max_body_bytes: int) -> Starlette:
+def create_webhook(review: Callable[[bytes], bytes], metrics: Metrics, bodies: Bodies) -> Starlette:
     """The webhook alone, for an address that the API server reaches and that decides nothing."""
-    routes = [_webhook(review, metrics, max_body_bytes), Route("/healthz", _healthz)]
+    routes = [_webhook(review, metrics, bodies), Route("/healthz", _healthz)]
     return Starlette(routes=routes, exception_handlers={404: _unknown})
 
 
-def _webhook(review: Callable[[bytes], bytes], metrics: Metrics, max_body_bytes: int) -> Route:
+def _webhook(review: Callable[[bytes], bytes], metrics: Metrics, bodies: Bodies) -> Route:
     async def answer_review(body: bytes, _: bytes) -> bytes:
         return review(body)
 
-    handler = _extender(answer_review, metrics.webhook_seconds, max_body_bytes, takes_nothing=True)
+    handler = _extender(answer_review, metrics.webhook_seconds, bodies, takes_nothing=True)
     return Route("/webhook", handler, methods=["POST"])
 
 
@@ -123,7 +116,7 @@ async def _healthz(_: Request) -> Response:
 def _extender(
     answer: Answer,
     seconds: Histogram,
-    max_body_bytes: int,
+    bodies: Bodies,
     *,
     takes_nothing: bool = False,
     callers: AllowedCallers = EVERYBODY,
@@ -133,14 +126,12 @@ def _extender(
         if refusal := callers.refusal(request):
             return PlainTextResponse(f"{refusal}\n", 403)
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await _body(request, max_body_bytes)
-        except TooBigError:
-            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-size)\n", 413)
-        except TimeoutError:
-            return PlainTextResponse(f"the body has not arrived within {BODY_SECONDS:.0f} s\n", 408)
-        except ClientDisconnect:
-            return Response(status_code=400)
+            async with bodies.read(request) as body:
+                return await answered(request, body)
+        except RefusedBodyError as refused:
+            return refused.response()
+
+    async def answered(request: Request, body: bytes) -> Response:
         # HAMi's status and text (route.go); its webhook answers an empty body with a review.
         if not body and not takes_nothing:
             return PlainTextResponse(extender_protocol.NO_BODY, 400)
@@ -153,20 +144,6 @@ def _extender(
         return Response(reply, media_type="application/json")
 
     return handle
-
-
-async def _body(request: Request, max_bytes: int) -> bytes:
-    """Raises `TooBigError` before more than `max_bytes` are taken in."""
-    announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > max_bytes:
-        raise TooBigError
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > max_bytes:
-            raise TooBigError
-        parts.append(part)
-    return b"".join(parts)
 
 
 async def _unknown(request: Request, _: Exception) -> Response:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from fit.devices.quota import Quotas
 from hami.quantities import is_quantity
+from scheduler.parsed_json import parsed
 from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 
 Json = dict[str, Any]
@@ -94,7 +95,7 @@ def _review(body: bytes) -> Json:
         # Go's decoder takes nothing at all for a review that holds nothing.
         return {"kind": "AdmissionReview", "apiVersion": VERSIONS[0]}
     try:
-        review = orjson.loads(body)
+        review = parsed(body)
     except orjson.JSONDecodeError as error:
         raise UnreadableReviewError(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(review, dict):

@@ -17,6 +17,7 @@ from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.http.app import create_app
+from scheduler.http.bodies import Bodies
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
@@ -72,7 +73,7 @@ class Serving:
             self.scheduler,
             self.metrics,
             lambda: self.problems | {"spool": self.spool.problem},
-            max_body_bytes,
+            Bodies(max_body_bytes),
             simulates_whole_nodes=simulates_whole_nodes,
         )
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler")

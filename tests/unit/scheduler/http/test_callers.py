@@ -8,6 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from scheduler.http.app import create_app
+from scheduler.http.bodies import Bodies
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.http.server import KNOWN_CLIENT
 from tests.support.builders.kube_objects import a_node, a_pod
@@ -48,7 +49,7 @@ async def test_h1_another_caller_reaches_the_webhook_and_probes_alone(tmp_path: 
         serving.scheduler,
         serving.metrics,
         dict,
-        100_000,
+        Bodies(100_000),
         review=lambda _: b"{}",
         callers=AllowedCallers(are_on_loopback=True),
     )

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from scheduler.http.app import create_app
+from scheduler.http.bodies import Bodies
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.harness.scheduler_app import Serving
@@ -28,7 +29,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         serving.scheduler,
         serving.metrics,
         dict,
-        10_000,
+        Bodies(10_000),
         review=lambda body: answer(body, AdmissionRules(), serving.columns.quotas),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler") as client:
