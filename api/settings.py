@@ -1,7 +1,6 @@
 """The API's settings; process.settings says how they are read."""
 
 from datetime import timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
@@ -109,7 +108,4 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, 
     @property
     def is_local(self) -> bool:
         """Can this machine alone reach the API?"""
-        try:
-            return ip_address(self.api_listen.host).is_loopback
-        except ValueError:
-            return self.api_listen.host == "localhost"
+        return self.api_listen.is_loopback

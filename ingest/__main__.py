@@ -10,10 +10,17 @@ from typing import Annotated
 import typer
 
 from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
-from ingest.options import ClusterOptions, IngestSettings, LogOptions, RawLogsSettings, SourceOptions, WatchSettings
+from ingest.options import (
+    ClusterOptions,
+    GrpcOptions,
+    IngestSettings,
+    LogOptions,
+    RawLogsSettings,
+    SourceOptions,
+    WatchSettings,
+)
 from kube.errors import KubeApiError, KubeConfigError
-from process.addresses import HostPort, listen_address
-from process.cli import application, one_line_for, reads
+from process.cli import application, one_line_for
 from process.errors import SettingError
 from process.flags import takes
 from process.profiled import profiled
@@ -76,18 +83,11 @@ def kai_log(
 
 @app.command("sniffer")
 @profiled
-@takes(IngestSettings, SourceOptions)
+@takes(IngestSettings, SourceOptions, GrpcOptions)
 def sniffer(
     settings: IngestSettings,
     source: SourceOptions,
-    listen: Annotated[
-        HostPort | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Serve the sniffer's gRPC service there instead of reading its log.",
-            **reads(listen_address),
-        ),
-    ] = None,
+    served: GrpcOptions,
     namespace: Annotated[
         str, typer.Option(help="Of the pods; the sniffer's log does not name it.")
     ] = UNNAMED_NAMESPACE,
@@ -95,12 +95,12 @@ def sniffer(
     """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         # Both would interleave two sources in one reader, neither would read nothing.
-        if bool(source.logs) == bool(listen):
+        if bool(source.logs) == bool(served.listen):
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
-        if listen:
+        if served.listen:
             from ingest import services
 
-            services.serve_sniffer(settings, listen, namespace)
+            services.serve_sniffer(settings, served.listen, served, namespace)
         else:
             from ingest import commands
 

@@ -10,6 +10,8 @@ from pydantic import BeforeValidator
 
 from ingest.trusted_containers import DEFAULT_CONTAINERS, container_patterns
 from ingest.trusted_reporters import DEFAULT_REPORTERS, reporter_patterns
+from process.addresses import HostPort, listen_address
+from process.cli import reads
 from process.cluster_name import DEFAULT_CLUSTER
 from process.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
 from process.service_settings import ServiceSettings
@@ -95,6 +97,30 @@ class SourceOptions:
     logs: Logs = None
     follow: Follow = False
     checkpoint: CheckpointFile = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcOptions:
+    """Where a gRPC service listens, and whom it lets in."""
+
+    listen: Annotated[
+        HostPort | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve the sniffer's gRPC service there instead of reading its log.",
+            **reads(listen_address),
+        ),
+    ] = None
+    cert_file: Annotated[
+        Path | None, typer.Option(help="Serve it over TLS with this certificate; a new one is used when it is there.")
+    ] = None
+    key_file: Annotated[Path | None, typer.Option(help="The certificate's private key.")] = None
+    client_ca_file: Annotated[
+        Path | None, typer.Option(help="Answer only clients with a certificate of this authority.")
+    ] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let everybody who reaches it report about pods, beyond loopback too.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from ingest.kube import KubeEvents
 from ingest.kube.node_checks import HamiNodeChecks
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.options import ClusterOptions, IngestSettings, RawLogsSettings, WatchSettings
+from ingest.options import ClusterOptions, GrpcOptions, IngestSettings, RawLogsSettings, WatchSettings
 from ingest.report import report
 from ingest.sniffer.reader import SnifferLog
 from ingest.trusted_containers import TrustedContainers
@@ -23,14 +23,18 @@ from process.health import always, serving
 from process.signals import stop_event
 
 
-def serve_sniffer(settings: IngestSettings, address: HostPort, namespace: str) -> None:
+def serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, namespace: str) -> None:
     logs.configure(settings)
-    asyncio.run(_serve_sniffer(settings, address, SnifferLog(namespace, cluster=settings.cluster_name)))
+    reader = SnifferLog(namespace, cluster=settings.cluster_name)
+    asyncio.run(_serve_sniffer(settings, address, asked, reader))
 
 
-async def _serve_sniffer(settings: IngestSettings, address: HostPort, reader: SnifferLog) -> None:
+async def _serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, reader: SnifferLog) -> None:
     # gRPC is slow to import, and the other sources do without it.
+    from ingest.sniffer.credentials import server_credentials
     from ingest.sniffer.service import server
+
+    credentials = server_credentials(address, asked)
 
     stop = stop_event()
     metrics, sink = Metrics("sniffer"), KafkaSink(settings.kafka)
@@ -43,7 +47,7 @@ async def _serve_sniffer(settings: IngestSettings, address: HostPort, reader: Sn
     with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
             try:
-                running, port = server(str(address), take)
+                running, port = server(str(address), take, credentials)
             except OSError as error:
                 raise MistakeError(f"--listen: {error}") from None
             await running.start()

@@ -33,6 +33,17 @@ class HostPort(NamedTuple):
     """A name, an IPv4 or an IPv6 address, the latter without brackets."""
     port: int
 
+    @property
+    def is_loopback(self) -> bool:
+        """Does it stand for this machine alone?"""
+        # Commands that start at once import this module.
+        from ipaddress import ip_address
+
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 

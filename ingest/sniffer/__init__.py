@@ -3,6 +3,7 @@
 - ``message``: the fields of a line or of a request
 - ``reader``: messages in, observations of pods and nodes out
 - ``service``: the gRPC service that the sniffer sends to
+- ``credentials``: its certificate, and those of its clients
 """
 
 from ingest.sniffer.reader import SnifferLog

@@ -39,8 +39,9 @@ def _messages() -> tuple[Any, Any]:
 SendRequest, SendResponse = _messages()
 
 
-def server(address: str, take: Take) -> tuple[grpc.aio.Server, int]:
-    """A server that is not started yet, and its port. ``take`` returns when the request is stored safely.
+def server(address: str, take: Take, credentials: grpc.ServerCredentials | None = None) -> tuple[grpc.aio.Server, int]:
+    """A server that is not started yet, and its port. ``take`` returns when the request is stored safely; without
+    ``credentials`` nothing is encrypted.
 
     Raises ``OSError`` where the address is in use.
     """
@@ -60,7 +61,7 @@ def server(address: str, take: Take) -> tuple[grpc.aio.Server, int]:
     )
     running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Send": handler}),))
     try:
-        port = running.add_insecure_port(address)
+        port = running.add_secure_port(address, credentials) if credentials else running.add_insecure_port(address)
     # grpc raises it without an errno for an address in use.
     except RuntimeError as error:
         raise OSError(f"{address} can't be listened on: {error}") from None
