@@ -53,6 +53,7 @@ from api.objects.object_api import ObjectApi, Objects, is_configured
 from api.pages.answers import Answers
 from api.pages.page_routes import page_routes
 from api.pages.page_session import PageSession
+from api.ready_answers import SHARE_OF_MEMORY, AnswersFromMemory, ReadyAnswers
 from api.report_collector import ReportCollector
 from api.routes import routes
 from api.settings import Settings
@@ -110,11 +111,12 @@ def create_app(
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     devices = ClusterDevices(device_config.read(device_config.SHIPPED))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
+    ready = ReadyAnswers(attempts, settings.api_cached_pods, settings.api_cache_size // SHARE_OF_MEMORY)
     watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
     waiting = WaitingPods(index, devices)
     export(metrics, latest, topic.state, watching, index)
     api_routes = routes(
-        SchedulerlogHandlers(attempts, index, watching),
+        SchedulerlogHandlers(attempts, index, watching, ready),
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), devices),
         SuggestionHandlers(attempts, index, devices),
@@ -141,6 +143,7 @@ def create_app(
             Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
             Middleware(RequestGuard, metrics=metrics, index_seconds=index_seconds),
             checks.middleware,
+            Middleware(AnswersFromMemory, ready=ready),
         ],
         exception_handlers=_exception_handlers(),
         lifespan=_lifespan([topic, NodeStatesTopic(settings, devices)], client, checks, object_api),

@@ -58,6 +58,13 @@ class AttemptLookup:
         """The pod's attempt in memory; None where there is none, or while memory may be behind the index."""
         return self._cached(pod) if self._memory_is_current() else None
 
+    def has(self, pod: PodName, attempt: CachedAttempt) -> bool:
+        """Would ``latest`` answer this attempt from memory? Counts as a lookup where it would."""
+        is_latest = self.current_in_memory(pod) is attempt
+        if is_latest:
+            self.metrics.lookups.labels("hit").inc()
+        return is_latest
+
     async def latest(self, pod: PodName) -> StoredAttempt | None:
         """The newer of the attempts in memory and index; None for a pod without any.
 

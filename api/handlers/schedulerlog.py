@@ -36,6 +36,7 @@ from api.index.episodes import HistoryPosition
 from api.index.history import read_history
 from api.index.page_query import first_page
 from api.index.pages import read_page
+from api.ready_answers import ReadyAnswers
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key
 from summaries.answer import Chosen, choose, detail, schedulerlog_json
@@ -57,6 +58,7 @@ class SchedulerlogHandlers:
     attempts: AttemptLookup
     index: OpenSearch
     watching: WatchHandlers
+    ready: ReadyAnswers
 
     async def schedulerlog(
         self,
@@ -70,8 +72,11 @@ class SchedulerlogHandlers:
         refuse_repeated(request, "node")
         if query.watch:
             return await self.watching.pod(request, cluster, namespace, name, query)
-        attempt = await readable_latest(self.attempts, request, cluster, PodName(cluster.name, namespace, name))
-        return await self._answer(request, cluster, attempt, query)
+        pod = PodName(cluster.name, namespace, name)
+        attempt = await readable_latest(self.attempts, request, cluster, pod)
+        response = await self._answer(request, cluster, attempt, query)
+        self.ready.keep(request, cluster, pod, attempt, response)
+        return response
 
     async def attempt(
         self,
