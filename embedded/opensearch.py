@@ -33,6 +33,8 @@ network.host: 127.0.0.1
 transport.port: 9300-9499
 # A nearly full disk would make every index read-only: right for a cluster, a puzzling failure on a laptop or in CI.
 cluster.routing.allocation.disk.threshold_enabled: false
+# Where a repository of the type fs may keep snapshots.
+path.repo: {home}/snapshots
 """
 LOGGING: Final = """\
 status = error
@@ -67,7 +69,7 @@ class OpenSearchNode(JavaServer):
     def prepare(self) -> None:
         folder = self.home / "node_1" / "config"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "opensearch.yml").write_text(CONFIGURATION, encoding="utf-8")
+        (folder / "opensearch.yml").write_text(CONFIGURATION.format(home=self.home), encoding="utf-8")
         (folder / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
 
     def command(self) -> list[str]:
