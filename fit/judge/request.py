@@ -9,6 +9,8 @@ from hami.quantities import whole
 from hami.requests import UNSET_PERCENT
 from hami.vendors import Family, Vendor, Vendors
 
+MAX_ASKING: Final = 16
+"""Containers of a pod that may ask for devices: each is judged on every device of every node, and that is recorded."""
 _INT32_MAX: Final = 2**31 - 1
 
 
@@ -33,6 +35,13 @@ class VendorRequest:
     @property
     def asks(self) -> bool:
         return self.count > 0
+
+
+def denial_of_asking(asking: int) -> str:
+    """Why a pod is refused of which so many containers ask for devices; empty where it is not."""
+    if asking <= MAX_ASKING:
+        return ""
+    return f"{asking} containers of the pod ask for devices, {MAX_ASKING} may: divide it into several pods"
 
 
 def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:

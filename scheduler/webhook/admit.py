@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fit.devices.quota import Quotas
-from fit.judge.request import container_request
+from fit.judge.request import container_request, denial_of_asking
 from hami.vendors import ONLY_NVIDIA, Vendor, Vendors
 from scheduler.webhook.mutate import mutate
-from scheduler.webhook.quantities_of import InvalidRequestError, Json
+from scheduler.webhook.quantities_of import InvalidRequestError, Json, amounts_of
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _FORBIDDEN: Final = 403
@@ -48,13 +48,17 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
         return Denied("pod has no containers")
     if _is_anothers(spec.get("schedulerName") or "", rules):
         return Admitted(pod, "pod already has different scheduler assigned")
+    # Before thousands of containers are copied and completed.
+    if denial := denial_of_asking(_name_devices(spec, rules.vendors)):
+        return Denied(denial)
     # The patch is the difference between the two, so the pod under review must remain as it came.
     changed: Json = deepcopy(dict(pod))
     try:
         asks = _mutate_all(changed, rules)
     except InvalidRequestError as error:
         return Denied(str(error), _FAILED)
-    denial = (_denial_of_asking(changed["spec"], rules) if asks else "") or _denial_by_quota(changed, rules, quotas)
+    denial = denial_of_asking(asks) or (_denial_of_spec(changed["spec"], rules) if asks else "")
+    denial = denial or _denial_by_quota(changed, rules, quotas)
     return Denied(denial) if denial else Admitted(changed)
 
 
@@ -65,11 +69,15 @@ def _is_anothers(name: str, rules: AdmissionRules) -> bool:
     return not rules.scheduler_name or name != rules.scheduler_name
 
 
-def _mutate_all(pod: Json, rules: AdmissionRules) -> bool:
-    """Complete every container for every vendor; whether any asks for a device."""
-    # A list: any() on a generator would end at the first that asks, and leave the other containers as they are.
-    asks = [mutate(pod, container, vendor) for container in _containers(pod["spec"]) for vendor in rules.vendors]
-    return any(asks)
+def _name_devices(spec: Mapping[str, Any], vendors: Vendors) -> int:
+    """How many containers name a number of devices."""
+    counts = {vendor.resources.count for vendor in vendors}
+    return sum(not counts.isdisjoint(amounts_of(container, "limits")) for container in _containers(spec))
+
+
+def _mutate_all(pod: Json, rules: AdmissionRules) -> int:
+    """Complete every container for every vendor; how often one asks for the devices of one."""
+    return sum(mutate(pod, container, vendor) for container in _containers(pod["spec"]) for vendor in rules.vendors)
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[Json]:
@@ -78,7 +86,7 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Json]:
     yield from spec.get("containers") or ()
 
 
-def _denial_of_asking(spec: Json, rules: AdmissionRules) -> str:
+def _denial_of_spec(spec: Json, rules: AdmissionRules) -> str:
     """Why a pod that asks for devices may not; else it gets our scheduler."""
     for container in _containers(spec):
         if (container.get("securityContext") or {}).get("privileged") is True:

@@ -331,3 +331,12 @@ def test_m5_a_pod_with_more_containers_than_an_event_holds_is_refused_before_it_
     assert isinstance(answer, Failed)
     assert answer.error == "the pod has 9000 containers, 500 are judged at most: divide it into several pods"
     assert (len(answer.containers), answer.left_out) == (500, 8_500)
+
+
+def test_m4_a_pod_of_which_more_containers_ask_than_are_judged_is_refused_with_what_to_do() -> None:
+    asking = [asks(gpumem=1) | {"name": f"container-{number}"} for number in range(17)]
+    other = [{"name": f"sidecar-{number}"} for number in range(100)]
+    answer = decide(a_cluster(), a_pod(*asking, *other), ["node-a"], SchedulingPolicy())
+    assert isinstance(answer, Failed)
+    assert answer.error == "17 containers of the pod ask for devices, 16 may: divide it into several pods"
+    assert isinstance(decide(a_cluster(), a_pod(*asking[1:], *other), ["node-a"], SchedulingPolicy()), Decision)

@@ -62,6 +62,17 @@ def test_a_pod_that_asks_for_a_device_gets_our_scheduler_and_all_cores_of_it() -
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpucores"] == "100"
 
 
+@pytest.mark.parametrize("limits", [ONE_GPU, {"nvidia.com/gpumem": "3000"}])
+def test_m4_a_pod_of_which_more_containers_ask_than_are_judged_may_not_come_in(limits: dict[str, Any]) -> None:
+    asking = [a_container(f"main-{number}", limits) for number in range(17)]
+    response = reviewed(a_pod(*asking))
+    assert (response["allowed"], response["status"]["code"]) == (False, 403)
+    assert response["status"]["message"] == (
+        "17 containers of the pod ask for devices, 16 may: divide it into several pods"
+    )
+    assert reviewed(a_pod(*asking[1:], *(a_container(f"sidecar-{number}") for number in range(100))))["allowed"]
+
+
 def test_a_pod_without_devices_is_left_alone() -> None:
     assert "patch" not in reviewed(a_pod(a_container(limits={"cpu": "1"})))
 
