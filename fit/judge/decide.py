@@ -26,7 +26,7 @@ from fit.judge.device_matrix import Ints, batches
 from fit.judge.pod_annotations import WeightsError, read_pod_annotations
 from fit.judge.pod_constraints import PodConstraints, pod_constraints
 from fit.judge.reference_fit import Pick
-from fit.judge.request import VendorRequest, container_requests, denial_of_asking
+from fit.judge.request import VendorRequest, container_requests, denial_of_number
 from fit.judge.reservation import allocation_annotations
 from fit.judge.results import PartialJudgement, join, judgement, refusals_of
 from fit.judge.scoring import SCORE_TERMS, VENDOR_TERM, NodeScores, node_scores
@@ -65,17 +65,10 @@ def decide_requests(
 
     spec: the pod's, whose containers some device plugins' annotations name.
     """
-    asking = sum(request.asks for request in requests)
-    if not asking:
+    if not any(request.asks for request in requests):
         return NotOurs(requests)
-    if len(requests) > MAX_REQUESTS:
-        # Each container is judged on every device of every node, and its name is in every record about nodes.
-        error = (
-            f"the pod has {len(requests)} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
-        )
-        return Failed(requests[:MAX_REQUESTS], error, len(requests) - MAX_REQUESTS)
-    if denial := denial_of_asking(asking):
-        return Failed(requests, denial)
+    if denial := denial_of_number(requests):
+        return Failed(requests[:MAX_REQUESTS], denial, max(len(requests) - MAX_REQUESTS, 0))
     try:
         constraints = dict(constraints_by_vendor(columns, metadata, requests, policy))
     except WeightsError as error:

@@ -1,6 +1,6 @@
 """What the containers of a pod request of each vendor (HAMi's `GenerateResourceRequests`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from fit.judge.vendor_requests import vendor_request
 from hami.quantities import whole
 from hami.requests import UNSET_PERCENT
 from hami.vendors import Family, Vendor, Vendors
+from schemas.events import MAX_REQUESTS
 
 MAX_ASKING: Final = 16
 """Containers of a pod that may ask for devices: each is judged on every device of every node, and that is recorded."""
@@ -42,6 +43,14 @@ def denial_of_asking(asking: int) -> str:
     if asking <= MAX_ASKING:
         return ""
     return f"{asking} containers of the pod ask for devices, {MAX_ASKING} may: divide it into several pods"
+
+
+def denial_of_number(requests: Sequence[VendorRequest]) -> str:
+    """Why a pod with so many containers is refused; empty where it is not."""
+    if len(requests) > MAX_REQUESTS:
+        # The name of each is in every record about nodes.
+        return f"the pod has {len(requests)} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
+    return denial_of_asking(sum(request.asks for request in requests))
 
 
 def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
