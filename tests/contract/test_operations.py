@@ -66,7 +66,7 @@ def test_the_table_of_retention_names_every_index_with_its_days() -> None:
     assert kept == {index.alias: index.retention.days for index in INDICES}
 
 
-COMMANDS = sorted(set(re.findall(r"python -m pipeline ([a-z][a-z -]*[a-z])", PAGE)))
+COMMANDS = sorted(set(re.findall(r"(?:python -m|schedulerlog) pipeline ([a-z][a-z -]*[a-z])", PAGE)))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,4 +1,4 @@
-"""Every command line of the documents that reads a scheduler is one that ``python -m ingest`` understands."""
+"""Every command line of the documents that reads a scheduler is one that ``schedulerlog ingest`` understands."""
 
 import re
 import shlex
@@ -16,9 +16,9 @@ READERS = ("hami-log", "kai-log", "kube-events", "sniffer", "raw-logs")
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """The words after ``python -m ingest`` of each indented or fenced line, continued lines joined."""
+    """The words after ``schedulerlog ingest`` of each indented or fenced line, continued lines joined."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"^(?: {4}|\$ )?[^`\n]*python -m ingest (.*)$", text, re.MULTILINE):
+    for line in re.findall(r"^(?: {4}|\$ )?[^`\n]*(?:python -m|schedulerlog) ingest (.*)$", text, re.MULTILINE):
         if "`" not in line:
             yield shlex.split(re.split(r"[|>]", line)[0], comments=True)
 
