@@ -24,9 +24,10 @@ from tests.support.waiting import eventually
 
 OPTIONAL = (
     "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "networkpolicy", "prometheus",
-    "keda", "grafana", "dashboards", "event-reporters",
+    "keda", "grafana", "dashboards", "event-reporters", "device-annotations",
 )  # fmt: skip
 """Components that go with every overlay; in the order of docs/deploy.md."""
+POLICIES = ("event-reporters", "device-annotations")
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_an_overlay_is_taken_and_its_pods_are_admitted_under_restricted(cluster:
 
 def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPlane, tmp_path: Path) -> None:
     # The control plane of the tests is one for all, and they write events as its administrator.
-    names = [name for name in OPTIONAL if name not in ("events", "event-reporters")]
+    names = [name for name in OPTIONAL if name not in ("events", *POLICIES)]
     objects = installed(cluster, combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
     assert {name: why for name, spec in pod_templates(objects) if (why := admitted(cluster, spec))} == {}
     wanted = {

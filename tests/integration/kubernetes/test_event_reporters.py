@@ -1,12 +1,10 @@
 """H8: who may create events forges none of a scheduler, with the component event-reporters on a real API server."""
 
 import asyncio
-import ssl
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 
 from embedded.control_plane import ControlPlane
@@ -15,7 +13,7 @@ from ingest.kube.watch import watch
 from ingest.metrics import Metrics
 from kube.credentials import from_kubeconfig
 from schemas.events import AttemptConcluded, Event
-from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, combined
+from tests.support.control_plane.admission_policies import account_client, policy_in
 from tests.support.control_plane.objects import Json
 from tests.support.control_plane.service_account import service_account
 from tests.support.waiting import eventually
@@ -23,28 +21,12 @@ from tests.support.waiting import eventually
 RULES = [
     {"apiGroups": [group], "resources": ["events"], "verbs": ["create", "patch"]} for group in ("", "events.k8s.io")
 ]
-POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/schedulerlog-event-reporters"
 
 
 @pytest.fixture
 def policy(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[None]:
-    objects = built(control_plane, combined(tmp_path / "policy", KUSTOMIZE / "base", ["event-reporters"]))
-    found = [each for each in objects if each["kind"].startswith("ValidatingAdmissionPolicy")]
-    # Other tests write events beside this one, as the cluster's administrator.
-    [binding] = [each for each in found if each["kind"].endswith("Binding")]
-    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    binding["spec"]["matchResources"] = {"namespaceSelector": here}
-    apply(control_plane, found)
-    yield
-    with control_plane.client() as client:
-        for path in (POLICIES.replace("policies/", "policybindings/"), POLICIES):
-            client.delete(path)
-
-
-def a_caller(cluster: ControlPlane, folder: Path) -> httpx.Client:
-    token = (folder / "token").read_text()
-    trusted, headers = ssl.create_default_context(cafile=cluster.ca), {"Authorization": f"Bearer {token}"}
-    return httpx.Client(base_url=cluster.url, verify=trusted, headers=headers)
+    with policy_in(control_plane, "event-reporters", namespace, tmp_path):
+        yield
 
 
 def refusal(namespace: str, name: str, reporter: str) -> Json:
@@ -65,7 +47,7 @@ def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
     control_plane: ControlPlane, policy: None, namespace: str, tmp_path: Path
 ) -> None:
     events, core = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", f"/api/v1/namespaces/{namespace}/events"
-    with service_account(control_plane, namespace, RULES, tmp_path), a_caller(control_plane, tmp_path) as tenant:
+    with service_account(control_plane, namespace, RULES, tmp_path), account_client(control_plane, tmp_path) as tenant:
 
         def status(path: str, event: Json) -> int:
             return tenant.post(path, json=event).status_code
@@ -81,7 +63,7 @@ def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
         taken = {"reportingController": "default-scheduler"}
         patch = {"Content-Type": "application/merge-patch+json"}
         assert tenant.patch(f"{events}/own", json=taken, headers=patch).status_code in (403, 422)
-    with service_account(control_plane, "kube-system", RULES, tmp_path), a_caller(control_plane, tmp_path) as own:
+    with service_account(control_plane, "kube-system", RULES, tmp_path), account_client(control_plane, tmp_path) as own:
         assert own.post(events, json=refusal(namespace, "true", "default-scheduler")).status_code == 201
 
 
