@@ -14,6 +14,7 @@ backlog, away, takeover           catching up, also when OpenSearch was away; pa
 refusals                          what finding refusals by node and reason costs in the index
 steady                            the delay at a steady rate
 api, pending, watch               the API: a pod from memory, lists of what waits, a thousand who watch
+page                              the page of a pod of 5,000 nodes: server, bytes, first paint
 api_load                          200 readers of the API, with OpenSearch and while it stands still
 start                             commands that read a file, from start to end
 server_start                      Kafka and OpenSearch, without and with Java's ahead-of-time cache

@@ -15,6 +15,7 @@ from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.diagnosing import diagnosis
 from bench.filter import filter_call, pod_update
+from bench.page import page
 from bench.pending import pending
 from bench.planned import planned
 from bench.refusals import refusals
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "takeover": takeover,
     "api": api.api,
     "pending": pending,
+    "page": page,
     "load": api_load,
     "watch": watch,
     "ingest": ingest.ingest,
