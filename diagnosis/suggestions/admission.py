@@ -84,8 +84,11 @@ def _given_up(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_C
             for pod in refused
         ]
         yield _Change(constraint, "", nullcontext(), pods)
-    all_nodes = trial.columns.node_names
-    pods = [pod._replace(offered=all_nodes) if pod and len(pod.offered) < len(all_nodes) else None for pod in refused]
+    known = frozenset(trial.columns.node_names)
+    pods = [
+        pod._replace(offered=trial.columns.node_names) if pod and known.difference(pod.offered) else None
+        for pod in refused
+    ]
     yield _Change("nodes", "", nullcontext(), pods)
 
 
