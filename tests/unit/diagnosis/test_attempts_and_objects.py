@@ -16,7 +16,7 @@ from diagnosis.facts import DiagnosisFacts
 from diagnosis.tree import diagnose
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptSummarized
-from tests.unit.diagnosis.test_recorded_objects import HAMI, MADE, NAMESPACE, RECORDED, facts_of, objects
+from tests.support.builders.recorded_cluster import HAMI, MADE, NAMESPACE, RECORDED, facts_of, objects
 
 GOLDEN = Path("tests/contract/golden/io.schedulerlog.attempt.summarized.v1")
 QUOTAS = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"

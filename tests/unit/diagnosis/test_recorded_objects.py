@@ -4,50 +4,17 @@
 kube-scheduler had refused the pods; three nodes, one tainted, one cordoned. What a test changes of an object, it says.
 """
 
-import asyncio
-import json
 from copy import deepcopy
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.objects.circumstances import read_circumstances, read_nodes
-from diagnosis.facts import DiagnosisFacts, Evidence, SchedulerState
 from diagnosis.tree import diagnose
 from kube.errors import KubeApiError
 from schemas.answers.diagnosis import Diagnosis
+from tests.support.builders.recorded_cluster import EVENTS, HAMI, NAMESPACE, PODS, RECORDED, facts_of, objects
 from tests.support.fakes.objects import FakeObjects
-
-RECORDED = json.loads((Path(__file__).parent / "cases" / "control_plane.json").read_text())
-NAMESPACE = "test-diagnosis"
-MADE = datetime(2026, 11, 23, 7, 22, 28, tzinfo=UTC)
-"""When the pods were made."""
-PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
-HAMI = SchedulerState("hami-scheduler", Evidence("scheduler", "hami-scheduler@1"), "HAMi", MADE - timedelta(minutes=20))
-
-
-def objects(**pods: dict[str, Any]) -> FakeObjects:
-    recorded = deepcopy(RECORDED)
-    names = [name for name in recorded if name not in ("events", "quotas", "nodes")]
-    found = {f"{PODS}/{name}": pods.get(name, recorded[name]) for name in names}
-    lists = {EVENTS: "events", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas": "quotas", "/api/v1/nodes": "nodes"}
-    return FakeObjects(found | {path: recorded[name] for path, name in lists.items()})
-
-
-def facts_of(name: str, api: FakeObjects | None = None, seconds: float = 5, **more: Any) -> DiagnosisFacts:
-    """``seconds``: how long after the pod was made."""
-    api, now = api or objects(), MADE + timedelta(seconds=seconds)
-    found = asyncio.run(read_circumstances(api, NAMESPACE, name, now))
-    nodes, _ = asyncio.run(read_nodes(api, now))
-    events = [each for each in found.events or () if f"/{name}." in each.record]
-    return DiagnosisFacts(
-        "default", NAMESPACE, name, now, pod=found.pod, claims=found.claims, quotas=found.quotas, events=events,
-        nodes=nodes, owner_problem=found.owner_problem, unknown=found.unknown, **more,
-    )  # fmt: skip
 
 
 def answer(name: str, **more: Any) -> Diagnosis:
