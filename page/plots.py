@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from page.formats import visible
+from page.formats import amount, visible
 
 WIDTH: Final = 900
 HEIGHT: Final = 220
@@ -57,7 +57,7 @@ def bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: str =
     """A table with a bar for each name: its texts keep their size where the page is narrow."""
     highest = max((value for _, value in bars), default=0) or 1
     rows = [
-        _BAR.format(visible(name)[:80], place % COLOURS, value / highest * 100, f"{value:g} {unit}".strip())
+        _BAR.format(visible(name)[:80], place % COLOURS, value / highest * 100, amount(value, unit))
         for place, (name, value) in enumerate(bars)
     ]
     return Markup('<table class="bars" aria-label="{}">').format(title) + Markup("").join(rows) + Markup("</table>")

@@ -1,4 +1,4 @@
-// Additions to pages that work without them: copying, refreshing, parts that come later, the heat map under the keyboard.
+// Additions to pages that work without them: copying, printing, refreshing, parts that come later, the heat map under the keyboard.
 import { enhanceHeatMaps, enhanceNodeMaps } from "./heat-map.js";
 import { refreshEvery } from "./refresh.js";
 
@@ -44,5 +44,13 @@ async function fill(owner, address) {
   }
 }
 
+// Paper can't be opened: what is folded is printed, but the names of thousands of nodes and the commands.
+function unfoldOnPaper() {
+  const folded = [...document.querySelectorAll("main details:not([open], .group, .commands)")];
+  for (const each of folded) each.open = true;
+  addEventListener("afterprint", () => { for (const each of folded) each.open = false; }, { once: true });
+}
+
 enhance(document);
+addEventListener("beforeprint", unfoldOnPaper);
 refreshEvery(enhance);

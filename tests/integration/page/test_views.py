@@ -182,9 +182,30 @@ def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor,
         address = visitor.page.locator(".on-paper").first
         assert address.is_visible()
         assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")
+        # What is folded is on paper too, and folded again afterwards.
+        folded = visitor.page.locator("main details:not([open], .group, .commands)")
+        assert folded.count() > 0
+        visitor.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert folded.count() == 0
+        visitor.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert folded.count() > 0
         assert visitor.page.pdf(format="A4").startswith(b"%PDF")
     finally:
         visitor.page.emulate_media(media="screen")
+
+
+def test_on_paper_a_simulated_pod_has_its_whole_text_and_a_page_its_address(visitor: Visitor) -> None:
+    visitor.open(VIEWS["simulated pod"])
+    visitor.page.emulate_media(media="print", color_scheme="dark")
+    try:
+        assert not visitor.page.locator("textarea").is_visible()
+        text = visitor.page.locator("textarea").input_value()
+        assert visitor.page.locator("pre.on-paper").inner_text().strip() == text.strip()
+        assert visitor.page.locator("footer .on-paper").inner_text() == visitor.origin + VIEWS["simulated pod"]
+        # Dark pages are printed on white paper.
+        assert visitor.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    finally:
+        visitor.page.emulate_media(media="screen", color_scheme="light")
 
 
 def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, api: Served) -> None:
