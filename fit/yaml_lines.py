@@ -5,6 +5,7 @@ itself would silently use the last one.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 import yaml
@@ -36,6 +37,9 @@ class _Loader(yaml.CSafeLoader):
     """Safe, fast, without dates, and with lines."""
 
 
+_MAX_ALIASED: Final = 100_000
+_MAX_TIMES_WRITTEN: Final = 10
+"""So many values, and so many times those that are written, may aliases make of a document."""
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 # A new dict: the one of CSafeLoader is shared by everything in the process that reads YAML.
@@ -74,6 +78,8 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
         loader = _Loader(text)
         while loader.check_node():
             if node := loader.get_node():
+                if b"*" in text:
+                    _refuse_many_aliases(node)
                 yield node.start_mark.line + 1, loader.construct_document(node)
     except yaml.reader.ReaderError as error:
         place = error.position if isinstance(error.position, int) else 0
@@ -88,6 +94,31 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _refuse_many_aliases(root: yaml.Node) -> None:
+    """Raises `YamlError` where the aliases of a short text would become more values than a long one has.
+
+    An alias of an alias doubles what it names, and twenty of them in a row are a million of the first.
+    """
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = 1  # of a node that contains itself
+            sizes[id(node)] = 1 + sum(map(size, _inside(node)))
+        return sizes[id(node)]
+
+    values = size(root)
+    if values > max(_MAX_ALIASED, _MAX_TIMES_WRITTEN * len(sizes)):
+        raise YamlError(root.start_mark.line + 1, f"its aliases make {values} values of {len(sizes)}; write them out")
+
+
+def _inside(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        yield from chain.from_iterable(node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
 
 
 def _marked(error: yaml.MarkedYAMLError, lines: int) -> YamlError:

@@ -34,7 +34,7 @@ from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, leas
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
-from scheduler.http.app import create_app, create_webhook
+from scheduler.http.app import NotReadyError, create_app, create_webhook
 from scheduler.http.bodies import Bodies
 from scheduler.http.callers import AllowedCallers
 from scheduler.klog.writer import KlogWriter, NoKlog
@@ -61,6 +61,7 @@ class _Cluster:
 
     api: ClusterApi
     locked_nodes: Callable[[], int]
+    quota_problem: Callable[[], str]
     run: Callable[[], Coroutine[Any, Any, None]]
     close: Callable[[], Awaitable[None]]
 
@@ -173,6 +174,8 @@ async def _assemble(
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
 
     def review(body: bytes) -> bytes:
+        if problem := cluster.quota_problem():
+            raise NotReadyError(problem)
         return answer(body, rules, columns.quotas)
 
     at_its_own = bool(settings.webhook_listen)
@@ -198,12 +201,13 @@ async def _assemble(
 async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
     if settings.cluster is None:
         cluster = await connect(_api_server(settings), observer, claims, metrics)
-        return _Cluster(cluster, cluster.locked_nodes, cluster.run, cluster.close)
+        return _Cluster(cluster, cluster.locked_nodes, cluster.quota_problem, cluster.run, cluster.close)
     file = FileCluster(observer)
     watch = FileWatch(settings.cluster, file, metrics)
     # The first reading may end the start; a mistake in a later edit is only logged.
     watch.load()
-    return _Cluster(file, file.locked_nodes, watch.run, lambda: asyncio.sleep(0))  # a file needs no closing
+    # A file has its quotas from the start, and needs no closing.
+    return _Cluster(file, file.locked_nodes, str, watch.run, lambda: asyncio.sleep(0))
 
 
 def _api_server(settings: Settings) -> ApiServerOptions:

@@ -30,6 +30,10 @@ class UnusableQueryError(ValueError):
     """One line that says what to write."""
 
 
+MAX_CONNECTIONS: Final = 8
+"""At once; others are hung up on."""
+
+
 class ProfilingServer(ThreadingHTTPServer):
     """Answers until `close`."""
 
@@ -40,12 +44,26 @@ class ProfilingServer(ThreadingHTTPServer):
         """Raises `OSError` where the address can't be had."""
         super().__init__((host, port), _Handler)
         self.is_busy = threading.Lock()
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         threading.Thread(target=self.serve_forever, name="profiling", daemon=True).start()
 
     @property
     def address(self) -> str:
         host, port = self.socket.getsockname()[:2]
         return f"{host}:{port}"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        # Each connection is a thread.
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def handle_error(self, _request: Any, client_address: Any) -> None:
         # Who asks for a profile and leaves before it is done is no news.
@@ -64,6 +82,10 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         answer = _ROUTES.get(parts.path)
+        # A page of another site may have a browser ask: `heap` begins something, and a profile takes CPU time.
+        if self.headers.get("Sec-Fetch-Site", "none") != "none":
+            self._reply(403, b"ask by the address itself: links from other pages are not followed\n")
+            return
         if answer is None:
             self._reply(404, f"nothing is at {parts.path}; /debug/pprof/ says what there is\n".encode())
             return

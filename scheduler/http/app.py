@@ -32,6 +32,10 @@ NEEDED: Final = frozenset(("cluster",))
 """The parts without which nothing can be decided."""
 
 
+class NotReadyError(Exception):
+    """It can't be answered yet; the text says why."""
+
+
 def create_app(
     scheduler: Scheduler,
     metrics: Metrics,
@@ -46,7 +50,8 @@ def create_app(
     empty: behind a Service, a process that is not ready is asked for nothing more.
 
     `simulates_whole_nodes`: a filter call that carries whole nodes is answered without a trace, as HAMi does it.
-    `review`: answers an admission review; without it there is no webhook. `callers`: who may filter and bind.
+    `review`: answers an admission review, or raises `NotReadyError`; without it there is no webhook.
+    `callers`: who may filter and bind.
     """
 
     async def answer_filter(body: bytes, traceparent: bytes) -> bytes:
@@ -139,7 +144,11 @@ def _extender(
         began = time.perf_counter()
         # Of a caller that traces its calls; Starlette has headers as Latin-1.
         traceparent = valid(request.headers.get("traceparent", "").encode("latin-1"))
-        reply = await answer(body, traceparent)
+        try:
+            reply = await answer(body, traceparent)
+        except NotReadyError as problem:
+            # To the API server this is a webhook that can't be reached, and its `failurePolicy` says what follows.
+            return PlainTextResponse(f"{problem}\n", 503)
         seconds.observe(time.perf_counter() - began)
         return Response(reply, media_type="application/json")
 

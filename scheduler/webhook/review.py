@@ -87,7 +87,11 @@ def answer(body: bytes, rules: AdmissionRules, quotas: Quotas) -> bytes:
     request = review.get("request")
     asked: Json = request if isinstance(request, dict) else {}
     uid = asked.get("uid")
-    return _written(review, uid if isinstance(uid, str) else "", _response(asked, rules, quotas))
+    try:
+        response = _response(asked, rules, quotas)
+    except RecursionError:
+        response = _refusal("the object is nested too deep: no field of a pod is", _BAD_REQUEST)
+    return _written(review, uid if isinstance(uid, str) else "", response)
 
 
 def _review(body: bytes) -> Json:

@@ -111,6 +111,10 @@ class KubernetesCluster:
     def locked_nodes(self) -> int:
         return len(self._nodes.locked)
 
+    def quota_problem(self) -> str:
+        """Why quotas are not known as they are now; empty where they are, also while another scheduler leads."""
+        return self._quota_watch.problem
+
     async def run(self) -> None:
         """Follow the cluster, and lead where the lease allows it, until cancelled."""
         async with asyncio.TaskGroup() as tasks:

@@ -1,18 +1,22 @@
 """Profiles: the file is what the format's own description says, and the time is found where it is spent."""
 
+import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
 from process.profiling import flame, heap, sampler
 from process.profiling.pprof import Frame, Profile, Sample, encoded
-from process.profiling.server import ProfilingServer
+from process.profiling.server import MAX_CONNECTIONS, ProfilingServer
 from tests.support.profile_decoder import DecodedProfile, fields
+from tests.support.waiting import eventually
 
 INNER, OUTER = Frame("inner", "/src/a.py", 7), Frame("outer", "/src/b.py", 9)
 CPU = (("samples", "count"), ("cpu", "nanoseconds"))
@@ -125,3 +129,29 @@ def test_the_path_of_goroutines_shows_the_threads() -> None:
         for name in ("threads", "goroutine"):
             with urlopen(f"http://{server.address}/debug/pprof/{name}") as answer:
                 assert "MainThread" in answer.read().decode()
+
+
+def test_l10_a_link_from_another_page_begins_no_profile() -> None:
+    with closing(ProfilingServer("127.0.0.1", 0)) as server:
+        path = f"http://{server.address}/debug/pprof/heap"
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(Request(path, headers={"Sec-Fetch-Site": "cross-site"}))
+        assert not tracemalloc.is_tracing()
+
+
+def test_l10_connections_are_limited_and_those_that_end_are_free_again() -> None:
+    with closing(ProfilingServer("127.0.0.1", 0)) as server:
+        host, port = server.address.split(":")
+        idle = [socket.create_connection((host, int(port)), timeout=30) for _ in range(MAX_CONNECTIONS)]
+        with closing(socket.create_connection((host, int(port)), timeout=30)) as more:
+            assert more.recv(1) == b""
+        for connection in idle:
+            connection.close()
+        eventually(lambda: _answers(server), lambda: "no connection became free")
+
+
+def _answers(server: ProfilingServer) -> bool:
+    try:
+        return bool(urlopen(f"http://{server.address}/debug/pprof/").read())
+    except OSError:
+        return False

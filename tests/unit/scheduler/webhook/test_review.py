@@ -184,3 +184,10 @@ def test_any_object_gets_an_answer_whose_patch_applies(item: Any) -> None:
     assert response["status"]["code"] in (200, 400, 403, 500)
     if "patch" in response:
         jsonpatch.apply_patch(item, orjson.loads(base64.b64decode(response["patch"])))
+
+
+def test_l7_an_object_nested_too_deep_is_refused() -> None:
+    deep = a_review(a_pod(a_container(limits=ONE_GPU))).replace(b'"busybox"', b"[" * 900 + b"]" * 900)
+    response = orjson.loads(answer(deep, RULES, Quotas()))["response"]
+    assert (response["allowed"], response["status"]["code"]) == (False, 400)
+    assert "nested too deep" in response["status"]["message"]

@@ -8,7 +8,7 @@ import httpx
 import orjson
 import pytest
 
-from scheduler.http.app import create_app
+from scheduler.http.app import NotReadyError, create_app
 from scheduler.http.bodies import Bodies
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
@@ -62,4 +62,17 @@ async def test_a_review_that_is_too_long_is_refused(http: httpx.AsyncClient) -> 
 async def test_a_scheduler_without_webhook_has_no_such_route(tmp_path: Path) -> None:
     serving = Serving(tmp_path)
     assert (await serving.http.post("/webhook", content=orjson.dumps(a_review(1)))).status_code == 404
+    await serving.close()
+
+
+async def test_l7_until_quotas_are_listed_the_webhook_is_not_ready(tmp_path: Path) -> None:
+    serving = Serving(tmp_path, QUOTA)
+
+    def review(_: bytes) -> bytes:
+        raise NotReadyError("resourcequotas are being listed")
+
+    app = create_app(serving.scheduler, serving.metrics, dict, Bodies(10_000), review=review)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler") as client:
+        response = await client.post("/webhook", json=a_review(1))
+    assert (response.status_code, response.text) == (503, "resourcequotas are being listed\n")
     await serving.close()
