@@ -6,6 +6,7 @@ the same servers and the same machine within the same minute.
 Benchmarks:
 
 filter, choosing, scheduling      the scheduler: a filter call, the choice of devices, a call with its records
+filter_callers                    64 callers of the filter at once
 diagnosing                        what would have to change for a pod that no node takes
 wire                              bytes of an attempt and of the states that it refers to
 worker, stages, retries           worker and index writer: as a whole, stage by stage, unchanged retries

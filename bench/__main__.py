@@ -15,6 +15,7 @@ from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.diagnosing import diagnosis
 from bench.filter import filter_call, pod_update
+from bench.filter_callers import filter_callers
 from bench.page import page
 from bench.pending import pending
 from bench.planned import planned
@@ -27,6 +28,7 @@ from bench.wire import wire
 
 BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "filter": filter_call,
+    "filter-callers": filter_callers,
     "pod-update": pod_update,
     "choosing": choosing,
     "diagnosis": diagnosis,

@@ -49,7 +49,7 @@ async def _reader(
     while (began := time.perf_counter()) < until:
         (name,) = chance.choices(names, weights)
         writer.write(f"GET {kinds[name].path(chance)} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
-        status = await _status(reader)
+        status = await read_status(reader)
         tally = tallies[name]
         tally.latencies.append(time.perf_counter() - began)
         tally.statuses[status] = tally.statuses.get(status, 0) + 1
@@ -57,7 +57,7 @@ async def _reader(
     await writer.wait_closed()
 
 
-async def _status(reader: asyncio.StreamReader) -> int:
+async def read_status(reader: asyncio.StreamReader) -> int:
     """Of an answer, which is read to its end."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     lines = head.split(b"\r\n")
