@@ -65,7 +65,7 @@ chaos: install  ## Kill and freeze everything for twenty minutes, and count what
 	@$(RUN) embedded install
 	@$(RUN) tests.chaos $(ARGS)
 
-fuzz: install  ## Feed every reader broken input, a million pieces each (ARGS="records --count 1000 --seed 1")
+fuzz: install  ## Feed every reader broken input, a million pieces each, with bounds of time and memory (ARGS="records --count 1000 --seed 1")
 	@$(RUN) tests.fuzz $(ARGS)
 
 up: install  ## Start Kafka and OpenSearch on this machine and print their addresses

@@ -79,7 +79,7 @@ def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
     stamps = (fields.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
     times = [time for stamp in stamps if (time := _time(stamp))]
     labels = _object(kubernetes.get("labels")) or _object(kubernetes.get("pod_labels"))
-    is_partial = fields.get("_p", fields.get("logtag")) in _PARTIAL_TAGS
+    is_partial = _text(fields, "_p" if "_p" in fields else "logtag") in _PARTIAL_TAGS
     return ShippedLine(container, _bytes(text), times[0] if times else None, _pairs(labels), is_partial)
 
 

@@ -51,10 +51,11 @@ def message_of(fields: Mapping[str, Any]) -> SnifferMessage | None:
     kind: Object = "Node" if fields.get("object") == "Node" or _text(fields, "endpoint").startswith("node") else "Pod"
     about = name or (pod if kind == "Pod" else node)
     namespace, slash, short = about.rpartition("/")
-    if not about or not _text(fields, "endpoint"):
+    name = short if slash else about
+    if not name or not _text(fields, "endpoint"):
         return None
     return SnifferMessage(
-        kind, short if slash else about, namespace or _text(fields, "namespace"), _text(fields, "endpoint"),
+        kind, name, namespace or _text(fields, "namespace"), _text(fields, "endpoint"),
         _text(fields, "event"), node if kind == "Pod" else about, _text(fields, "reason"), _text(fields, "message"),
         time_of(_text(fields, "timestamp")), _extra(fields),
     )  # fmt: skip

@@ -8,18 +8,22 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
 from ingest.sniffer.message import SnifferMessage, message_of, message_of_line
+from process.bounded_cache import BoundedCache
 from schemas.events import DEFAULT_CLUSTER, Condition, Event, NodeObserved, PodObserved, PodRef
 
 UNNAMED_NAMESPACE: Final = "-"
 """The sniffer's log names no namespace; ``-`` is not a valid name of one."""
 MAX_REMEMBERED: Final = 100_000
+"""Pods, and as many nodes; fewer where much is known of each."""
+MAX_REMEMBERED_BYTES: Final = 32 * 1024 * 1024
+"""Of each."""
 PHASES: Final = frozenset(("Pending", "Running", "Succeeded", "Failed", "Unknown"))
 
 _NEVER: Final = datetime(2100, 1, 1, tzinfo=UTC)
@@ -29,6 +33,10 @@ _MAX_RESOURCES: Final = 200
 _MAX_NAME: Final = 317
 """Characters: a qualified name of Kubernetes, the longest there is."""
 _MAX_TEXT: Final = 1_000
+_OBJECT_BYTES: Final = 1_000
+_CONDITION_BYTES: Final = 1_000
+_AMOUNT_BYTES: Final = 200
+"""About what each needs in memory beside its texts."""
 
 _DELETE: Final = "podDelete"
 _CAPACITY: Final = "capacity-"
@@ -59,6 +67,7 @@ class _State:
     last_time: datetime | None = None
 
 
+V = TypeVar("V")
 _STATE: Final = TypeAdapter(_State)
 
 
@@ -69,7 +78,9 @@ class SnifferLog:
         """``namespace``: of pods whose lines name none."""
         self.counts = Counts()
         self._namespace, self._cluster = namespace, cluster
-        self._state = _State()
+        self._pods: BoundedCache[str, _Pod] = _remembered()
+        self._nodes: BoundedCache[str, _Node] = _remembered()
+        self._last_time: datetime | None = None
 
     def feed(self, lines: Lines) -> Iterable[Event]:
         events: list[Event] = []
@@ -103,47 +114,55 @@ class SnifferLog:
         return ()
 
     def save(self) -> bytes:
-        return _STATE.dump_json(self._state)
+        return _STATE.dump_json(_State(_entries(self._pods), _entries(self._nodes), self._last_time))
 
     def restore(self, saved: bytes) -> None:
         try:
-            self._state = _STATE.validate_json(saved)
+            state = _STATE.validate_json(saved)
         except ValidationError as error:
             raise ValueError(f"not a saved state of a sniffer's log: {error.error_count()} errors") from None
+        self._pods, self._nodes, self._last_time = _remembered(), _remembered(), state.last_time
+        for name, pod in state.pods.items():
+            self._pods.put(name, pod)
+        for name, node in state.nodes.items():
+            self._nodes.put(name, node)
 
     def _take(self, message: SnifferMessage, otherwise: datetime, *, latest: bool = True) -> Iterator[Event]:
-        time = message.time or (self._state.last_time if latest else None) or otherwise
-        self._state.last_time = max(self._state.last_time or time, time)
+        time = message.time or (self._last_time if latest else None) or otherwise
+        self._last_time = max(self._last_time or time, time)
         self.counts.lines[EVENT] += 1
         self.counts.events += 1
         yield self._node(message, time) if message.object == "Node" else self._pod(message, time)
 
     def _pod(self, message: SnifferMessage, time: datetime) -> PodObserved:
         ref = PodRef(namespace=message.namespace or self._namespace, name=message.name)
-        pod = _remembered(self._state.pods, str(ref), _Pod)
+        pod = self._pods.get(str(ref)) or _Pod()
         pod.node = message.node or pod.node
         if message.event in PHASES:
             pod.phase = message.event
         elif message.event:
             _note_condition(pod, message)
-        is_gone = message.endpoint == _DELETE
+        is_gone, seen = message.endpoint == _DELETE, _after(pod, time)
         if is_gone:
-            # Later lines with this name are about another pod.
-            # The sniffer names no UID.
-            del self._state.pods[str(ref)]
+            # Later lines with this name are about another pod: the sniffer names no UID.
+            self._pods.pop(str(ref))
+        else:
+            self._pods.put(str(ref), pod)
         return PodObserved(
-            cluster=self._cluster, pod=ref, observed_at=_after(pod, time), phase=pod.phase,
+            cluster=self._cluster, pod=ref, observed_at=seen, phase=pod.phase,
             node=pod.node, conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
     def _node(self, message: SnifferMessage, time: datetime) -> NodeObserved:
-        node = _remembered(self._state.nodes, message.name, _Node)
+        node = self._nodes.get(message.name) or _Node()
         if message.event:
             _note_condition(node, message)
         _update(node.capacity, _starting(message, _CAPACITY))
         _update(node.allocatable, _starting(message, _ALLOCATABLE))
+        seen = _after(node, time)
+        self._nodes.put(message.name, node)
         return NodeObserved(
-            cluster=self._cluster, node=message.name, observed_at=_after(node, time),
+            cluster=self._cluster, node=message.name, observed_at=seen,
             capacity=dict(node.capacity), allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip
 
@@ -193,10 +212,16 @@ def _starting(message: SnifferMessage, start: str) -> dict[str, str]:
     return {key.removeprefix(start): amount for key, amount in message.extra.items() if key.startswith(start)}
 
 
-def _remembered(known: OrderedDict[str, Any], name: str, kind: type[Any]) -> Any:
-    found = known.pop(name, None) or kind()
-    known[name] = found
-    if len(known) > MAX_REMEMBERED:
-        # The one that was reported longest ago.
-        known.popitem(last=False)
-    return found
+def _entries(known: BoundedCache[str, V]) -> OrderedDict[str, V]:
+    return OrderedDict((name, value) for name in known if (value := known.get(name)))
+
+
+def _remembered() -> BoundedCache[str, Any]:
+    """Beyond its bounds what was reported longest ago is forgotten."""
+    return BoundedCache(MAX_REMEMBERED, MAX_REMEMBERED_BYTES, _size_of)
+
+
+def _size_of(known: _Pod | _Node) -> int:
+    texts = sum(len(each.type) + len(each.reason) + len(each.message) for each in known.conditions.values())
+    amounts = len(known.capacity) + len(known.allocatable) if isinstance(known, _Node) else 0
+    return _OBJECT_BYTES + _CONDITION_BYTES * len(known.conditions) + texts + _AMOUNT_BYTES * amounts

@@ -1,7 +1,7 @@
 """``python -m tests.fuzz [SUITE ...] --count N --seed S``: broken input for every reader, a million pieces by default.
 
-A suite ends with a line that says how the pieces were taken; the first piece that crashes its reader ends the run, with
-the seed and number that make it again.
+A suite ends with a line that says how the pieces were taken, how much memory was held at most and how long the slowest
+took. The first piece that crashes its reader, takes too long or makes it hold too much ends the run.
 """
 
 import argparse
@@ -14,7 +14,8 @@ from typing import Final
 
 from rich.progress import Progress, TimeRemainingColumn
 
-from tests.fuzz import log_lines, records
+from tests.fuzz import cluster_objects, log_lines, records, shipped_lines, sniffer, topics
+from tests.fuzz.limits import Usage, guarded
 
 Suite = Callable[[int, int], Iterator[str]]
 """Of a count and a seed: the outcome of every piece. Raises what its reader raises."""
@@ -23,19 +24,25 @@ SUITES: Final[dict[str, Suite]] = {
     "records": records.outcomes,
     "hami-log": log_lines.outcomes,
     "kai-log": log_lines.kai_outcomes,
+    "raw-logs": shipped_lines.outcomes,
+    "sniffer-log": sniffer.line_outcomes,
+    "sniffer-requests": sniffer.request_outcomes,
+    "kube-events": cluster_objects.outcomes,
+    "index": topics.index_outcomes,
+    "placements-and-alerts": topics.input_outcomes,
 }
 """A suite by its name; each lives in a module of its own."""
 
 
-def run(name: str, count: int, seed: int) -> Counter[str]:
-    """The outcomes, counted, with progress on standard error."""
-    seen: Counter[str] = Counter()
+def run(name: str, count: int, seed: int) -> tuple[Counter[str], Usage]:
+    """The outcomes, counted, and what they took; with progress on standard error."""
+    seen, usage = Counter[str](), Usage()
     with Progress(*Progress.get_default_columns(), TimeRemainingColumn(), transient=True) as progress:
         task = progress.add_task(name, total=count)
-        for outcome in SUITES[name](count, seed):
+        for outcome in guarded(SUITES[name](count, seed), usage):
             seen[outcome] += 1
             progress.advance(task)
-    return seen
+    return seen, usage
 
 
 def main() -> int:
@@ -50,9 +57,9 @@ def main() -> int:
     logging.disable(logging.CRITICAL)  # every piece would have its own line
     for name in asked.suites or SUITES:
         began = time.monotonic()
-        seen = run(name, asked.count, asked.seed)
+        seen, usage = run(name, asked.count, asked.seed)
         counts = ", ".join(f"{count:,} {outcome}" for outcome, count in seen.most_common())
-        print(f"{name}: seed {asked.seed}: {counts}; {time.monotonic() - began:.0f} s", flush=True)  # noqa: T201
+        print(f"{name}: seed {asked.seed}: {counts}; {usage}; {time.monotonic() - began:.0f} s in all", flush=True)  # noqa: T201
     return 0
 
 

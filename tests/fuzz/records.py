@@ -82,8 +82,8 @@ class _Agent:
         whole = [records.encode(event) for event in _an_attempt(number)]
         before = self._topics.dead
         writing = asyncio.create_task(self._writer.run())
-        broken = [_broken(chance.choice(whole), chance) for _ in range(pieces)]
-        await self._decisions.fold(self._read(broken))
+        pieces_read = [broken(chance.choice(whole), chance) for _ in range(pieces)]
+        await self._decisions.fold(self._read(pieces_read))
         await self._writer.drained()
         dead = self._topics.dead - before
         # What a broken piece added to the attempt is forgotten, as after a rebalance: only the whole one counts.
@@ -112,7 +112,8 @@ def _attempt_id(whole: Sequence[records.EncodedRecord]) -> str:
     return str(orjson.loads(whole[0].value)["attempt_id"])
 
 
-def _broken(record: records.EncodedRecord, chance: random.Random) -> records.EncodedRecord:
+def broken(record: records.EncodedRecord, chance: random.Random) -> records.EncodedRecord:
+    """The record with something else somewhere: in its bytes, in its JSON, or in its headers."""
     way = chance.random()
     if way < 0.45:
         return record._replace(value=other_bytes(record.value, chance))

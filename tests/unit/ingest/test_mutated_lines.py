@@ -1,17 +1,36 @@
-"""No line, however broken, stops a reader, and none fills its memory. `make fuzz` reads a million."""
+"""No input, however broken, stops a reader, fills its memory or takes long. `make fuzz` reads a million of each."""
 
 from collections import Counter
 
 import pytest
 
-from tests.fuzz.log_lines import outcomes
+from tests.fuzz.__main__ import SUITES
+from tests.fuzz.limits import Usage, guarded
 from tests.support.stress import examples
 
-LINES = examples(4_000)
+pytestmark = pytest.mark.usefixtures("quiet_log")
+
+OFTEN = {
+    "hami-log": ("event", "noise", "unknown"),
+    "kai-log": ("event", "noise", "unknown"),
+    "raw-logs": ("1 lines", "no record of a shipper"),
+    "sniffer-log": ("event", "unknown"),
+    "sniffer-requests": ("event", "unknown"),
+    "kube-events": ("event", "unknown"),
+    "index": ("taken", "rejected"),
+    "placements-and-alerts": ("used", "rejected"),
+}
+"""Outcomes that a suite without them would not be worth its time."""
+
+
+def test_every_suite_but_that_of_the_worker_is_here() -> None:
+    assert OFTEN.keys() == SUITES.keys() - {"records"}
 
 
 @pytest.mark.stress
-def test_mutated_lines_stop_nothing_and_fill_nothing() -> None:
-    seen = Counter(outcomes(LINES, seed=1))
-    assert sum(seen.values()) == LINES
-    assert min(seen["event"], seen["noise"], seen["unknown"]) > LINES / 20
+@pytest.mark.parametrize("name", OFTEN)
+def test_m11_broken_input_stops_nothing_fills_nothing_and_takes_no_longer(name: str) -> None:
+    count = examples(2_000)
+    seen = Counter(guarded(SUITES[name](count, 1), Usage()))
+    assert seen.total() == count
+    assert min(seen[outcome] for outcome in OFTEN[name]) > count / 50, seen

@@ -32,6 +32,12 @@ def test_each_shippers_json_has_the_container_and_the_time_of_a_line(form: str) 
     assert (line.labels, line.is_partial) == ((("app", "x"),), False)
 
 
+def test_a_tag_that_is_no_text_is_read_as_none() -> None:
+    shipped = json.loads(record("fluent-bit", "hello")) | {"_p": ["P"]}
+    (line,) = lines_of_record(json.dumps(shipped).encode()) or []
+    assert (line.text, line.is_partial) == (b"hello", False)
+
+
 OTEL_CLUSTER = {"key": "k8s.cluster.name", "value": {"stringValue": "Prod_East"}}
 
 

@@ -1,6 +1,7 @@
 """scheduler-sniffer's own lines, and requests to its service."""
 
 import asyncio
+import json
 from datetime import UTC, datetime
 
 import grpc
@@ -11,6 +12,7 @@ from ingest.lines.blocks import Lines, Origin
 from ingest.protocol import EVENT, UNKNOWN
 from ingest.sniffer import SnifferLog
 from ingest.sniffer.message import time_of
+from ingest.sniffer.reader import MAX_REMEMBERED_BYTES
 from ingest.sniffer.service import SERVICE, SendRequest, SendResponse, server
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import Event, NodeObserved, PodObserved
@@ -186,6 +188,21 @@ def test_m13_a_request_of_a_wrong_clock_is_not_believed_and_the_next_one_is() ->
     (pod,) = reader.send(a_request(), received)
     assert isinstance(pod, PodObserved)
     assert pod.observed_at == received
+
+
+def test_m13_what_is_remembered_of_all_pods_and_nodes_is_bounded() -> None:
+    reader, received = SnifferLog(), datetime(2026, 11, 21, tzinfo=UTC)
+    for number in range(60_000):
+        reader.send(a_request(pod=f"pod-{number}", event="c" * 300), received)
+    # 1,000 bytes for a pod and for its condition, and the condition's name.
+    assert len(json.loads(reader.save())["pods"]) == MAX_REMEMBERED_BYTES // 2_300
+
+
+def test_a_slash_without_a_name_is_counted_and_the_next_request_is_taken() -> None:
+    reader, received = SnifferLog(), datetime(2026, 11, 21, tzinfo=UTC)
+    assert reader.send(a_request(pod="ml/"), received) == []
+    assert reader.counts.lines[UNKNOWN] == 1
+    assert len(reader.send(a_request(pod="ml/a"), received)) == 1
 
 
 def test_m13_what_is_remembered_of_a_pod_is_bounded() -> None:

@@ -1,0 +1,62 @@
+"""Broken records of every type for the processes that read the pipeline's topics: index writer, placements, alerts."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from broker.record import Record
+from pipeline.alerts.input_decoder import inputs_of
+from pipeline.index.batch_builder import DocumentBatchBuilder
+from pipeline.index.summary_parts import SummaryParts
+from pipeline.placements.input_decoder import input_of
+from schemas.codec.records import EncodedRecord, Rejected
+from schemas.topics import ALERTS, ATTEMPTS, DEAD_LETTERS, DECISIONS, NODES, PODS, RAW_LOGS
+from tests.fuzz.records import broken
+
+_GOLDEN: Final = Path(__file__).parents[1] / "contract" / "golden"
+_TOPICS: Final = (ATTEMPTS, DECISIONS, NODES, PODS, DEAD_LETTERS, ALERTS, RAW_LOGS)
+_NOW: Final = datetime(2026, 12, 31, tzinfo=UTC)
+_BATCH: Final = 100
+
+
+def index_outcomes(count: int, seed: int) -> Iterator[str]:
+    """What the index writer makes of each of ``count`` records."""
+    builder = DocumentBatchBuilder(SummaryParts(max_bytes=8 * 1024**2), _BATCH, 8 * 1024**2)
+    for number, record in enumerate(_records(count, seed), start=1):
+        builder.add(record)
+        if number % _BATCH == 0 or number == count:
+            for (_, outcome), total in builder.take().outcomes.items():
+                yield from [outcome] * total
+
+
+def input_outcomes(count: int, seed: int) -> Iterator[str]:
+    """What placements and alerts make of each of ``count`` records."""
+    for record in _records(count, seed):
+        item = input_of(record.value, record.headers, _NOW)
+        is_used = bool(inputs_of(record)) or not (item is None or isinstance(item, Rejected))
+        yield "used" if is_used else "rejected" if isinstance(item, Rejected) else "passed over"
+
+
+def _records(count: int, seed: int) -> Iterator[Record]:
+    chance, whole = random.Random(seed), _golden()
+    for offset in range(count):
+        each = broken(chance.choice(whole), chance)
+        topic = chance.choice(_TOPICS).name
+        yield Record(topic, 0, offset, each.key, each.value, each.headers, offset, _acknowledge)
+
+
+def _golden() -> list[EncodedRecord]:
+    paths = sorted(path for path in _GOLDEN.glob("*/*.json") if not path.name.endswith(".headers.json"))
+    return [_read(path) for path in paths]
+
+
+def _read(path: Path) -> EncodedRecord:
+    headers: dict[str, str] = json.loads(path.with_suffix(".headers.json").read_text(encoding="utf-8"))
+    named = [(name, value.encode()) for name, value in headers.items() if name != "key"]
+    return EncodedRecord(headers.get("key", "").encode(), path.read_bytes(), named)
+
+
+_acknowledge: Final[Callable[[], object]] = object

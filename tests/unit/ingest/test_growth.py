@@ -1,0 +1,171 @@
+"""Time grows with the input and not with its square: of eight times the input it is eight times, not sixty-four.
+
+Of each reader: many lines, and a line of which each part in turn is long.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import orjson
+import pytest
+
+from ingest.hami.reader import HamiLog
+from ingest.kai import KaiLog
+from ingest.kai.tags import parse_tagged
+from ingest.kube import KubeEvents
+from ingest.lines.blocks import Lines, Origin
+from ingest.lines.framing import Framing
+from ingest.protocol import LogReader
+from ingest.raw_logs.container_readers import ContainerReaders
+from ingest.raw_logs.shippers import ShippedLine, ShippedLog, lines_of_record
+from ingest.sniffer import SnifferLog
+from ingest.trusted_containers import TrustedContainers
+from tests.fuzz.log_lines import hami_lines, kai_lines
+from tests.support.builders.api_server_objects import an_event, an_old_event
+from tests.support.builders.hami_lines import failed, fit, requested, started
+from tests.support.builders.shipped_lines import STARTED, otel_resource
+from tests.support.builders.sniffer_lines import DOCUMENT
+from tests.support.stress import IS_STRESS
+
+SIZE: Final = 4_000
+FACTOR: Final = 8
+STAMP: Final = b"2026-11-21T03:13:30.1Z stderr "
+
+
+def framed(text: bytes) -> None:
+    Framing(Origin("a", STARTED)).feed(text)
+
+
+def read_by(reader: LogReader, lines: list[bytes]) -> None:
+    list(reader.feed(Lines(Origin("a", STARTED), lines)))
+
+
+def a_value_of_many_lines(size: int) -> None:
+    framed(b'I1121 03:06:23.217054 1 a.go:1] "m" k=<\n' + b"\tx\n" * size + b" >\n")
+
+
+def many_values_of_one_line(size: int) -> None:
+    framed(b'I1121 03:06:23.217054 1 a.go:1] "m" k=<\n' + b" >k=<\n" * size)
+
+
+def parts_of_the_container_runtime(size: int) -> None:
+    framed((STAMP + b"P x\n") * size + STAMP + b"F x\n")
+
+
+def parts_of_a_shipped_line(size: int) -> None:
+    container = ShippedLog("kai", "a", "b")
+    readers = ContainerReaders(TrustedContainers(["*/*/*"]))
+    list(readers.take([ShippedLine(container, b"x", STARTED, is_partial=True)] * size, 0, 0.0))
+
+
+def lines_of_a_shipped_record(size: int) -> None:
+    resource = otel_resource(["hello"] * (size // 4), STARTED, ("kai", "a", "b"))
+    lines_of_record(orjson.dumps({"resourceLogs": [resource]}))
+
+
+def letters_behind_a_tag(size: int) -> None:
+    parse_tagged("[GPU_FILTER] " + "a" * size * 2)
+
+
+def attempts_of_hami(size: int) -> None:
+    lines = [
+        line
+        for number in range(size // 40)
+        for line in (started(at=number), requested(1, at=number), failed(1, f"ml/pod-{number}", at=number))
+    ]
+    read_by(HamiLog(), lines)
+
+
+def nodes_of_one_attempt_of_hami(size: int) -> None:
+    nodes = [fit(f"node{number}", "3.5", at=0.1) for number in range(size // 20)]
+    read_by(HamiLog(), [started(), requested(1), *nodes, failed(1)])
+
+
+def lines_of_kai(size: int) -> None:
+    known = kai_lines()
+    read_by(KaiLog(), [known[number % len(known)] for number in range(size // 4)])
+
+
+def lines_of_the_sniffer(size: int) -> None:
+    read_by(SnifferLog(), (DOCUMENT.splitlines() * size)[: size // 10])
+
+
+def nodes_in_an_event_of_hami(size: int) -> None:
+    nodes = ",".join(f"node{number}:3.5" for number in range(size))
+    KubeEvents().changed("event", an_old_event("FilteringSucceed", f"find fit node(n), {size} nodes fit({nodes})"), 0.0)
+
+
+def reasons_in_an_event_of_kubernetes(size: int) -> None:
+    reasons = ", ".join(f"{number} Insufficient cpu" for number in range(size))
+    KubeEvents().changed("event", an_event("FailedScheduling", f"0/5 nodes are available: {reasons}."), 0.0)
+
+
+def events_of_kubernetes(size: int) -> None:
+    reader = KubeEvents()
+    for number in range(size // 40):
+        reader.changed("event", an_event("FailedScheduling", f"0/5 nodes are available: {number} Insufficient cpu."), 0)
+        reader.settle(float(number))
+
+
+READERS: Final[list[Callable[[int], None]]] = [
+    a_value_of_many_lines, many_values_of_one_line, parts_of_the_container_runtime, parts_of_a_shipped_line,
+    lines_of_a_shipped_record, letters_behind_a_tag, attempts_of_hami, nodes_of_one_attempt_of_hami, lines_of_kai,
+    lines_of_the_sniffer, nodes_in_an_event_of_hami, reasons_in_an_event_of_kubernetes, events_of_kubernetes,
+]  # fmt: skip
+
+
+def seconds(read: Callable[[int], None], size: int) -> float:
+    """CPU, the least of a few: others use the machine too."""
+    taken = []
+    for _ in range(3):
+        began = time.process_time()
+        read(size)
+        taken.append(time.process_time() - began)
+    return min(taken)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_m11_time_grows_with_the_input_and_not_with_its_square(read: Callable[[int], None]) -> None:
+    # Between 8 and 64; the few milliseconds that any measurement may be wrong by do not count.
+    assert seconds(read, FACTOR * SIZE) < 3 * FACTOR * seconds(read, SIZE) + 0.02
+
+
+LONG: Final = 32_000
+"""Characters. Patterns that searched a line again from each character took seconds for half as many."""
+FILLS: Final = (b"a", b"1", b" ", b",", b"(", b'"', b"{", b"a,", b"a:1,", b"\\", b"1.", b"=", b"/a", b"] ", b"-", b"<")
+SLOWEST_SECONDS: Final = 1.0
+"""Of CPU. A line that is read in linear time takes a twentieth of it."""
+
+
+def long_lines(line: bytes, number: int) -> Iterator[bytes]:
+    """The line with a long text behind each of its words: every one of ``FILLS`` under ``make stress``, else one."""
+    ends = [at for at in range(1, len(line)) if line[at - 1 : at].isalnum() and not line[at : at + 1].isalnum()]
+    for place, at in enumerate([*ends, len(line)], start=number):
+        for fill in FILLS if IS_STRESS else [FILLS[place % len(FILLS)]]:
+            yield line[:at] + (fill * LONG)[:LONG] + line[at:]
+
+
+def is_slow(reader: LogReader, line: bytes) -> bool:
+    # Several times only where it matters: a collection of garbage may fall into any of them.
+    return all(seconds_of(reader, line) > SLOWEST_SECONDS for _ in range(4))
+
+
+def seconds_of(reader: LogReader, line: bytes) -> float:
+    began = time.process_time()
+    read_by(reader, [line])
+    return time.process_time() - began
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    ("reader", "lines"),
+    [(HamiLog, hami_lines), (KaiLog, kai_lines), (SnifferLog, DOCUMENT.splitlines)],
+    ids=["hami-log", "kai-log", "sniffer"],
+)
+def test_m11_a_line_of_which_any_part_is_long_is_read_at_once(
+    reader: Callable[[], LogReader], lines: Callable[[], list[bytes]]
+) -> None:
+    read, known = reader(), list(dict.fromkeys(lines()))[:: 1 if IS_STRESS else 5]
+    slow = [line for number, each in enumerate(known) for line in long_lines(each, number) if is_slow(read, line)]
+    assert not [line[:200] for line in slow]
