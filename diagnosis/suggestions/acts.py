@@ -21,7 +21,7 @@ MAX_NODES: Final = 20
 def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
     """Devices to uncordon or to heal, and a larger quota."""
     for constraint, column, value, word in FLAGS:
-        decision = trial.decide(ask, [constraint])
+        decision = trial.decide(ask, [constraint]) if trial.is_in_force(ask, constraint) else None
         if decision is None or decision.chosen is None:
             continue
         node = decision.chosen
@@ -46,7 +46,7 @@ def _uuid(trial: Trial, node: str, row: int) -> str:
 
 
 def _quota(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
-    decision = trial.decide(ask, ["quota"])
+    decision = trial.decide(ask, ["quota"]) if trial.is_in_force(ask, "quota") else None
     if decision is None or decision.allocation is None:
         return
     namespace = str(ask.metadata.get("namespace", ""))

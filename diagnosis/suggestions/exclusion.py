@@ -16,7 +16,8 @@ def excluding_constraints(trial: Trial, ask: Ask) -> list[Constraint]:
     after the other for good, as long as the pod still fits nowhere.
     """
     annotated = [each for each in OF_ANNOTATIONS if ask.annotation_keys(each)]
-    candidates: list[Constraint] = [*_LIFTED, *annotated, *_ALL]
+    lifted = [each for each in _LIFTED if trial.is_in_force(ask, each)]
+    candidates: list[Constraint] = [*lifted, *annotated, *_ALL]
     if _fits(trial, ask, []) or not _fits(trial, ask, candidates):
         return []
     # One that excludes every node by itself says more than several that do so together.

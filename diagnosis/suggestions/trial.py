@@ -61,6 +61,16 @@ class Trial:
         with self._without(lifted):
             return self._fits(ask, self._names(lifted) if names is None else names)
 
+    def is_in_force(self, ask: Ask, constraint: Constraint) -> bool:
+        """Whether lifting the constraint could change anything. For those of the cluster, others always could."""
+        devices, namespace = self.columns.devices, ask.metadata.get("namespace")
+        if constraint == "nodes":
+            return not frozenset(self._registered) <= frozenset(self.offered)
+        if constraint == "quota":
+            return bool(self.columns.quotas.limits.get(str(namespace or "")))
+        flags = [(each.column, each.value) for each in FLAGS if each.constraint == constraint]
+        return all(bool((devices[name][devices["vendor"] > 0] == value).any()) for name, value in flags)
+
     def _fits(self, ask: Ask, names: Sequence[str]) -> bool:
         constraints = self._constraints(ask)
         return bool(constraints) and fits_anywhere(constraints, ask.requests, self._ids(names))
