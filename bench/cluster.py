@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fit.devices.cluster_state import ClusterColumns
 from fit.events.attempt import AttemptRef
-from fit.events.event_builder import events_of
+from fit.events.event_builder import Circumstances, events_of
 from fit.events.identity import Identity
 from fit.events.state_builder import Life, StateBuilder
 from fit.judge.decide import decide
@@ -109,6 +109,7 @@ def write(nodes: int, path: Path) -> list[str]:
 
 
 LIFE: Final = Life(Identity("default", "bench"), 1_795_230_000_000_000)
+_NOTHING_MORE: Final = Circumstances()
 WARM_UP: Final = 1_000_000
 """The number of the first pod of the warm-up."""
 
@@ -166,7 +167,7 @@ def states(whole: ClusterColumns) -> list[EncodedRecord]:
     return records
 
 
-def attempt(whole: ClusterColumns, number: int) -> list[EncodedRecord]:
+def attempt(whole: ClusterColumns, number: int, circumstances: Circumstances = _NOTHING_MORE) -> list[EncodedRecord]:
     """The decisions of an attempt at this moment to schedule the hopeless pod of this number."""
     pod = a_hopeless_pod(number)
     decision = decide(whole, pod, whole.node_names, SchedulingPolicy())
@@ -176,4 +177,6 @@ def attempt(whole: ClusterColumns, number: int) -> list[EncodedRecord]:
     now = datetime.now(UTC)
     pod_ref = PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"])
     attempt_ref = AttemptRef.of(LIFE.by, pod_ref, now)
-    return [encode(event) for event in events_of(attempt_ref, decision, now, epoch=LIFE.epoch)]
+    return [
+        encode(event) for event in events_of(attempt_ref, decision, now, epoch=LIFE.epoch, circumstances=circumstances)
+    ]

@@ -15,11 +15,14 @@ from bench.report import Figure, Result
 from bench.services import start_both
 from demo.processes import free_ports
 from demo.stack import provisioned
+from fit.events.event_builder import Circumstances
 from schemas.topics import DECISIONS, NODE_STATES
 
 SIZES: Final = (10, 5_000)
 REQUESTS: Final = 100
 VISITS: Final = 7
+_WITHOUT_ANNOTATIONS: Final = Circumstances(constraints={})
+"""As schedulers report it: only then a diagnosis looks for the constraints that exclude every node."""
 _PAINTED: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 _OPENED: Final = """async () => {
   const began = performance.now();
@@ -47,9 +50,9 @@ def page() -> Result:
         processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"{origin}/readyz")
         for number, nodes in enumerate(SIZES):
-            ((states, decisions),) = cluster.attempts_and_states(nodes, 1, first=number)
-            send(backends.bootstrap_servers, NODE_STATES.name, states)
-            send(backends.bootstrap_servers, DECISIONS.name, decisions)
+            whole = cluster.columns(nodes)
+            send(backends.bootstrap_servers, NODE_STATES.name, cluster.states(whole))
+            send(backends.bootstrap_servers, DECISIONS.name, cluster.attempt(whole, number, _WITHOUT_ANNOTATIONS))
         pods = [f"llm/hopeless-{number}" for number in range(len(SIZES))]
         for pod in pods:
             _wait_for(f"{origin}/ui/pods/{pod}")

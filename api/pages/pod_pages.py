@@ -16,7 +16,7 @@ from api.authority.access import access_of
 from api.handlers.attempt_rights import readable_attempt_of, readable_latest
 from api.handlers.others import may_see_lock_holder, without_lock_holder
 from api.http.errors import BadRequestError, NotFoundError
-from api.http.param_types import parse_time
+from api.http.param_types import parse_time, subdomain_problem
 from api.index.attempt_queries import PodName
 from api.index.client import IndexDownError
 from api.pages.page_shell import PageShell, cluster_of, part_of, refusal_of
@@ -119,8 +119,12 @@ class PodPages:
     async def _devices(
         self, request: Request, attempt: AttemptSummarized, groups: list[NodeGroup], nodes: list[str]
     ) -> dict[str, Any]:
+        # Others, which a record may hold all the same, can't be asked for.
+        asked = ",".join(node for node in nodes if not subdomain_problem(node))
+        if not asked:
+            return {"devices": None, "devices_note": ""}
         answered = await self.shell.ask(
-            request, f"/attempts/{attempt.attempt_id}", detail="full", node=",".join(nodes), limit="1"
+            request, f"/attempts/{attempt.attempt_id}", detail="full", node=asked, limit="1"
         )
         if not answered.is_right:
             return {"devices": None, "devices_note": answered.json()["error"]}

@@ -1,7 +1,5 @@
 """Every page in a real Chromium: at two widths, light and dark, by keyboard, on paper, and with hostile names."""
 
-import os
-import re
 from pathlib import Path
 from typing import Final
 
@@ -11,42 +9,13 @@ from playwright.sync_api import Browser
 
 from tests.support.harness.api_process import Served
 from tests.support.harness.guarded_api import READS_LLM, Guarded
-from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED
 from tests.support.harness.page_server import page_server
+from tests.support.harness.page_views import VIEWS
 from tests.support.visitor import Visitor
 
 MAX_WIRE_BYTES: Final = 300_000
 NARROW: Final = (390, 320)
 """Pixels: a telephone, and a page that is enlarged four times (WCAG 1.4.10)."""
-VIEWS: Final = {
-    "home": "/ui",
-    "pending": "/ui/pending",
-    "pending by pod": "/ui/pending?by=pod",
-    "findings": "/ui/findings",
-    "trends": "/ui/trends",
-    "report": "/ui/report",
-    "search": "/ui/search",
-    "nothing found": "/ui/search?q=nothing",
-    "nodes": "/ui/nodes",
-    "node": "/ui/nodes/node1?range=7d",
-    "node that is held": "/ui/nodes/node9?range=6h",
-    "simulate": "/ui/simulate",
-    "simulated pod": "/ui/simulate?namespace={}&pod={}".format(*REFUSED.split("/")),
-    "simulated pod in Chinese": "/ui/simulate?namespace={}&pod={}&lang=zh".format(*PLACED.split("/")),
-    "about": "/ui/about",
-    "refused pod": f"/ui/pods/{REFUSED}",
-    "refused pod in Chinese": f"/ui/pods/{REFUSED}?lang=zh",
-    "placed pod": f"/ui/pods/{PLACED}",
-    "5,000 nodes": f"/ui/pods/{LARGE}",
-    "one group": f"/ui/pods/{LARGE}/group?group=0.0.1",
-    "hostile names": f"/ui/pods/{HOSTILE}",
-    "embedded": f"/embed/pod/{REFUSED}",
-}
-PICTURE: Final = Path("docs/pictures/pod.png")
-TEXT: Final = PICTURE.with_suffix(".txt")
-"""What stands on the page of the picture: it is compared, as letters look different on every machine."""
-TAKES_PICTURE: Final = os.environ.get("SCHEDULERLOG_TEST_PICTURE") == "1"
-_PASSING: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\(\d+ (?:d|h|min|s)[^)]*\)|127\.0\.0\.1:\d+")
 GUARDED: Final = "/ui/pods/llm/deepseek-a"
 _EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _REACHABLE: Final = (
@@ -173,41 +142,6 @@ def test_hostile_names_are_shown(visitor: Visitor) -> None:
     assert "\\u202edetrever" in text
 
 
-def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor, api: Served) -> None:
-    visitor.open(VIEWS["refused pod"])
-    visitor.page.emulate_media(media="print")
-    try:
-        assert not visitor.page.locator("header.bar").is_visible()
-        assert visitor.page.locator(".lead").is_visible()
-        address = visitor.page.locator(".on-paper").first
-        assert address.is_visible()
-        assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")
-        # What is folded is on paper too, and folded again afterwards.
-        folded = visitor.page.locator("main details:not([open], .group, .commands)")
-        assert folded.count() > 0
-        visitor.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert folded.count() == 0
-        visitor.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert folded.count() > 0
-        assert visitor.page.pdf(format="A4").startswith(b"%PDF")
-    finally:
-        visitor.page.emulate_media(media="screen")
-
-
-def test_on_paper_a_simulated_pod_has_its_whole_text_and_a_page_its_address(visitor: Visitor) -> None:
-    visitor.open(VIEWS["simulated pod"])
-    visitor.page.emulate_media(media="print", color_scheme="dark")
-    try:
-        assert not visitor.page.locator("textarea").is_visible()
-        text = visitor.page.locator("textarea").input_value()
-        assert visitor.page.locator("pre.on-paper").inner_text().strip() == text.strip()
-        assert visitor.page.locator("footer .on-paper").inner_text() == visitor.origin + VIEWS["simulated pod"]
-        # Dark pages are printed on white paper.
-        assert visitor.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    finally:
-        visitor.page.emulate_media(media="screen", color_scheme="light")
-
-
 def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, api: Served) -> None:
     with visitor.page.context.browser.new_context(java_script_enabled=False) as context:  # type: ignore[union-attr]
         page = context.new_page()
@@ -219,21 +153,6 @@ def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, a
         page.goto(visitor.origin + VIEWS["refused pod"])
         page.get_by_role("link", name="What would have to change").click()
         page.wait_for_url("**/changes")
-
-
-def test_the_picture_of_the_readme_is_of_the_page_as_it_is(visitor: Visitor) -> None:
-    visitor.page.set_viewport_size({"width": 1100, "height": 800})
-    visitor.open(VIEWS["refused pod"])
-    below = visitor.page.locator("#nodes ~ h2").first
-    shown = visitor.page.locator("main").inner_text().partition(f"\n{below.inner_text()}\n")[0]
-    text = _PASSING.sub("…", "".join(f"{line}\n" for line in shown.splitlines() if line.strip()))
-    if TAKES_PICTURE:
-        end = below.bounding_box()
-        assert end
-        visitor.page.set_viewport_size({"width": 1100, "height": int(end["y"])})
-        PICTURE.write_bytes(visitor.page.screenshot())
-        TEXT.write_text(text, "utf-8")
-    assert text == TEXT.read_text("utf-8"), "the page has changed: docs/page.md says how its picture is taken again"
 
 
 def test_a_token_is_pasted_once_and_leads_to_the_page_that_was_asked_for(browser: Browser) -> None:

@@ -1,0 +1,69 @@
+"""Pages on paper, and the picture of one in README."""
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from tests.support.harness.api_process import Served
+from tests.support.harness.page_records import REFUSED
+from tests.support.harness.page_views import VIEWS
+from tests.support.visitor import Visitor
+
+PICTURE: Final = Path("docs/pictures/pod.png")
+TEXT: Final = PICTURE.with_suffix(".txt")
+"""What stands on the page of the picture: it is compared, as letters look different on every machine."""
+TAKES_PICTURE: Final = os.environ.get("SCHEDULERLOG_TEST_PICTURE") == "1"
+_PASSING: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\(\d+ (?:d|h|min|s)[^)]*\)|127\.0\.0\.1:\d+")
+
+
+def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor, api: Served) -> None:
+    visitor.open(VIEWS["refused pod"])
+    visitor.page.emulate_media(media="print")
+    try:
+        assert not visitor.page.locator("header.bar").is_visible()
+        assert visitor.page.locator(".lead").is_visible()
+        address = visitor.page.locator(".on-paper").first
+        assert address.is_visible()
+        assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")
+        # What is folded is on paper too, and folded again afterwards.
+        folded = visitor.page.locator("main details:not([open], .group, .commands)")
+        assert folded.count() > 0
+        visitor.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert folded.count() == 0
+        visitor.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert folded.count() > 0
+        assert visitor.page.pdf(format="A4").startswith(b"%PDF")
+    finally:
+        visitor.page.emulate_media(media="screen")
+
+
+def test_on_paper_a_simulated_pod_has_its_whole_text_and_a_page_its_address(visitor: Visitor) -> None:
+    visitor.open(VIEWS["simulated pod"])
+    visitor.page.emulate_media(media="print", color_scheme="dark")
+    try:
+        assert not visitor.page.locator("textarea").is_visible()
+        text = visitor.page.locator("textarea").input_value()
+        assert visitor.page.locator("pre.on-paper").inner_text().strip() == text.strip()
+        assert visitor.page.locator("footer .on-paper").inner_text() == visitor.origin + VIEWS["simulated pod"]
+        # Dark pages are printed on white paper.
+        assert visitor.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    finally:
+        visitor.page.emulate_media(media="screen", color_scheme="light")
+
+
+def test_the_picture_of_the_readme_is_of_the_page_as_it_is(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 1100, "height": 800})
+    visitor.open(VIEWS["refused pod"])
+    # The name of the other language, for which not every machine has letters.
+    visitor.page.locator(".corner").evaluate("(each) => { each.style.visibility = 'hidden'; }")
+    below = visitor.page.locator("#nodes ~ h2").first
+    shown = visitor.page.locator("main").inner_text().partition(f"\n{below.inner_text()}\n")[0]
+    text = _PASSING.sub("…", "".join(f"{line}\n" for line in shown.splitlines() if line.strip()))
+    if TAKES_PICTURE:
+        end = below.bounding_box()
+        assert end
+        visitor.page.set_viewport_size({"width": 1100, "height": int(end["y"])})
+        PICTURE.write_bytes(visitor.page.screenshot())
+        TEXT.write_text(text, "utf-8")
+    assert text == TEXT.read_text("utf-8"), "the page has changed: docs/page.md says how its picture is taken again"
