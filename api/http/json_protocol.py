@@ -10,9 +10,8 @@ import ssl
 from http import HTTPStatus
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from api.http.errors import PROBLEM, problem
+from process.bounded_head import BoundedHead
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
@@ -23,24 +22,18 @@ ABORT: Final = "schedulerlog.abort"
 """The entry of a scope's ``extensions`` with what hangs up at once, without waiting for a client that does not read."""
 REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request."""
-MAX_HEAD_BYTES: Final = 64 * 1024
-"""Bound of a request's line and headers, unless they arrive at once; a token has 16 KiB at most."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
 )
 
 
-class JsonProtocol(HttpToolsProtocol):
+class JsonProtocol(BoundedHead):
     """uvicorn's parser, which would answer such bytes with plain text."""
 
     extensions: "dict[str, Any]"
     request_seconds = REQUEST_SECONDS
     _deadline: asyncio.TimerHandle | None = None
-    _head_bytes: int | None = 0
-    """Received of a head that is not complete; None while none is expected."""
-    _arriving_bytes: int = 0
-    """Size of what is being parsed now."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -55,22 +48,8 @@ class JsonProtocol(HttpToolsProtocol):
         self._stop_expecting()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
-        self._arriving_bytes = len(data)
-        super().data_received(data)
-        if self._head_bytes is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-                self._refuse(431, "the request's line and headers are too long", "Send fewer or shorter headers.")
-
-    def on_headers_complete(self) -> None:
-        self._head_bytes = None
-        super().on_headers_complete()
-
     def on_message_complete(self) -> None:
         self._stop_expecting()
-        # What arrived together with the end of a body is no part of the next head.
-        self._head_bytes = -self._arriving_bytes
         super().on_message_complete()
 
     def _expect_request(self) -> None:
@@ -87,6 +66,9 @@ class JsonProtocol(HttpToolsProtocol):
         self._expect_request()
         scope: Any = self.scope
         scope["extensions"] = self.extensions
+
+    def refuse_head(self) -> None:
+        self._refuse(431, "the request's line and headers are too long", "Send fewer or shorter headers.")
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         self._refuse(400, _CAUSE, _NEXT)

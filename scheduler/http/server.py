@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from process.addresses import HostPort
+from process.bounded_head import BoundedHead
 from process.errors import SettingError
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-class _Protocol(HttpToolsProtocol):
+class _Protocol(BoundedHead):
     """Adds two timeouts that uvicorn lacks: for the headers of a request, and for the rest of a refused body.
 
     A request's scope says whether its client has shown a certificate that the handshake has checked.

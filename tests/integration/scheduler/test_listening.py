@@ -189,6 +189,12 @@ async def test_a_body_that_does_not_arrive_is_given_up(
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
+async def test_m1_a_head_that_does_not_end_is_refused(address: tuple[str, int]) -> None:
+    # No more than is read before the refusal: bytes that nobody reads would reset the connection.
+    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n", b"X: " + b"a" * 66 * 1024)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
 @pytest.mark.parametrize("value", [b"", b"POST /filter HTTP/1.1\r\nHost"])
 async def test_a_client_that_does_not_say_what_it_wants_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, value: bytes
