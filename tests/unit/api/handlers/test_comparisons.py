@@ -1,10 +1,16 @@
 """Scores and comparisons over HTTP: refused questions, and what is not there."""
 
+from datetime import timedelta
+from itertools import permutations
+
 import pytest
 
 from schemas.answers.attempts import Error
+from tests.support.builders.events import STARTED, a_summary
+from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import attempt
+from tests.support.harness.guarded_api import READS_LLM, Guarded
 
 POD = "/api/v1/namespaces/llm/pods/deepseek-5996b8569d-kgwgx"
 ATTEMPT = "/api/v1/attempts/" + attempt().attempt_id
@@ -39,3 +45,53 @@ async def test_nodes_are_compared_in_the_order_of_the_question() -> None:
     body = (await caller.get(POD + "/comparison?nodes=node5&nodes=node3")).json()
     assert [node["node"] for node in body["nodes"]] == ["node5", "node3"]
     assert body["difference"] == {"score": 0.2, "slots": 0.1, "cores": 0, "memory": 0.1}
+
+
+async def test_attempts_of_two_pods_are_compared_with_the_earlier_one_first() -> None:
+    """The golden attempt, and one of another pod a minute later, which node1 would have taken."""
+    before = attempt()
+    verdict = before.verdict.copy()
+    verdict[0] = before.verdicts.index("fits")
+    after = before.model_copy(
+        update={
+            "attempt_id": "a7" * 16,
+            "pod": before.pod.model_copy(update={"name": "other", "uid": "u-other"}),
+            "started_at": before.started_at + timedelta(minutes=1),
+            "verdict": verdict,
+            "node_policy": "spread",
+        }
+    )
+    caller = Caller()
+    caller.remember(before, after)
+    # In whatever order they are asked for.
+    answers = [
+        (await caller.get(f"/api/v1/attempts/{one}/comparison?with={other}")).json()
+        for one, other in permutations((before.attempt_id, after.attempt_id))
+    ]
+    assert answers[0] == answers[1]
+    assert (answers[0]["before"], answers[0]["after"]) == (ATTEMPT, "/api/v1/attempts/" + "a7" * 16)
+    assert answers[0]["fields"] == {"node_policy": [before.node_policy, "spread"]}
+    (node,) = answers[0]["nodes"]
+    assert (node["before"]["verdict"], node["after"]["verdict"], answers[0]["unchanged_nodes"]) == (
+        "refused", "fits", 4,
+    )  # fmt: skip
+
+
+async def test_who_may_not_read_one_of_the_pods_sees_no_comparison() -> None:
+    api = Guarded()
+    api.begin()
+    mine = a_summary(ended_at=STARTED)
+    others = mine.model_copy(
+        update={"attempt_id": "a7" * 16, "pod": mine.pod.model_copy(update={"namespace": "other", "uid": "u-other"})}
+    )
+    api.remember(others)
+    alice = api.reviews.caller("alice", READS_LLM)
+    both = api.reviews.caller("both", Grant("both", "get", "pods", "llm"), Grant("both", "get", "pods", "other"))
+    path = f"/api/v1/attempts/{mine.attempt_id}/comparison?with={others.attempt_id}"
+    assert [await api.status(path, header) for header in (alice, both)] == [403, 200]
+    # The same words as for an attempt that there is not.
+    refused = [
+        (await api.client.get(path.replace(others.attempt_id, name), headers=alice)).json()["error"]
+        for name in (others.attempt_id, "b8" * 16)
+    ]
+    assert refused[0].replace(others.attempt_id, "X") == refused[1].replace("b8" * 16, "X")
