@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from api.http.cluster import CLUSTER, ROOT
 from api.http.errors import PROBLEM
+from api.http.tables import CSV
+from api.http.watch_query import WATCHED
 from schemas.answers.watching import WatchEvent
 
 Json = dict[str, Any]
@@ -39,6 +41,8 @@ _OWNERS: Final = {
     "/nodes/{node}": "/node",
     "/attempts/{attempt_id}": "/attempt",
 }
+_SUFFIXES: Final = {CSV: ".csv", "application/yaml": ".yaml", "text/plain": ".text"} | dict.fromkeys(WATCHED, ".watch")
+"""Media type to what follows the name of its example; of the others it is the operation's."""
 _BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
 """pydantic leaves these names in the schema of a type that has a validator of its own."""
 
@@ -101,12 +105,12 @@ def _response(status: str, response: Json, example: str, examples: Mapping[str, 
     content: Json = response.get("content", {})
     if status != "200":
         content = {PROBLEM: next(iter(content.values()))}
-    if example in examples:
-        reference = {"examples": {example: {"$ref": f"#/components/examples/{example}"}}}
-        # An example is that of the first media type: the events of a watch are something else.
-        first = next(iter(content))
-        content = {kind: body | (reference if kind == first else {}) for kind, body in content.items()}
+    content = {kind: body | _reference(example + _SUFFIXES.get(kind, ""), examples) for kind, body in content.items()}
     return response | ({"content": content} if content else {})
+
+
+def _reference(example: str, examples: Mapping[str, Any]) -> Json:
+    return {"examples": {example: {"$ref": f"#/components/examples/{example}"}}} if example in examples else {}
 
 
 def _schema(schema: Json) -> Json:

@@ -4,12 +4,14 @@ The examples are what the application answers from memory and index with the gol
 """
 
 import asyncio
+import re
 from typing import Any, Final
 
 import orjson
 
 from api.http.errors import problem
 from api.http.openapi_document import FILE, refined
+from api.metrics import PREFIX
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import attempt, golden_index
 
@@ -45,6 +47,23 @@ REQUESTS: Final = {
     "getReadyz": "/readyz",
 }
 """Operation to the request whose answer is its example."""
+_RANGE: Final = "since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z"
+TEXTS: Final = {
+    "listTrends.csv": f"/api/v1/trends?{_RANGE}&interval=5m&format=csv",
+    "getReportsFailures.csv": f"/api/v1/reports/failures?{_RANGE}&format=csv",
+    "listPending.csv": "/api/v1/pending?group_by=pod&format=csv",
+    "getClusterFile.yaml": "/api/v1/cluster-file?" + _THEN,
+    # Of the attempt the golden records have no state.
+    "getAttemptClusterFile.yaml": "/api/v1/cluster-file?" + _THEN,
+    "getMetrics.text": "/metrics",
+}
+"""The same of answers that are texts."""
+WATCHES: Final = {
+    "getPodSchedulerlog.watch": REQUESTS["getPodSchedulerlog"],
+    "listSchedulerlogs.watch": "/api/v1/schedulerlogs",
+    "listPending.watch": "/api/v1/pending",
+}
+"""The same of watches, of which the first event is the example."""
 _OF_AN_HOUR: Final = {"waited_seconds": 3600, "gpu_hours": 2.0}
 """Of the golden pod, which asks for two devices."""
 ERRORS: Final = {
@@ -70,11 +89,30 @@ async def examples() -> dict[str, Any]:
             if f"{name}=" not in path:
                 found[operation][name] = "2026-04-22T02:15:43.000000Z"
         _fix_times(found[operation])
+    found |= {name: _text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
+    found |= {name: await _first_event(caller, path) for name, path in WATCHES.items()}
     # What is posted is answered with the same parts.
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
     found["simulate"] = {"node": None} | {name: found[operation] for name, operation in parts.items()}
     found["simulate"]["suggestions"] = found["simulate"]["suggestions"] | {"attempt": ""}
+    found["default"] = problem(401, "who asks is not known", "Send Authorization: Bearer TOKEN.").model_dump()
     return found | {str(status): problem(status, *words).model_dump() for status, words in ERRORS.items()}
+
+
+def _text(name: str, text: str) -> str:
+    if name == "getMetrics.text":
+        # The others are of this process.
+        return "".join(line for line in text.splitlines(keepends=True) if PREFIX + "cached_pods" in line)
+    # Hours and seconds of waiting grow with the time of the request.
+    text = re.sub(r'("waiting",.*"gpu_hours",)[\d.]+', r"\g<1>2.0", text)
+    return re.sub(r'(?<=Z",)\d+(,\d+,\d+,)[\d.]+', r"3600\g<1>2.0", text)
+
+
+async def _first_event(caller: Caller, path: str) -> Any:
+    answer = await caller.get(path + "?watch=true&timeoutSeconds=1")
+    event = orjson.loads(answer.text.partition("\n")[0])
+    _fix_times(event)
+    return event
 
 
 def _fix_times(answer: Any) -> None:
