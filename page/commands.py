@@ -9,6 +9,9 @@ _POD: Final = re.compile(r"/api/v1(/namespaces/[^/]+/pods/[^/?]+)/([^?]+)(\?.*)?
 _NODE: Final = re.compile(r"/api/v1(/nodes/[^/?]+)(/[^?]+)?(\?.*)?")
 _OTHER: Final = re.compile(r"/api/v1(/(?!clusters)[^?]+)(\?.*)?")
 
+_RESOURCES: Final = {"/reports/failures": "/reports"}
+"""Paths that are resources of another name there."""
+
 
 def as_curl(origin: str, path: str, *, has_token: bool, file: str = "") -> str:
     """``has_token``: callers send one; it is taken from the shell, so that none stands in a history.
@@ -25,6 +28,14 @@ def as_kubectl(path: str) -> str:
     return f"kubectl get --raw {shlex.quote(found)}" if (found := _aggregated(path)) else ""
 
 
+def simulated_by_kubectl(path: str, namespace: str, file: str) -> str:
+    """The command that sends the pod of ``file``; empty for another cluster than the API server's own."""
+    if path != "/api/v1/simulate":
+        return ""
+    raw = f"{AGGREGATED}/namespaces/{namespace}/simulations"
+    return f"kubectl create --raw {shlex.quote(raw)} -f {shlex.quote(file)}"
+
+
 def _aggregated(path: str) -> str:
     """docs/api.md: what is about a pod or a node lies below its ``schedulerlog``, of which both API servers know."""
     if found := _POD.fullmatch(path):
@@ -34,5 +45,6 @@ def _aggregated(path: str) -> str:
     if found := _NODE.fullmatch(path):
         node, rest, query = found.groups()
         return f"{AGGREGATED}{node}/schedulerlog{rest or ''}{query or ''}"
-    found = _OTHER.fullmatch(path)
-    return f"{AGGREGATED}{found[1]}{found[2] or ''}" if found else ""
+    if not (found := _OTHER.fullmatch(path)):
+        return ""
+    return f"{AGGREGATED}{_RESOURCES.get(found[1], found[1])}{found[2] or ''}"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from page import formats
-from page.commands import as_curl, as_kubectl
+from page.commands import as_curl, as_kubectl, simulated_by_kubectl
 from page.episode_strip import episode_strip
 from page.gantt import holders
 from page.page_context import NAVIGATION, ROOT, PageContext
@@ -54,6 +54,7 @@ def environment() -> Environment:
         "holders": holders,
         "as_curl": as_curl,
         "as_kubectl": as_kubectl,
+        "simulated_by_kubectl": simulated_by_kubectl,
     }
     return made
 

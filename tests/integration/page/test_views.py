@@ -64,7 +64,7 @@ def _violations(inspector: Visitor, rules: list[str] | None) -> list[tuple[str, 
     return [(each["id"], each["nodes"][0]["html"]) for each in found]
 
 
-@pytest.mark.parametrize("view", ["pending", "search", "node", "refused pod", "5,000 nodes"])
+@pytest.mark.parametrize("view", ["pending", "search", "node", "refused pod", "5,000 nodes", "simulated pod"])
 def test_tab_alone_reaches_everything(visitor: Visitor, view: str) -> None:
     visitor.page.set_viewport_size({"width": 1280, "height": 800})
     visitor.open(VIEWS[view])
@@ -153,6 +153,10 @@ def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, a
         page.goto(visitor.origin + VIEWS["refused pod"])
         page.get_by_role("link", name="What would have to change").click()
         page.wait_for_url("**/changes")
+        page.goto(visitor.origin + VIEWS["refused pod"])
+        page.get_by_role("link", name="Change it and simulate").click()
+        page.get_by_role("button", name="Simulate").click()
+        page.locator("#answer h2 .status").get_by_text("refused").wait_for()
 
 
 def test_a_token_is_pasted_once_and_leads_to_the_page_that_was_asked_for(browser: Browser) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from api.aggregated.paths import own_path
-from page.commands import as_curl, as_kubectl
+from page.commands import as_curl, as_kubectl, simulated_by_kubectl
 
 POD = "/namespaces/llm/pods/a"
 
@@ -18,6 +18,8 @@ POD = "/namespaces/llm/pods/a"
         "/attempts/f00",
         "/attempts/f00/comparison",
         "/findings",
+        "/trends",
+        "/reports/failures",
     ],
 )
 def test_kubectl_asks_for_the_same_answer(path: str) -> None:
@@ -42,3 +44,14 @@ def test_a_query_is_kept_and_quoted_for_the_shell() -> None:
 
 def test_curl_takes_the_token_from_the_shell() -> None:
     assert as_curl("http://h", "/x", has_token=True) == 'curl -H "Authorization: Bearer $TOKEN" http://h/x'
+
+
+def test_a_pod_is_sent_to_the_same_answer() -> None:
+    assert as_curl("http://h", "/api/v1/simulate", has_token=False, file="pod.yaml") == (
+        "curl -H 'Content-Type: application/yaml' --data-binary @pod.yaml http://h/api/v1/simulate"
+    )
+    command = simulated_by_kubectl("/api/v1/simulate", "llm", "pod.yaml")
+    raw, file = command.removeprefix("kubectl create --raw ").split(" -f ")
+    assert own_path(raw) == ("/api/v1/simulate", "llm")
+    assert file == "pod.yaml"
+    assert simulated_by_kubectl("/api/v1/clusters/b/simulate", "llm", "pod.yaml") == ""
