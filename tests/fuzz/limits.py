@@ -25,11 +25,11 @@ class Usage:
 
     slowest_seconds: float = 0.0
     """Of CPU, for a block."""
-    most_bytes: int = 0
+    held_bytes: int = 0
     """Held behind a block; what making the pieces needs included."""
 
     def __str__(self) -> str:
-        return f"{self.most_bytes / 1024**2:.1f} MiB held at most, {BLOCK} pieces within {self.slowest_seconds:.2f} s"
+        return f"{self.held_bytes / 1024**2:.1f} MiB held at most, {BLOCK} pieces within {self.slowest_seconds:.2f} s"
 
 
 def guarded(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
@@ -39,8 +39,8 @@ def guarded(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
         begun = time.process_time()
         while block := list(islice(outcomes, BLOCK)):
             usage.slowest_seconds = max(usage.slowest_seconds, time.process_time() - begun)
-            usage.most_bytes = max(usage.most_bytes, tracemalloc.get_traced_memory()[0])
-            if usage.slowest_seconds > SLOWEST_SECONDS or usage.most_bytes > MEMORY_BYTES:
+            usage.held_bytes = max(usage.held_bytes, tracemalloc.get_traced_memory()[0])
+            if usage.slowest_seconds > SLOWEST_SECONDS or usage.held_bytes > MEMORY_BYTES:
                 raise BrokenPromiseError(str(usage))
             yield from block
             begun = time.process_time()
