@@ -58,9 +58,10 @@ class AttemptLookup:
         """The pod's attempt in memory; None where there is none, or while memory may be behind the index."""
         return self._cached(pod) if self._memory_is_current() else None
 
-    def has(self, pod: PodName, attempt: CachedAttempt) -> bool:
-        """Would ``latest`` answer this attempt from memory? Counts as a lookup where it would."""
-        is_latest = self.current_in_memory(pod) is attempt
+    def has(self, pod: PodName, recency: tuple[float, int, str]) -> bool:
+        """Would ``latest`` answer the attempt of this recency from memory? Counts as a lookup where it would."""
+        cached = self.current_in_memory(pod)
+        is_latest = cached is not None and cached.recency == recency
         if is_latest:
             self.metrics.lookups.labels("hit").inc()
         return is_latest

@@ -28,11 +28,14 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """route: that of the request, which the metrics name."""
+    """route: that of the request, which the metrics name.
+
+    recency: of the attempt, which it names without keeping its records in memory.
+    """
 
     cluster: Cluster
     pod: PodName
-    attempt: CachedAttempt
+    recency: tuple[float, int, str]
     route: Any
     headers: Headers
     body: bytes
@@ -53,7 +56,7 @@ class ReadyAnswers:
         is_plain = scope["method"] == "GET" and not scope["query_string"]
         if is_plain and isinstance(attempt, CachedAttempt) and response.status_code == 200:
             headers, body = tuple(response.raw_headers), bytes(response.body)
-            answer = _Answer(cluster, pod, attempt, scope.get("route"), headers, body)
+            answer = _Answer(cluster, pod, attempt.recency, scope.get("route"), headers, body)
             self._kept.put(scope["path"], answer, len(body), attempt.started_at)
 
     async def answer_to(self, scope: Scope) -> _Answer | None:
@@ -63,7 +66,7 @@ class ReadyAnswers:
         kept = self._kept.peek(scope["path"])
         if kept is None or any(name == b"if-none-match" for name, _ in scope["headers"]):
             return None
-        if not await _may_read(scope["state"]["access"], kept) or not self._attempts.has(kept.pod, kept.attempt):
+        if not await _may_read(scope["state"]["access"], kept) or not self._attempts.has(kept.pod, kept.recency):
             return None
         return kept
 
