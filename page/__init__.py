@@ -10,6 +10,7 @@ device_map     the devices of some nodes, with their numbers
 episode_strip  a pod's episodes as bars on one line of time
 plots          bars over time, and bars side by side
 report_file    the report of failures as a page of its own, Markdown or CSV
+log_file       the pods of a scheduler's log as a page of its own
 pod_manifest   the manifest of a pod, from what an attempt of it asked for
 gantt          who held which device over time: bars on a line per device
 commands       the same answer as a command line: curl, kubectl

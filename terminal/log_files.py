@@ -1,7 +1,7 @@
 """``schedulerlog explain LOG [POD]``: the pods of a scheduler's log, without any server."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
@@ -22,6 +22,10 @@ def explain(
     output: Annotated[
         Format, typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs.")
     ] = "text",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answer as a page that stands for itself.")
+    ] = None,
+    language: Annotated[Literal["en", "zh"], typer.Option("--lang", help="Of the page.")] = "en",
 ) -> None:
     """Why the pods of a scheduler's log wait, or are where they are: HAMi's or KAI's log, and nothing else.
 
@@ -29,12 +33,15 @@ def explain(
     Examples:
       schedulerlog explain hami.log
       schedulerlog explain hami.log llm/deepseek-0
+      schedulerlog explain hami.log --html why.html
       kubectl logs -n kube-system deploy/hami-scheduler -c vgpu-scheduler-extender | schedulerlog explain -
 
     Ends as `why` where a pod is named.
     """
     found = _read(log, pod)
     asking = Asking(output=output)
+    if html:
+        _write_page(html, log, found, language)
     if pod:
         diagnosis = found[0]["diagnosis"]
         if not is_printed(asking, diagnosis, lambda answer: [answer]):
@@ -69,6 +76,15 @@ def _read(log: Path, pod: str) -> list[Json]:
     if pod and len(wanted) > 1:
         _stop(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
     return [_row(each) for each in answers(wanted, pods.last_started_at)]
+
+
+def _write_page(file: Path, log: Path, found: list[Json], language: Literal["en", "zh"]) -> None:
+    from page.log_file import log_file
+
+    try:
+        file.write_text(log_file(log.name, found, language), "utf-8")
+    except OSError as error:
+        _stop(f"--html: {file} can't be written: {error.strerror}", USAGE)
 
 
 def _stop(text: str, code: int) -> NoReturn:

@@ -34,6 +34,7 @@ def examples_of(command: LazyCommand) -> list[str]:
 
 EXAMPLES = [line for command in QUESTIONS.values() for line in examples_of(command)]
 NAMES = {
+    "why.html": "/dev/null",
     "hami.log": "tests/unit/ingest/hami/cases/scheduler-event-proposal.log",
     "pod.yaml": "examples/pods/1-gpu-pod.yaml",
     "cluster.yaml": "examples/cluster.yaml",

@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from page.log_file import log_file
 from tests.unit.terminal.conftest import Run
 
 HAMI = "tests/conformance/cases/logs/042.log"
@@ -60,3 +62,33 @@ def test_a_log_that_ends_in_the_middle_answers_for_what_was_before(run: Run, tmp
 def test_what_a_log_does_not_have_is_named(run: Run, words: list[str], code: int, text: str) -> None:
     done = run("explain", *words)
     assert (done.exit_code, text in done.stderr, done.stdout) == (code, True, ""), done.output
+
+
+def test_the_answer_is_written_as_a_page_that_loads_and_runs_nothing(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "why.html"
+    done = run("explain", HAMI, "--html", str(file))
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"4 pods in {HAMI}: 0 placed, 4 not.")
+    page = file.read_text("utf-8")
+    assert "An annotation of the pod can&#39;t be read, so no node was judged: calcScore failed" in page
+    assert all(name in page for name in ("ml/train-2002", "batch/job-small-2004", "What to do:", "4 pods, 0 of them"))
+    assert re.findall(r"<script|<link|\bsrc=|\bon\w+=|https?://", page) == []
+    assert run("explain", HAMI, "train-2002", "--html", str(file), "--lang", "zh").exit_code == 1
+    assert "1 个 Pod，其中 0 个已放置。" in file.read_text("utf-8")
+
+
+def test_names_that_would_do_harm_are_inert_on_the_page() -> None:
+    row = {
+        "attempts": 1, "node": "<img src=x onerror=alert(1)>", "started_at": "2026-11-23T00:00:00Z",
+        "diagnosis": {
+            "namespace": "<script>", "name": "\x1b[31mred\u202e", "state": "refused", "obstacle": None,
+            "other_obstacles": [], "not_known": [], "sentence": {"en": "<b>`<i>`", "zh": ""},
+        },
+    }  # fmt: skip
+    page = log_file("<log>", [row], "en")
+    assert not re.search(r"<script>|<img|<log>|<i>|\x1b|\u202e", page)
+
+
+def test_a_page_that_can_not_be_written_is_a_mistake_with_its_path(run: Run, tmp_path: Path) -> None:
+    done = run("explain", HAMI, "--html", str(tmp_path / "absent" / "why.html"))
+    assert done.exit_code == 2
+    assert "absent/why.html can't be written: No such file or directory" in done.stderr
