@@ -93,6 +93,8 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
         # States that it has found may be gone: the next verdicts that refer to them are checked.
         audit.clear()
 
+    watch = IndexWatch(store, on_lost, lambda: index.written_indices)
+
     metrics.watch("is_waiting", lambda: index.is_waiting)
     metrics.watch("waiting_seconds", lambda: index.waiting.waiting_seconds)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
@@ -119,7 +121,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
-            await first_of(reconnecting(session, connection), auditing(audit), watching(IndexWatch(store, on_lost)))
+            await first_of(reconnecting(session, connection), auditing(audit), watching(watch))
         finally:
             await topics.close()
             await index.close()

@@ -97,7 +97,7 @@ async def _work(settings: Settings) -> None:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
             reading = _read(settings, index, topics, metrics, state)
-            await first_of(reading, watching(IndexWatch(store, on_lost)))
+            await first_of(reading, watching(IndexWatch(store, on_lost, lambda: index.written_indices)))
         finally:
             await topics.close()
             await index.close()

@@ -6,7 +6,7 @@ Documents that are gone are written again only when the topics are read again, w
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -33,9 +33,10 @@ class IndexIdentity(NamedTuple):
 
 
 def lost_indices(
-    known: Mapping[str, IndexIdentity], found: Mapping[str, IndexIdentity], now: datetime
+    known: Mapping[str, IndexIdentity | None], found: Mapping[str, IndexIdentity], now: datetime
 ) -> dict[str, str]:
-    """What happened to each index of ``known`` that is another one in ``found`` or is not there.
+    """What happened to each index of ``known`` that is another one in ``found`` or is not there; None: only its name is
+    known.
 
     Days that ended a day ago may be missing: retention deletes those.
     """
@@ -45,26 +46,29 @@ def lost_indices(
     for name, identity in known.items():
         if name not in found and name.rpartition("-")[2] >= recent:
             lost[name] = "was deleted"
-        elif found.get(name, identity) != identity:
+        elif identity and found.get(name, identity) != identity:
             lost[name] = "was made again or restored"
     return lost
 
 
 class IndexWatch:
     """``check``, called again and again, logs indices that were lost since the call before, and gives their names to
-    ``on_lost``."""
+    ``on_lost``. ``written`` names those that there must be, also when they were made since."""
 
     def __init__(
         self,
         store: AsyncOpenSearch,
         on_lost: Callable[[Sequence[str]], None],
+        written: Callable[[], Iterable[str]] = tuple,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._store, self._on_lost, self._clock = store, on_lost, clock
+        self._store, self._on_lost, self._written, self._clock = store, on_lost, written, clock
         self._known: Mapping[str, IndexIdentity] = {}
         self._problem = LoggedProblem(partial(logger.warning, "deleted indices are not noticed: %s; trying again"))
 
     async def check(self) -> None:
+        # Before OpenSearch is asked: what is made meanwhile may not be in its answer.
+        known = dict.fromkeys(self._written()) | dict(self._known)
         try:
             found = await self._found()
         except asyncio.CancelledError:
@@ -74,7 +78,7 @@ class IndexWatch:
             self._problem.note(explained(error, f"the role {WRITER}") if is_known else repr(error))
             return
         self._problem.note("")
-        lost = lost_indices(self._known, found, self._clock())
+        lost = lost_indices(known, found, self._clock())
         self._known = found
         if lost:
             logger.error(

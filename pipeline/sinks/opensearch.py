@@ -60,7 +60,8 @@ class OpenSearchSink:
         self._batch_documents = batch_documents
         self._batch_bytes = batch_bytes
         self._backoff = Backoff("OpenSearch", max_backoff_seconds)
-        self._checked: set[str] = set()
+        self.written_indices: set[str] = set()
+        """Those that there are, with the right mapping, as far as this process knows."""
         self._refreshed: set[str] = set()
 
     @property
@@ -86,7 +87,7 @@ class OpenSearchSink:
         result = WriteResult()
         documents = self._of_possible_days(documents, result)
         # Once for each index: a day has one, so this costs nothing after the first batch.
-        for index in sorted({document.index for document in documents} - self._checked):
+        for index in sorted({document.index for document in documents} - self.written_indices):
             await self._check_index(index)
         todo = deque(batches(documents, self._batch_documents, self._batch_bytes))
         async with asyncio.TaskGroup() as under_way:
@@ -145,7 +146,7 @@ class OpenSearchSink:
 
     def forget_indices(self, names: Sequence[str]) -> None:
         """They were deleted or restored: their mappings are checked before they are written again."""
-        self._checked.difference_update(names)
+        self.written_indices.difference_update(names)
         self._refreshed.difference_update(names)
 
     async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
@@ -173,7 +174,7 @@ class OpenSearchSink:
             mapping = await self._made(name)
         for index in mapping.values():
             _check_version(f"index {name}", index.get("mappings", {}))
-        self._checked.add(name)
+        self.written_indices.add(name)
 
     async def _made(self, name: str) -> dict[str, Any]:
         """The mapping of the index, which is made. Where it can't be, because the cluster has too many shards or a

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from schemas.codec.records import EncodedRecord
+from tests.chaos.exhaustion import indices_lost, no_descriptors, some_pods, unpacks_to_much
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
 from tests.chaos.rollout import roll_out
@@ -18,10 +19,6 @@ from tests.chaos.worker_with_faults import INDEX_POINTS, WORKER_POINTS
 Fault = Callable[[Ground, Load, random.Random], None]
 LONGER_THAN_A_SESSION: Final = 9
 """Seconds; ``PACE`` of the ground sets sessions of six."""
-
-
-def _some_pods(load: Load, chance: random.Random) -> None:
-    load.wait_for(len(load.answers) + chance.randint(5, 15))
 
 
 _WHEN: Final[dict[str, Callable[[random.Random], int]]] = {
@@ -41,13 +38,13 @@ def _kill_worker_at(point: str) -> Fault:
         ground.start_worker(CHAOS_DIE=f"{point}:{_WHEN[point](chance)}")
         if point == "rebalance":
             ground.wait_ready("worker")
-            _some_pods(load, chance)
+            some_pods(load, chance)
             ground.start_worker("second")
         if not ground.ended("worker"):
             raise AssertionError(f"the worker did not come to {point}")
         ground.start_worker()
         ground.wait_ready("worker")
-        _some_pods(load, chance)
+        some_pods(load, chance)
         if point == "rebalance":
             ground.processes.stop("second")
 
@@ -62,62 +59,62 @@ def _kill_index_at(point: str) -> Fault:
             raise AssertionError(f"the index writer did not come to {point}")
         ground.start_index()
         ground.wait_ready("index")
-        _some_pods(load, chance)
+        some_pods(load, chance)
 
     return kill
 
 
 def _kill_scheduler(ground: Ground, load: Load, chance: random.Random) -> None:
     for _ in range(3):
-        _some_pods(load, chance)
+        some_pods(load, chance)
         time.sleep(chance.random() / 20)
         ground.processes.kill("scheduler")
         ground.start_scheduler()
 
 
 def _kill_broker(ground: Ground, load: Load, chance: random.Random) -> None:
-    _some_pods(load, chance)
+    some_pods(load, chance)
     broker = chance.choice(ground.servers.kafka)
     broker.kill()
     time.sleep(chance.uniform(0.5, 4))
     broker.start()
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _kill_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
-    _some_pods(load, chance)
+    some_pods(load, chance)
     ground.servers.opensearch.kill()
     time.sleep(chance.uniform(0.5, 4))
     ground.servers.opensearch.start()
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _kill_worker_and_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
     """The machine of both fails; the worker is back first."""
-    _some_pods(load, chance)
+    some_pods(load, chance)
     ground.servers.opensearch.kill()
     ground.processes.kill("worker")
     ground.start_worker()
     time.sleep(chance.uniform(0.5, 4))
     ground.servers.opensearch.start()
     ground.wait_ready("worker")
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _index_away(seconds: float) -> Fault:
     """OpenSearch is down: every pod is answered by the API meanwhile, and afterwards all of it is in the index."""
 
     def away(ground: Ground, load: Load, chance: random.Random) -> None:
-        _some_pods(load, chance)
+        some_pods(load, chance)
         ground.servers.opensearch.kill()
         end = time.monotonic() + seconds
         while True:
-            _some_pods(load, chance)
+            some_pods(load, chance)
             ground.wait_answered(load)
             if time.monotonic() > end:
                 break
         ground.servers.opensearch.start()
-        _some_pods(load, chance)
+        some_pods(load, chance)
 
     return away
 
@@ -125,10 +122,10 @@ def _index_away(seconds: float) -> Fault:
 def _one_broker_down(ground: Ground, load: Load, chance: random.Random) -> None:
     """All that was offered is visible while one of three brokers is away, to a new worker, index
     writer and scheduler too."""
-    _some_pods(load, chance)
+    some_pods(load, chance)
     broker = chance.choice(ground.servers.kafka)
     broker.kill()
-    _some_pods(load, chance)
+    some_pods(load, chance)
     ground.processes.kill("worker")
     ground.start_worker()
     ground.processes.kill("index")
@@ -136,38 +133,38 @@ def _one_broker_down(ground: Ground, load: Load, chance: random.Random) -> None:
     ground.processes.kill("scheduler")
     ground.start_scheduler()
     ground.wait_ready("worker")
-    _some_pods(load, chance)
+    some_pods(load, chance)
     ground.wait_visible(load.namespace, len(load.answers))
     broker.start()
 
 
 def _read_only(ground: Ground, load: Load, chance: random.Random) -> None:
     """All indices are read-only, as OpenSearch makes them when its disk is nearly full."""
-    _some_pods(load, chance)
+    some_pods(load, chance)
     with ground.read_only_indices():
-        _some_pods(load, chance)
+        some_pods(load, chance)
         time.sleep(chance.uniform(1, 3))
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _disk_full(ground: Ground, load: Load, chance: random.Random) -> None:
     """OpenSearch itself finds its disk full, makes its indices read-only, and writable when space is free again."""
-    _some_pods(load, chance)
+    some_pods(load, chance)
     with ground.full_disk():
-        _some_pods(load, chance)
-    _some_pods(load, chance)
+        some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _stop(what: str, seconds: float) -> Fault:
     def stop(ground: Ground, load: Load, chance: random.Random) -> None:
-        _some_pods(load, chance)
+        some_pods(load, chance)
         with ground.stopped(_pid(ground, what)):
             time.sleep(seconds)
         if what == "worker" and ground.processes.has_ended("worker"):
             ground.start_worker()
         ground.wait_ready("worker")
         ground.wait_ready("index")
-        _some_pods(load, chance)
+        some_pods(load, chance)
 
     return stop
 
@@ -185,10 +182,10 @@ def _zombie(ground: Ground, load: Load, chance: random.Random) -> None:
     """A worker is stopped while another takes over its partitions; then it continues to write."""
     ground.start_worker("second")
     ground.wait_ready("second")
-    _some_pods(load, chance)
+    some_pods(load, chance)
     with ground.stopped(ground.processes.pid("worker")):
         time.sleep(LONGER_THAN_A_SESSION)
-    _some_pods(load, chance)
+    some_pods(load, chance)
     ground.processes.stop("second")
 
 
@@ -206,7 +203,7 @@ def _stale_bulk(ground: Ground, load: Load, chance: random.Random) -> None:
         time.sleep(0.05)
     time.sleep(LONGER_THAN_A_SESSION)  # its partitions are the second's now
     ground.thaw("index")
-    _some_pods(load, chance)
+    some_pods(load, chance)
     ground.processes.stop("second-index")
 
 
@@ -218,11 +215,11 @@ def _scale_index(ground: Ground, load: Load, chance: random.Random) -> None:
         time.sleep(chance.uniform(0.2, 2))
     for name in others:
         ground.wait_ready(name)
-    _some_pods(load, chance)
+    some_pods(load, chance)
     for name in others:
         (ground.processes.kill if chance.random() < 0.5 else ground.processes.stop)(name)
         time.sleep(chance.uniform(0.2, 2))
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
@@ -234,7 +231,7 @@ def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
         )
         ground.send(record)
         load.garbage += 1
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
@@ -245,11 +242,11 @@ def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
         time.sleep(chance.uniform(0.2, 2))
     for name in others:
         ground.wait_ready(name)
-    _some_pods(load, chance)
+    some_pods(load, chance)
     for name in chance.sample(others, 3):
         (ground.processes.kill if chance.random() < 0.5 else ground.processes.stop)(name)
         time.sleep(chance.uniform(0.2, 2))
-    _some_pods(load, chance)
+    some_pods(load, chance)
 
 
 _STOPPABLE: Final = {
@@ -271,6 +268,9 @@ FAULTS: Final[dict[str, Fault]] = {
     "a zombie comes back": _zombie,
     "a frozen request thaws": _stale_bulk,
     "garbage": _garbage,
+    "no descriptors": no_descriptors,
+    "records that unpack to much": unpacks_to_much,
+    "indices deleted, not made, rebuilt": indices_lost,
     "1 to 4 to 1 workers": _scale,
     "scaled up, rolled out, rolled back": roll_out,
     "1 to 3 to 1 index writers": _scale_index,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 import yaml
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 import embedded
 from demo.processes import Processes, free_ports
@@ -23,6 +23,7 @@ from tests.chaos.load import Load
 from tests.chaos.view import View
 from tests.support.builders.kube_objects import a_device, a_node
 from tests.support.harness.forked import ForkedProcesses
+from tests.support.harness.pipeline_process import INDEX_WRITERS, INDEXED
 
 NODES = 6
 PACE: dict[str, str] = {
@@ -33,6 +34,10 @@ PACE: dict[str, str] = {
 }
 """Most faults last seconds; but an attempt must not count as incomplete while a process is stopped for 90."""
 
+_LARGEST: Final = 32 * 1024**2
+"""Bytes of a record that is sent, before it is packed."""
+_MAX_SHARDS: Final = "cluster.max_shards_per_node"
+_NO_REPLICA: Final = {"number_of_replicas": 0}
 _FLOODED: Final = "index.blocks.read_only_allow_delete"
 _WATERMARKS: Final = tuple(
     f"cluster.routing.allocation.disk.watermark.{each}" for each in ("low", "high", "flood_stage")
@@ -184,12 +189,53 @@ class Ground:
     def thaw(self, name: str) -> None:
         os.kill(self.processes.pid(name), signal.SIGCONT)
 
-    def send(self, record: EncodedRecord) -> None:
-        """Send a record to the topic of decisions, as a defective producer would."""
-        asyncio.run(self._send(record))
+    @contextmanager
+    def no_more_shards(self) -> Iterator[None]:
+        """OpenSearch has as many shards as it may have within this context, and no index can be made."""
+        # A limit of no shards is not allowed.
+        self.client.put(f"{self.servers.opensearch_url}/filler", json={"settings": _NO_REPLICA}).raise_for_status()
+        self._set_cluster({_MAX_SHARDS: 1})
+        try:
+            yield
+        finally:
+            self._set_cluster({_MAX_SHARDS: None})
+            self.client.delete(f"{self.servers.opensearch_url}/filler").raise_for_status()
 
-    async def _send(self, record: EncodedRecord) -> None:
-        async with AIOKafkaProducer(bootstrap_servers=self.servers.bootstrap_servers) as producer:
+    def delete_indices(self) -> None:
+        """As an operator does by mistake: all of ours at once."""
+        self.client.delete(f"{self.servers.opensearch_url}/schedulerlog-*").raise_for_status()
+
+    def wait_until_index_waits(self, cause: str) -> None:
+        """Return when the index writer says that it waits for the index, with this cause."""
+        url = f"{self.url('index')}/readyz"
+        _wait(lambda: cause in self.client.get(url).text, True, f"an index writer that waits: {cause}")
+
+    def wait_until_loss_is_noticed(self) -> None:
+        """Return when the index writer has noticed indices that were deleted."""
+        counted = re.compile(r"^schedulerlog_index_lost_indices_total [1-9]", re.MULTILINE)
+        url = f"{self.url('index')}/metrics"
+        _wait(lambda: counted.search(self.client.get(url).text) is not None, True, "the loss of indices")
+
+    def read_topics_again(self) -> None:
+        """Set the group of the index writers, of which none runs, back to the beginning of its topics."""
+        asyncio.run(self._read_topics_again())
+
+    async def _read_topics_again(self) -> None:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.servers.bootstrap_servers, group_id=INDEX_WRITERS, enable_auto_commit=False
+        )
+        async with consumer:
+            partitions = [TopicPartition(topic.name, each) for topic in INDEXED for each in range(topic.partitions)]
+            consumer.assign(partitions)
+            await consumer.commit(await consumer.beginning_offsets(partitions))
+
+    def send(self, record: EncodedRecord, **options: Any) -> None:
+        """Send a record to the topic of decisions, as a defective producer would."""
+        asyncio.run(self._send(record, options))
+
+    async def _send(self, record: EncodedRecord, options: dict[str, Any]) -> None:
+        servers = self.servers.bootstrap_servers
+        async with AIOKafkaProducer(bootstrap_servers=servers, max_request_size=_LARGEST, **options) as producer:
             await producer.send_and_wait(DECISIONS.name, record.value, key=record.key, headers=record.headers)
 
 

@@ -17,14 +17,15 @@ from scheduler.publish.spool.spool import Spool
 from tests.chaos.scheduler_bugs import BUGS
 
 _append = Spool.append
+# Open before the scheduler runs out of descriptors.
+_ledger = open(os.environ["CHAOS_LEDGER"], "ab")  # noqa: PTH123, SIM115
 
 
 def _append_and_note(spool: Spool, entries: Sequence[Entry]) -> None:
     _append(spool, entries)
-    with open(os.environ["CHAOS_LEDGER"], "ab") as ledger:  # noqa: PTH123 - once per answer
-        ledger.write(b"".join(_line(entry) for entry in entries))
-        ledger.flush()
-        os.fsync(ledger.fileno())
+    _ledger.write(b"".join(_line(entry) for entry in entries))
+    _ledger.flush()
+    os.fsync(_ledger.fileno())
 
 
 def _line(entry: Entry) -> bytes:

@@ -24,6 +24,7 @@ ONE = IndexIdentity("one", "")
         (ALL, None, "was deleted"),
         (LONG_AGO, None, None),
         (LONG_AGO, IndexIdentity("two", ""), "was made again or restored"),
+        (ALL, IndexIdentity("one", "restored in place"), "was made again or restored"),
         (TODAY, IndexIdentity("two", ""), "was made again or restored"),
         (TODAY, IndexIdentity("one", "restored in place"), "was made again or restored"),
     ],
@@ -31,6 +32,11 @@ ONE = IndexIdentity("one", "")
 def test_m7_what_happened_to_an_index(name: str, found: IndexIdentity | None, what: str | None) -> None:
     now = {name: found} if found else {}
     assert lost_indices({name: ONE}, now | {"schedulerlog-new": ONE}, NOW).get(name) == what
+
+
+def test_m7_an_index_of_which_only_the_name_is_known_may_be_any_but_has_to_be_there() -> None:
+    assert lost_indices({TODAY: None}, {}, NOW) == {TODAY: "was deleted"}
+    assert not lost_indices({TODAY: None, LONG_AGO: None}, {TODAY: ONE}, NOW)
 
 
 async def test_m7_an_answer_that_is_none_ends_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

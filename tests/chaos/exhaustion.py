@@ -1,0 +1,70 @@
+"""Faults of what runs out or is taken away: descriptors, shards, whole indices; and records that unpack to much."""
+
+import random
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from schemas.codec.records import EncodedRecord
+from tests.chaos.ground import Ground
+from tests.chaos.load import Load
+
+_ZEROS: Final = 3 * 1024**2
+"""Bytes, some hundred once packed; a record has two MiB at most."""
+_MANY_ZEROS: Final = 20 * 1024**2
+"""More than a batch may unpack to: its dead letter has no key, so it belongs to no namespace."""
+
+
+def some_pods(load: Load, chance: random.Random) -> None:
+    load.wait_for(len(load.answers) + chance.randint(5, 15))
+
+
+@contextmanager
+def without_descriptors(pid: int) -> Iterator[None]:
+    """The process can open nothing more within this context: no file, no connection."""
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    numbers = [int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (max(numbers) + 1, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def no_descriptors(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Scheduler, worker and index writer have none left, each in turn."""
+    for name in ("scheduler", "worker", "index"):
+        some_pods(load, chance)
+        with without_descriptors(ground.processes.pid(name)):
+            some_pods(load, chance)
+            time.sleep(chance.uniform(2, 5))
+    some_pods(load, chance)
+
+
+def unpacks_to_much(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Records of zeros, between those of the pods."""
+    for size in (_ZEROS, _MANY_ZEROS, _ZEROS):
+        some_pods(load, chance)
+        key = f"default/{load.namespace}/zeros".encode()
+        ground.send(EncodedRecord(key, bytes(size), [("ce_type", b"zeros")]), compression_type="zstd")
+        load.garbage += size == _ZEROS
+    some_pods(load, chance)
+
+
+def indices_lost(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Every index is deleted, and none can be made; then an operator rebuilds them, as docs/operations.md says."""
+    some_pods(load, chance)
+    with ground.no_more_shards():
+        ground.delete_indices()
+        some_pods(load, chance)
+        ground.wait_until_index_waits("shards open")
+        ground.wait_until_loss_is_noticed()
+    ground.processes.stop("index")
+    ground.read_topics_again()
+    ground.start_index()
+    ground.wait_until_index_reads()
+    some_pods(load, chance)
+    ground.wait_visible(load.namespace, 1)
