@@ -1,8 +1,8 @@
-"""uvicorn's HTTP protocol, with four additions.
+"""uvicorn's HTTP protocol, with five additions.
 
 Bytes that can't be parsed as HTTP are answered in JSON; such a request never reaches the application. A request's scope
 has the certificate that its client has shown, and a way to hang up at once. A client that takes too long to send its
-request is hung up on.
+request is hung up on, and so is one that takes nothing of its answer.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ ABORT: Final = "schedulerlog.abort"
 """The entry of a scope's ``extensions`` with what hangs up at once, without waiting for a client that does not read."""
 REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request."""
+READING_SECONDS: Final = 30.0
+"""A client that takes nothing of an answer for so long is hung up on. A watch has a shorter limit of its own."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
@@ -33,7 +35,9 @@ class JsonProtocol(BoundedHead):
 
     extensions: "dict[str, Any]"
     request_seconds = REQUEST_SECONDS
+    reading_seconds = READING_SECONDS
     _deadline: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -46,6 +50,7 @@ class JsonProtocol(BoundedHead):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_expecting()
+        self._stop_watching()
         super().connection_lost(exc)
 
     def on_message_complete(self) -> None:
@@ -60,6 +65,35 @@ class JsonProtocol(BoundedHead):
     def _stop_expecting(self) -> None:
         if self._deadline:
             self._deadline.cancel()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._watch_reading()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # What is left may be too little for a pause; a transport that is closed waits for it without end.
+        self._watch_reading()
+
+    def _watch_reading(self) -> None:
+        self._stop_watching()
+        if unsent := self.transport.get_write_buffer_size():
+            loop = asyncio.get_running_loop()
+            self._reading = loop.call_later(self.reading_seconds, self._hang_up_unless_read, unsent)
+
+    def _hang_up_unless_read(self, unsent: int) -> None:
+        if self.transport.get_write_buffer_size() >= unsent:
+            self.transport.abort()
+        else:
+            self._watch_reading()
+
+    def _stop_watching(self) -> None:
+        if self._reading:
+            self._reading.cancel()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

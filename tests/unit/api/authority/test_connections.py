@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +15,12 @@ from process.server_tls import CertificatePair, Certificates
 from tests.support.certificates import Authority
 from tests.support.harness.api_app import POD
 from tests.support.harness.guarded_api import READS_LLM, Guarded
+from tests.support.waiting import eventually_async
 
 
 class Impatient(JsonProtocol):
     request_seconds = 0.3
+    reading_seconds = 0.3
 
 
 class Server(NamedTuple):
@@ -26,6 +28,8 @@ class Server(NamedTuple):
     """Of plain HTTP."""
     secured: int
     authority: Authority
+    connections: Collection[object]
+    """The open ones of plain HTTP."""
 
     async def answer(self, *parts: bytes) -> bytes:
         """Everything that is answered until the server hangs up."""
@@ -60,7 +64,7 @@ async def server(api: Guarded, tmp_path: Path) -> AsyncIterator[Server]:
         )
         servers.append((server, asyncio.create_task(server.serve([listening]))))
         ports.append(listening.getsockname()[1])
-    yield Server(ports[0], ports[1], authority)
+    yield Server(ports[0], ports[1], authority, servers[0][0].server_state.connections)
     for server, running in servers:
         server.should_exit = True
         await running
@@ -129,6 +133,19 @@ async def test_two_hundred_who_send_nothing_keep_no_other_waiting(api: Guarded, 
     finally:
         for _, writer in silent:
             writer.close()
+
+
+async def test_m2_who_takes_nothing_of_an_answer_is_hung_up_on(api: Guarded, server: Server) -> None:
+    token = api.reviews.caller("alice", READS_LLM)["Authorization"]
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, ("127.0.0.1", server.port))
+        # Together far more than the kernel keeps.
+        await loop.sock_sendall(client, request("/openapi.json", f"Authorization: {token}", close=False) * 40)
+        assert await loop.sock_recv(client, 8) == b"HTTP/1.1"
+        assert await eventually_async(lambda: not server.connections)
 
 
 async def test_plain_http_is_not_answered_where_tls_is_spoken(server: Server) -> None:
