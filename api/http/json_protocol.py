@@ -10,7 +10,9 @@ import ssl
 from http import HTTPStatus
 from typing import Any, Final
 
-from api.http.errors import PROBLEM, problem
+from starlette.datastructures import MutableHeaders
+
+from api.http.errors import PROBLEM, add_protection, problem
 from process.bounded_head import BoundedHead
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
@@ -110,10 +112,12 @@ class JsonProtocol(BoundedHead):
     def _refuse(self, status: int, error: str, next_step: str) -> None:
         body = problem(status, error, next_step).model_dump_json().encode()
         line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
-        head = f"{line}\r\ncontent-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\ncache-control: no-store\r\n"
+        headers = MutableHeaders({"content-type": PROBLEM, "content-length": str(len(body)), "connection": "close"})
+        add_protection(headers)
+        fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         transport: Any = self.transport
         # The parser has lost the boundary between requests, so the connection can't be used again.
-        transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        transport.write(f"{line}\r\n{fields}\r\n".encode() + body)
         transport.close()
 
 

@@ -83,7 +83,7 @@ class PageSession:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message["headers"])
                 headers.update(HEADERS | {"Content-Security-Policy": POLICY.format(ancestors)})
-                if not path.startswith(STATIC):
+                if not path.startswith(STATIC) or message["status"] >= 400:
                     headers["Cache-Control"] = "no-store"
                 headers.add_vary_header("Cookie")
                 headers.add_vary_header("Accept-Language")

@@ -124,6 +124,14 @@ async def test_a_head_without_an_end_is_refused_by_its_length(server: Server) ->
     assert statuses(await server.answer(endless[:65_000], endless[65_000:])) == [431]
 
 
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"a" * 70_000])
+async def test_l6_refusals_of_the_parser_are_protected_as_answers_are(server: Server, sent: bytes) -> None:
+    # In two parts: a reset would lose the answer to what arrives behind it.
+    head = (await server.answer(sent[:65_000], sent[65_000:])).partition(b"\r\n\r\n")[0].decode().lower()
+    for field in ("x-content-type-options: nosniff", "frame-ancestors 'none'", "cache-control: no-store"):
+        assert field in head
+
+
 async def test_two_hundred_who_send_nothing_keep_no_other_waiting(api: Guarded, server: Server) -> None:
     silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(200)]
     token = api.reviews.caller("alice", READS_LLM)["Authorization"]

@@ -119,7 +119,10 @@ async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:
     routes = [route for route in caller.app.routes if isinstance(route, APIRoute) and "GET" in (route.methods or ())]
     paths = [with_needed_query(route.path, route.path.format(**values)) for route in routes]
     etag = (await caller.get(POD)).headers["etag"]
-    answers = [await caller.get(path) for path in (*paths, "/docs", "/openapi.json", "/no", "/%", POD + "?limit=x")]
+    answers = [
+        await caller.get(path)
+        for path in (*paths, "/docs", "/openapi.json", "/no", "/%", POD + "?limit=x", "/ui/static/no")
+    ]
     answers += [await caller.get(POD, **{"If-None-Match": etag}), await caller.get("/healthz", Host="rebound.example")]
     assert {200, 304, 400, 404, 421} <= {answer.status_code for answer in answers}
     for answer in answers:
