@@ -1,6 +1,6 @@
 """The topics and their messages as an AsyncAPI 3.0 document, for tools that read topics without our code."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from schemas.codec.records import CONTENT_TYPE
@@ -95,9 +95,16 @@ _OPERATIONS: Final = (
     ("deadLetter", "send", DEAD_LETTERS, "The pipeline publishes records that it can't process."),
 )
 
+_SECURITY_SCHEMES: Final = {
+    "clientCertificate": {"type": "X509", "description": "TLS with a certificate of the client."},
+    "scram": {"type": "scramSha512", "description": "TLS, with user and password."},
+    "plain": {"type": "plain", "description": "TLS, with user and password; the broker sees the password."},
+}
+"""How a client may prove who it is. OAUTHBEARER is a fourth way, which AsyncAPI describes by the URLs of an issuer."""
 
-def document() -> dict[str, Any]:
-    """The document as plain dictionaries and lists."""
+
+def document(examples: Mapping[str, Any]) -> dict[str, Any]:
+    """The document as plain dictionaries and lists. ``examples`` has a payload for each event type."""
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -111,16 +118,21 @@ def document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },
         "defaultContentType": CONTENT_TYPE,
-        "servers": {"kafka": _server()},
+        "servers": {"kafka": _server("kafka"), "securedKafka": _server("kafka-secure", *_SECURITY_SCHEMES)},
         "channels": {_name(topic): _channel(topic) for topic in TOPICS},
         "operations": {name: _operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
-        "components": {"messages": {each.__name__: _message(each) for each in EVENTS} | _no_events()},
+        "components": {
+            "messages": {each.__name__: _message(each, examples[each.TYPE]) for each in EVENTS} | _no_events(),
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
     }
 
 
-def _server() -> dict[str, Any]:
+def _server(protocol: str, *security_schemes: str) -> dict[str, Any]:
     bootstrap = {"default": "localhost:9092", "description": "host:port of any broker"}
-    return {"host": "{bootstrap}", "protocol": "kafka", "variables": {"bootstrap": bootstrap}}
+    server = {"host": "{bootstrap}", "protocol": protocol, "variables": {"bootstrap": bootstrap}}
+    security = [{"$ref": f"#/components/securitySchemes/{name}"} for name in security_schemes]
+    return server | ({"security": security} if security else {})
 
 
 def _name(topic: Topic) -> str:
@@ -158,7 +170,7 @@ def _operation(action: str, topic: Topic, about: str) -> dict[str, Any]:
     return {"action": action, "channel": {"$ref": channel}, "summary": about, "messages": messages}
 
 
-def _message(event: type[Event]) -> dict[str, Any]:
+def _message(event: type[Event], example: Any) -> dict[str, Any]:
     about, _, more = (event.__doc__ or "").partition("\n\n")
     topic = next(topic for topic in TOPICS if event in topic.events)
     headers = {name: {"type": "string"} | schema for name, schema in _HEADERS.items()}
@@ -172,6 +184,7 @@ def _message(event: type[Event]) -> dict[str, Any]:
         "headers": {"type": "object", "required": list(headers), "properties": headers | {TRACEPARENT: _TRACEPARENT}},
         "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./{event.TYPE}.schema.json"}},
         "bindings": {"kafka": _key(topic)},
+        "examples": [{"payload": example}],
     }
     # An event whose docstring is one paragraph has no description; an empty one would only be noise to renderers.
     return {key: value for key, value in message.items() if value}

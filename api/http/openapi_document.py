@@ -43,6 +43,23 @@ _OWNERS: Final = {
 }
 _SUFFIXES: Final = {CSV: ".csv", "application/yaml": ".yaml", "text/plain": ".text"} | dict.fromkeys(WATCHED, ".watch")
 """Media type to what follows the name of its example; of the others it is the operation's."""
+_LICENSE: Final = {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"}
+_HOST: Final = {"default": "localhost", "description": "A node of the cluster, or a name that leads to one."}
+_SERVERS: Final = (
+    {"url": "/", "description": "Where this document was read."},
+    {"url": "https://{host}:31994", "description": "As deploy/ installs it.", "variables": {"host": _HOST}},
+)
+_SECURITY_SCHEMES: Final = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "Of Kubernetes: `kubectl create token NAME --audience schedulerlog`.",
+    },
+    "clientCertificate": {"type": "mutualTLS", "description": "Its CN is the user, each O a group."},
+}
+_SECURITY: Final[tuple[Json, ...]] = ({"token": []}, {"clientCertificate": []}, {})
+"""One of them; nothing where the API answers its own machine alone."""
+_FOR_EVERYBODY: Final = ("/healthz", "/readyz")
 _BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
 """pydantic leaves these names in the schema of a type that has a validator of its own."""
 
@@ -72,7 +89,8 @@ def tag_of(path: str) -> str:
 
 
 def refined(document: Json, examples: Mapping[str, Any]) -> Json:
-    """The document with tags, without ``null`` in parameters, and with ``examples`` (operation id to an answer).
+    """The document with tags, servers and security schemes, without ``null`` in parameters, and with ``examples``
+    (operation id to an answer).
 
     ``examples`` has errors by their status as well.
     """
@@ -82,7 +100,14 @@ def refined(document: Json, examples: Mapping[str, Any]) -> Json:
     # FastAPI knows the models of answers alone, not those of other media types.
     schemas = document["components"]["schemas"] | {WatchEvent.__name__: WatchEvent.model_json_schema()}
     components = document["components"] | {"examples": named, "schemas": dict(sorted(schemas.items()))}
-    return document | {"tags": tags, "paths": paths, "components": components}
+    return document | {
+        "info": document["info"] | {"license": _LICENSE},
+        "servers": list(_SERVERS),
+        "security": list(_SECURITY),
+        "tags": tags,
+        "paths": paths,
+        "components": components | {"securitySchemes": _SECURITY_SCHEMES},
+    }
 
 
 def _path(path: str, methods: Json, examples: Mapping[str, Any]) -> Json:
@@ -96,6 +121,8 @@ def _operation(path: str, operation: Json, examples: Mapping[str, Any]) -> Json:
         for status, response in operation["responses"].items()
     }
     changed: Json = {"tags": [tag_of(path)], "responses": responses}
+    if path in _FOR_EVERYBODY:
+        changed["security"] = []
     if parameters := operation.get("parameters"):
         changed["parameters"] = [each | {"schema": _schema(each["schema"])} for each in parameters]
     return operation | changed

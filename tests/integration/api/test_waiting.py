@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from diagnosis.waiting import wait_of
 from schemas.events import (
     AttemptSummarized,
@@ -178,7 +180,9 @@ def test_every_waiting_pod_has_its_obstacle_its_nearest_node_and_its_gpu_hours(f
     diagnosis = api.get("/api/v1/namespaces/api-each/pods/two/diagnosis").json()
     assert two["obstacle"]["code"] == diagnosis["obstacle"]["code"] == "CardInsufficientMemory"
     assert two["obstacle"]["sentence"] == diagnosis["obstacle"]["sentence"]
-    assert (two["devices"], round(two["gpu_hours"]), two["waited_seconds"] // 60) == (2, 4, 120)
+    # The pods were made to wait when the records were, which is minutes ago on a busy machine.
+    assert 2 * 3600 <= two["waited_seconds"] < 3 * 3600
+    assert (two["devices"], two["gpu_hours"]) == (2, pytest.approx(2 * two["waited_seconds"] / 3600, abs=0.01))
     assert (two["nearest"]["node"], two["nearest"]["missing_devices"]) == ("node2", 2)
     old = api.get("/api/v1/pending", namespace="api-each", group_by="pod", workload="", sort="name")
     assert old.status_code == 400
@@ -235,10 +239,11 @@ def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> No
     ]
     assert (answer["pods"], answer["total"]) == (33, 4)
     equal = answer["items"][0]
-    assert (equal["devices"], round(equal["gpu_hours"], -1), equal["workloads"], equal["namespaces"]) == (60, 60, 30, 1)
+    assert (equal["devices"], equal["workloads"], equal["namespaces"]) == (60, 30, 1)
+    assert 60 <= equal["gpu_hours"] < 90
     assert equal["nearest"]["missing_devices"] == 2
     by_hours = api.get("/api/v1/pending", **query, sort="gpu_hours").json()["items"]
-    assert [round(item["gpu_hours"]) for item in by_hours[1:]] == [12, 2, 0]
+    assert [int(item["gpu_hours"]) for item in by_hours[1:]] == [12, 2, 0]
     for order in ("pods", "wait", "gpu_hours", "devices"):
         first = api.get("/api/v1/pending", **query, sort=order, limit="3").json()
         rest = api.get("/api/v1/pending", **query, sort=order, limit="3", **{"continue": first["continue"]}).json()
@@ -263,7 +268,7 @@ def test_waiting_pods_are_answered_as_rows_and_as_a_table(filling: Filling, api:
     first, second = csv.DictReader(io.StringIO(table.text, newline=""))
     assert first["queue"] == '\'=HYPERLINK("http://evil","x")'
     assert (second["queue"], second["workload"]) == ("'@cmd|'/c calc'!A0, and more", "'+Job/b")
-    assert (first["devices"], round(float(first["gpu_hours"])), second["missing_memory_mib"]) == ("2", 4, "")
+    assert (first["devices"], int(float(first["gpu_hours"])), second["missing_memory_mib"]) == ("2", 4, "")
     by_header = api.client.get("/api/v1/pending", params=query, headers={"Accept": "text/csv"})
     assert by_header.text.splitlines()[0] == table.text.splitlines()[0]
     grouped = api.get("/api/v1/pending", namespace="api-rows", format="flat").json()

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from schemas import generate
 from schemas.__main__ import app
 from schemas.answers.attempts import SchedulerLog
-from schemas.asyncapi import document
 from schemas.codec.records import encode
 from schemas.events import EVENTS, DevicesJudged
 from schemas.topics import TOPICS
 from tests.support.builders.events import devices_judged
 
 ROOT = Path(__file__).parents[3]
+ASYNCAPI = yaml.safe_load(generate.asyncapi_text())
 SCHEMAS = sorted(path.relative_to(ROOT) for path in (ROOT / "schemas/generated").rglob("*.json"))
 
 
@@ -112,18 +112,14 @@ def test_the_schema_of_the_answer_takes_the_proposals_json() -> None:
 
 
 def resolved(reference: str) -> Any:
-    place: Any = document()
+    place: Any = ASYNCAPI
     for key in reference.removeprefix("#/").split("/"):
         place = place[key]
     return place
 
 
-def test_the_asyncapi_text_is_the_document() -> None:
-    assert yaml.safe_load(generate.asyncapi_text()) == document()
-
-
 def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings() -> None:
-    channels = document()["channels"]
+    channels = ASYNCAPI["channels"]
     assert [channel["address"] for channel in channels.values()] == [topic.name for topic in TOPICS]
     decisions = channels["decisions"]["bindings"]["kafka"]
     assert (decisions["partitions"], decisions["topicConfiguration"]["retention.ms"]) == (12, 7 * 24 * 3600 * 1000)
@@ -135,7 +131,7 @@ def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings()
 
 def test_every_operation_names_messages_of_its_own_channel() -> None:
     # AsyncAPI 3.0: an operation's messages refer to those of its channel, which refer to the components.
-    operations = document()["operations"]
+    operations = ASYNCAPI["operations"]
     assert {operation["action"] for operation in operations.values()} == {"send", "receive"}
     for operation in operations.values():
         channel = operation["channel"]["$ref"]
@@ -146,17 +142,25 @@ def test_every_operation_names_messages_of_its_own_channel() -> None:
 
 
 def test_every_topic_is_sent_to_by_some_operation() -> None:
-    sent = {each["channel"]["$ref"] for each in document()["operations"].values() if each["action"] == "send"}
-    assert sent == {f"#/channels/{name}" for name in document()["channels"]}
+    sent = {each["channel"]["$ref"] for each in ASYNCAPI["operations"].values() if each["action"] == "send"}
+    assert sent == {f"#/channels/{name}" for name in ASYNCAPI["channels"]}
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.__name__)
-def test_a_message_names_its_headers_key_and_payload(event: Any) -> None:
+def test_a_message_names_its_headers_key_and_payload_and_has_an_example(event: Any) -> None:
     message = resolved(f"#/components/messages/{event.__name__}")
     path = Path("schemas/generated") / message["payload"]["schema"]["$ref"]
     assert path in SCHEMAS
     assert message["headers"]["properties"]["ce_type"]["const"] == event.TYPE
     assert message["bindings"]["kafka"]["key"]["description"]
+    schema = Draft202012Validator(json.loads((ROOT / path).read_text("utf-8")))
+    assert [list(schema.iter_errors(example["payload"])) for example in message["examples"]] == [[]]
+
+
+def test_a_secured_server_names_ways_to_prove_who_one_is() -> None:
+    plain, secured = ASYNCAPI["servers"]["kafka"], ASYNCAPI["servers"]["securedKafka"]
+    assert "security" not in plain
+    assert {resolved(each["$ref"])["type"] for each in secured["security"]} == {"X509", "scramSha512", "plain"}
 
 
 def test_the_headers_in_the_document_are_those_of_a_record() -> None:

@@ -57,6 +57,15 @@ def test_operations_are_named_as_programs_name_methods_and_have_declared_tags() 
     assert {operation["tags"][0] for _, _, operation in OPERATIONS.values()} <= TAGS.keys()
 
 
+def test_it_names_its_license_its_servers_and_how_callers_prove_who_they_are() -> None:
+    assert DOCUMENT["info"]["license"]["name"] == "Apache-2.0"
+    assert [each["url"] for each in DOCUMENT["servers"]] == ["/", "https://{host}:31994"]
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert {name: each["type"] for name, each in schemes.items()} == {"token": "http", "clientCertificate": "mutualTLS"}
+    assert {name for each in DOCUMENT["security"] for name in each} == schemes.keys()
+    assert {path for _, path, each in OPERATIONS.values() if each.get("security") == []} == {"/healthz", "/readyz"}
+
+
 def test_no_parameter_may_be_null_and_ranges_of_time_have_one_pair_of_names() -> None:
     for name, (_, _, operation) in OPERATIONS.items():
         for parameter in parameters(operation):
