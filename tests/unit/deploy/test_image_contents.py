@@ -139,3 +139,14 @@ def test_every_command_shows_its_help_in_the_image(image: Path, command: str) ->
     done = run_in(image, "-m", "schedulerlog", command, "--help")
     assert done.returncode == 0, done.stderr
     assert "Usage" in done.stdout
+
+
+def test_the_modules_that_need_grpc_are_those_that_the_build_does_not_import() -> None:
+    source = (ROOT / "deploy/image/import_all.py").read_text("utf-8")
+    [left_out] = re.findall(r"WITHOUT_ITS_PACKAGES = frozenset\(\{(.*?)\}\)", source)
+    needing = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "ingest").rglob("*.py")
+        if re.search(r"^(import|from) grpc\b", path.read_text("utf-8"), re.M)
+    }
+    assert set(re.findall(r'"([\w.]+)"', left_out)) == needing
