@@ -45,8 +45,7 @@ class AdmissionHandlers:
         refuse_repeated(request)
         await access_of(request).require(cluster, list_pods(query.namespace))
         now = datetime.now(UTC)
-        # While the topic is read at the start, nodes that are missing yet would count as full.
-        columns = self.devices.columns.get(cluster.name) if self.devices.is_caught_up else None
+        columns = self.devices.known(cluster.name)
         since = rfc3339(parse_time(query.since, now))
         waiting = await read_waiting_requests(self.index, cluster.name, query.namespace, since)
         unknown, judged = ["quotas"], Judged()

@@ -68,8 +68,7 @@ class DiagnosisHandlers:
 
     async def _excluded_by(self, attempt: AttemptSummarized) -> list[Constraint] | None:
         """On the cluster as it is now. None where its devices, or what the pod asks of them, are not known."""
-        # While the topic is read at the start, nodes that are missing yet would count as full.
-        columns = self.devices.columns.get(attempt.cluster) if self.devices.is_caught_up else None
+        columns = self.devices.known(attempt.cluster)
         if columns is None or attempt.constraints is None:
             return None
         ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints, columns.vendors)

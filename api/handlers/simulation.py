@@ -73,7 +73,7 @@ class SimulationHandlers:
             cause = f"body: the pod is of namespace {namespace}, and the request is about {query.namespace}"
             raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
         await access.require(cluster, get_pod(namespace, name))
-        columns = self.devices.columns.get(cluster.name) if self.devices.is_caught_up else None
+        columns = self.devices.known(cluster.name)
         if columns is None:
             raise UnavailableError(
                 f"the devices of cluster {cluster.name} are not known (yet)",

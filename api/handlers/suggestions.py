@@ -140,9 +140,7 @@ class SuggestionHandlers:
         """The columns, and what has to be held while they are judged. Quotas are in no state."""
         unknown.append("quotas")
         if as_of == "now":
-            # While the topic is read at the start, nodes that are missing yet would count as full.
-            known = self.devices.columns if self.devices.is_caught_up else {}
-            return known.get(summary.cluster), self.devices.lock
+            return self.devices.known(summary.cluster), self.devices.lock
         states = await read_states_of_attempt(self.index, summary, original_id)
         if states.missing:
             unknown.append("states")

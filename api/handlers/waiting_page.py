@@ -83,8 +83,7 @@ class WaitingPods:
             return [[item_of(hit, item) for hit in hits] for hits in groups]
 
     def _nearest(self, cluster: str) -> FindNearest:
-        # While the topic is read at the start, what nodes lack is not known.
-        columns = self.devices.columns.get(cluster) if self.devices.is_caught_up else None
+        columns = self.devices.known(cluster)
         known: dict[str, Lack | None] = {}
 
         def find(wait: PodWait) -> Lack | None:

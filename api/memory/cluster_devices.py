@@ -42,6 +42,11 @@ class ClusterDevices:
     """Everything that was on the topic at the start has been read."""
     _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
 
+    def known(self, cluster: str) -> ClusterColumns | None:
+        """The devices of a cluster as they are now; None where they are not known, or not yet."""
+        # While the topic is read at the start, nodes that are missing yet would count as full.
+        return self.columns.get(cluster) if self.is_caught_up else None
+
     def take(self, state: NodeStateChanged) -> None:
         """Put the state in place of the one that is known of its node, unless that is newer."""
         # A state without a node has devices of which a log does not say the node.
