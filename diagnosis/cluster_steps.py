@@ -61,11 +61,12 @@ def _used_up(quota: Quota) -> Iterator[tuple[Quota, str, int, int]]:
 def closed_nodes(facts: DiagnosisFacts, judged: Iterable[str] = ()) -> dict[str, Closed]:
     """Why kube-scheduler's own checks refuse a node now; without nodes that a scheduler of devices has judged."""
     spec = facts.pod.spec if facts.pod and facts.is_latest else None
-    objects = _objects(facts) if spec else []
-    if spec is None or not objects:
+    if spec is None or not facts.nodes:
         return {}
     names = frozenset(judged)
-    return {state.name: found for state in objects if state.name not in names and (found := closed_by(spec, state))}
+    return {
+        state.name: found for state in _objects(facts) if state.name not in names and (found := closed_by(spec, state))
+    }
 
 
 def _objects(facts: DiagnosisFacts) -> list[NodeFacts]:

@@ -21,7 +21,7 @@ MAX_NODES: Final = 20
 def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
     """Devices to uncordon or to heal, and a larger quota."""
     for constraint, column, value, word in FLAGS:
-        decision = trial.decide(ask, [constraint]) if trial.is_in_force(ask, constraint) else None
+        decision = trial.decide_without(ask, constraint)
         if decision is None or decision.chosen is None:
             continue
         node = decision.chosen
@@ -46,11 +46,10 @@ def _uuid(trial: Trial, node: str, row: int) -> str:
 
 
 def _quota(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
-    decision = trial.decide(ask, ["quota"]) if trial.is_in_force(ask, "quota") else None
+    decision = trial.decide_without(ask, "quota")
     if decision is None or decision.allocation is None:
         return
-    namespace = str(ask.metadata.get("namespace", ""))
-    quotas, edits = trial.columns.quotas, []
+    namespace, quotas, edits = ask.namespace, trial.columns.quotas, []
     raised = {name: dict(limits) for name, limits in quotas.limits.get(namespace, {}).items()}
     for vendor in ask.asked_vendors():
         left = quotas.left(namespace, vendor)

@@ -55,7 +55,8 @@ def changes_by_admission(trial: Trial, pending: Sequence[PendingPod]) -> Admissi
     found = []
     with ExitStack() as back:
         fit = _placed(trial, pending, back)
-        refused = [None if place in set(fit) else pod for place, pod in enumerate(pending)]
+        fitting = frozenset(fit)
+        refused = [None if place in fitting else pod for place, pod in enumerate(pending)]
         for change in _changes(trial, refused):
             with change.made, ExitStack() as undone:
                 admitted = _placed(trial, change.pods, undone)
@@ -94,10 +95,10 @@ def _given_up(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_C
 
 def _quotas(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Change]:
     quotas = trial.columns.quotas
-    for namespace in sorted({_namespace(pod.ask) for pod in refused if pod} & quotas.limits.keys()):
+    for namespace in sorted({pod.ask.namespace for pod in refused if pod} & quotas.limits.keys()):
         # Only the limits: what the pods of the namespace use is counted on.
         limits = {name: limit for name, limit in quotas.limits.items() if name != namespace}
-        pods = [pod if pod and _namespace(pod.ask) == namespace else None for pod in refused]
+        pods = [pod if pod and pod.ask.namespace == namespace else None for pod in refused]
         yield _Change("quota", namespace, trial.with_quotas(replace(quotas, limits=limits)), pods)
 
 
@@ -121,8 +122,4 @@ def _placed(trial: Trial, pods: Sequence[PendingPod | None], back: ExitStack) ->
 
 def _is_equal(one: PendingPod, other: PendingPod) -> bool:
     is_equal = one.ask.requests == other.ask.requests and one.ask.annotations == other.ask.annotations
-    return is_equal and _namespace(one.ask) == _namespace(other.ask) and one.offered == other.offered
-
-
-def _namespace(ask: Ask) -> str:
-    return str(ask.metadata.get("namespace", ""))
+    return is_equal and one.ask.namespace == other.ask.namespace and one.offered == other.offered

@@ -47,6 +47,10 @@ class Ask:
         return cls(tuple(_vendor_requests(requests)), metadata, vendors)
 
     @property
+    def namespace(self) -> str:
+        return str(self.metadata.get("namespace", ""))
+
+    @property
     def annotations(self) -> Mapping[str, Any]:
         return mapping(self.metadata.get("annotations"))
 

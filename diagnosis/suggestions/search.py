@@ -38,7 +38,7 @@ def own_changes(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
                 amounts = tuple(_amount_edits(ask, capped, name, constraint))
                 yield _needed(trial, ask, constraints, capped, amounts, decision)
     yield from _several_amounts(trial, ask)
-    if trial.is_in_force(ask, "nodes") and (decision := trial.decide(ask, ["nodes"])):
+    if decision := trial.decide_without(ask, "nodes"):
         yield suggestion([Edit("nodes", NODES, f"{len(trial.offered)} nodes offered", str(decision.chosen))], decision)
 
 

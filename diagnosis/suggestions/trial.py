@@ -61,13 +61,17 @@ class Trial:
         with self._without(lifted):
             return self._fits(ask, self._names(lifted) if names is None else names)
 
+    def decide_without(self, ask: Ask, constraint: Constraint) -> Decision | None:
+        """As `decide` with this one lifted; None also where the constraint is not in force."""
+        return self.decide(ask, [constraint]) if self.is_in_force(ask, constraint) else None
+
     def is_in_force(self, ask: Ask, constraint: Constraint) -> bool:
         """Whether lifting the constraint could change anything. For those of the cluster, others always could."""
-        devices, namespace = self.columns.devices, ask.metadata.get("namespace")
+        devices = self.columns.devices
         if constraint == "nodes":
             return not frozenset(self._registered) <= frozenset(self.offered)
         if constraint == "quota":
-            return bool(self.columns.quotas.limits.get(str(namespace or "")))
+            return bool(self.columns.quotas.limits.get(ask.namespace))
         flags = [(each.column, each.value) for each in FLAGS if each.constraint == constraint]
         return all(bool((devices[name][devices["vendor"] > 0] == value).any()) for name, value in flags)
 
