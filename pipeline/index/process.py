@@ -88,7 +88,6 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     connection = Connection(longest_pause)
 
     def on_lost(names: Sequence[str]) -> None:
-        metrics.index.lost_indices.inc(len(names))
         index.forget_indices(names)
         # States that it has found may be gone: the next verdicts that refer to them are checked.
         audit.clear()

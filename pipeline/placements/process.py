@@ -87,17 +87,12 @@ async def _work(settings: Settings) -> None:
     metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
-
-    def on_lost(names: Sequence[str]) -> None:
-        metrics.index.lost_indices.inc(len(names))
-        index.forget_indices(names)
-
     with serving(settings.metrics_address, metrics.registry, always, state.ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
             reading = _read(settings, index, topics, metrics, state)
-            await first_of(reading, watching(IndexWatch(store, on_lost, lambda: index.written_indices)))
+            await first_of(reading, watching(IndexWatch(store, index.forget_indices, lambda: index.written_indices)))
         finally:
             await topics.close()
             await index.close()

@@ -57,8 +57,7 @@ class OpenSearchSink:
         self._store = store
         self._clock = clock
         self._metrics = metrics
-        self._batch_documents = batch_documents
-        self._batch_bytes = batch_bytes
+        self._batch_documents, self._batch_bytes = batch_documents, batch_bytes
         self._backoff = Backoff("OpenSearch", max_backoff_seconds)
         self.written_indices: set[str] = set()
         """Those that there are, with the right mapping, as far as this process knows."""
@@ -146,6 +145,7 @@ class OpenSearchSink:
 
     def forget_indices(self, names: Sequence[str]) -> None:
         """They were deleted or restored: their mappings are checked before they are written again."""
+        self._metrics.lost_indices.inc(len(names))
         self.written_indices.difference_update(names)
         self._refreshed.difference_update(names)
 
