@@ -6,13 +6,10 @@ from typing import Any
 
 from page.render import environment
 from page.texts import Language, text
-
-_PLACED = ("placed", "ended")
+from views.log_pods import listed_pods
 
 
 def log_file(log: str, rows: Sequence[Mapping[str, Any]], language: Language) -> str:
-    """``rows``: as ``schedulerlog explain -o json`` has them, with a diagnosis each. Waiting pods come first."""
-    ordered = sorted(rows, key=lambda row: row["diagnosis"]["state"] in _PLACED)
-    placed = sum(row["diagnosis"]["state"] in _PLACED for row in rows)
-    values = {"log": log, "rows": ordered, "placed": placed, "language": language, "t": partial(text, language)}
+    """``rows``: as ``schedulerlog explain -o json`` has them, with a diagnosis each."""
+    values = listed_pods(rows)._asdict() | {"log": log, "language": language, "t": partial(text, language)}
     return environment().get_template("log_file.html").render(values)

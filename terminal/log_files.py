@@ -1,7 +1,8 @@
 """``schedulerlog explain LOG [POD]``: the pods of a scheduler's log, without any server."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -12,8 +13,7 @@ from terminal.options import Asking, Format
 from terminal.screen import Screen, complain, counted
 from terminal.times import clock
 from terminal.why import code_of_state, show_diagnosis
-
-_PLACED_STATES: Final = ("placed", "ended")
+from views.log_pods import listed_pods
 
 
 def explain(
@@ -101,15 +101,13 @@ def _row(answer: Any) -> Json:
 
 
 def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
-    placed = sum(each["diagnosis"]["state"] in _PLACED_STATES for each in rows)
+    ordered, placed = listed_pods(rows)
     waiting = len(rows) - placed
     screen.line(f"{counted(len(rows), 'pod')} in {log}: {placed:,} placed, {waiting:,} not.", "bold")
     if not rows:
         return
     screen.blank()
     columns = ["POD", "STATUS", "NODE", "#ATTEMPTS", "MAIN OBSTACLE"]
-    # Those that wait first, as somebody reads the log for them.
-    ordered = sorted(rows, key=lambda each: each["diagnosis"]["state"] in _PLACED_STATES)
     cells = [_cells(each)[: 6 if is_wide else 5] for each in ordered]
     screen.table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
     if waiting:
@@ -118,7 +116,7 @@ def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -
         screen.line(f"Why one of them: schedulerlog explain {log} {first['namespace']}/{first['name']}", "dim")
 
 
-def _cells(row: Json) -> list[str]:
+def _cells(row: Mapping[str, Any]) -> list[str]:
     diagnosis = row["diagnosis"]
     obstacle = diagnosis["obstacle"]
     return [
