@@ -1,5 +1,6 @@
 """The options of the readers, each declared once. Importing it needs no client and no reader."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -43,12 +44,8 @@ CheckpointFile = Annotated[
 ]
 
 
-def _container_patterns(value: object) -> object:
-    return container_patterns(value) if isinstance(value, str) else value
-
-
-def _reporter_patterns(value: object) -> object:
-    return reporter_patterns(value) if isinstance(value, str) else value
+def _of_text(read: Callable[[str], tuple[str, ...]]) -> BeforeValidator:
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
 
 
 class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
@@ -64,7 +61,7 @@ class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
 
 
 _CONTAINERS: Final = Flag(("--raw-logs-containers", "--containers"), metavar="NAMESPACE/POD/CONTAINER,…", text=",".join)
-ContainerPatterns = Annotated[tuple[str, ...], BeforeValidator(_container_patterns)]
+ContainerPatterns = Annotated[tuple[str, ...], _of_text(container_patterns)]
 
 
 class RawLogsSettings(IngestSettings):
@@ -75,7 +72,7 @@ class RawLogsSettings(IngestSettings):
 
 
 _REPORTERS: Final = Flag(("--event-reporters",), metavar="NAME,…", text=",".join)
-ReporterPatterns = Annotated[tuple[str, ...], BeforeValidator(_reporter_patterns)]
+ReporterPatterns = Annotated[tuple[str, ...], _of_text(reporter_patterns)]
 
 
 class WatchSettings(IngestSettings):

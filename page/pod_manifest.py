@@ -6,7 +6,7 @@ from typing import Any, Final
 import yaml
 
 from hami.annotations import DEVICE_POLICY, NODE_POLICY
-from hami.vendors import Family, Resources, Vendor, Vendors
+from hami.vendors import Family, Resources, Vendor, Vendors, find_vendor
 from schemas.events import AttemptSummarized, Request
 
 _SUMS: Final = (Family.MTHREADS,)
@@ -28,7 +28,7 @@ def pod_manifest(namespace: str, name: str, attempt: AttemptSummarized, vendors:
     init, containers = (_containers(attempt.requests, vendors, is_init=is_init) for is_init in (True, False))
     spec = ({"initContainers": init} if init else {}) | {"containers": containers}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
-    is_whole = all(_vendor_of(each, vendors) for each in attempt.requests if each.count)
+    is_whole = all(find_vendor(vendors, each.vendor) for each in attempt.requests if each.count)
     return ("" if is_whole else _LEFT_OUT) + str(yaml.safe_dump(pod, sort_keys=False, width=1000))
 
 
@@ -42,7 +42,7 @@ def _containers(requests: Sequence[Request], vendors: Vendors, *, is_init: bool)
 
 
 def _limits(request: Request, vendors: Vendors) -> dict[str, int]:
-    vendor = _vendor_of(request, vendors)
+    vendor = find_vendor(vendors, request.vendor)
     if vendor is None or not request.count:
         return {}
     if vendor.family is Family.ENFLAME:
@@ -52,10 +52,6 @@ def _limits(request: Request, vendors: Vendors) -> dict[str, int]:
     if names.cores and (request.cores_percent or vendor.amounts.default_cores):
         asked[names.cores] = request.cores_percent * devices
     return asked
-
-
-def _vendor_of(request: Request, vendors: Vendors) -> Vendor | None:
-    return next((each for each in vendors if each.word == request.vendor), None)
 
 
 def _of_enflame(request: Request, names: Resources) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Final
@@ -83,7 +83,7 @@ class OpenSearch:
 
     async def ping(self) -> None:
         """Return if OpenSearch answers within two seconds; whatever the circuit breaker says."""
-        await self._timed(PING_TIMEOUT_SECONDS, "GET", "/")
+        await self._timed(nullcontext(), PING_TIMEOUT_SECONDS, "GET", "/")
 
     async def _request(
         self, method: str, path: str, body: Json | None = None, query: dict[str, str] | None = None
@@ -93,7 +93,7 @@ class OpenSearch:
             raise IndexDownError(f"its answers took more than {self._timeout_seconds:g} s together")
         try:
             with self._circuit.request():
-                return await self._timed(wait.remaining(), method, path, body, query, wait.until())
+                return await self._timed(self._turns.turn(wait.until()), wait.remaining(), method, path, body, query)
         except CircuitOpenError:
             self.refused += 1
             raise IndexDownError(
@@ -102,20 +102,19 @@ class OpenSearch:
 
     async def _timed(
         self,
+        turn: AbstractAsyncContextManager[None],
         seconds: float,
         method: str,
         path: str,
         body: Json | None = None,
         query: dict[str, str] | None = None,
-        until: float | None = None,
     ) -> Json:
-        """``until``: None takes no turn."""
         # "failed" until an answer is decoded, so that a cancelled request is counted too.
         started, outcome = perf_counter(), "failed"
         try:
             # Around everything: the wait for a turn and for a connection, the answer, and the second try.
             with opensearch_span(path):
-                async with asyncio.timeout(seconds), nullcontext() if until is None else self._turns.turn(until):
+                async with asyncio.timeout(seconds), turn:
                     answer = await self._send(method, path, body, query)
             outcome = "answered"
         except TimeoutError:

@@ -135,6 +135,9 @@ def _extender(
                 return await answered(request, body)
         except RefusedBodyError as refused:
             return refused.response()
+        except NotReadyError as problem:
+            # To the API server this is a webhook that can't be reached, and its `failurePolicy` says what follows.
+            return PlainTextResponse(f"{problem}\n", 503)
 
     async def answered(request: Request, body: bytes) -> Response:
         # HAMi's status and text (route.go); its webhook answers an empty body with a review.
@@ -144,11 +147,7 @@ def _extender(
         began = time.perf_counter()
         # Of a caller that traces its calls; Starlette has headers as Latin-1.
         traceparent = valid(request.headers.get("traceparent", "").encode("latin-1"))
-        try:
-            reply = await answer(body, traceparent)
-        except NotReadyError as problem:
-            # To the API server this is a webhook that can't be reached, and its `failurePolicy` says what follows.
-            return PlainTextResponse(f"{problem}\n", 503)
+        reply = await answer(body, traceparent)
         seconds.observe(time.perf_counter() - began)
         return Response(reply, media_type="application/json")
 

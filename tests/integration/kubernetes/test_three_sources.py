@@ -89,22 +89,15 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
         running.wait_ready()
         kafka, kubeconfig = servers.bootstrap_servers, str(control_plane.kubeconfig)
         flags = ("--kafka", kafka, "--v", "5")
+        watching = [
+            "ingest", "kube-events", "--kubeconfig", kubeconfig, "--namespace", namespace, "--kafka", kafka,
+            "--event-reporters", NAME,
+        ]  # fmt: skip
         with (
             created_nodes(control_plane, nodes),
             Extender(tmp_path / "extender", control_plane.kubeconfig, authority, NAME, *flags) as extender,
             running_beside(
-                [
-                    "ingest",
-                    "kube-events",
-                    "--kubeconfig",
-                    kubeconfig,
-                    "--namespace",
-                    namespace,
-                    "--kafka",
-                    kafka,
-                    "--event-reporters",
-                    NAME,
-                ],
+                watching,
                 ["ingest", "hami-log", str(extender.log), "--follow", "--scheduler", NAME, "--kafka", kafka],
                 ["pipeline", "events", "--kafka", kafka, "--kubeconfig", kubeconfig, "--linger", "0.2"],
                 log=log,
