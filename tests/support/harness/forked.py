@@ -56,6 +56,7 @@ class Forked(subprocess.Popen[Any]):
         text: bool = False,
     ) -> None:
         self.args, self.returncode, self.stdin = arguments, None, None
+        self._waiting = threading.Lock()
         self._answers, theirs = socket.socketpair()
         with contextlib.ExitStack() as stack, theirs, open(os.devnull) as nothing:  # noqa: PTH123
             out, self.stdout = _file(stdout, sys.stdout, text, stack)
@@ -65,11 +66,21 @@ class Forked(subprocess.Popen[Any]):
         self.pid = _STATUS.unpack(_exactly(self._answers, _STATUS.size))[0]
 
     def poll(self) -> int | None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.wait(0)
+        # As Popen's: while another thread waits, that one learns first how it ended.
+        if self._waiting.acquire(blocking=False):
+            try:
+                self._wait(0)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                self._waiting.release()
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
+        with self._waiting:
+            return self._wait(timeout)
+
+    def _wait(self, timeout: float | None) -> int:
         if self.returncode is None:
             if not select.select([self._answers], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
