@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import yaml
-
 from doctor.findings import Fault
+from process.yaml_lines import YamlError, documents
 
 Json = Mapping[str, Any]
 
@@ -29,8 +28,9 @@ def configurations(configmap: Json) -> Iterator[tuple[str, Json]]:
         if _KIND not in content:
             continue
         try:
-            found = yaml.safe_load(content)
-        except yaml.YAMLError:
+            # The documents of a text that some user of the cluster has written.
+            found = next((document for _, document in documents(content.encode())), None)
+        except YamlError:
             continue
         if isinstance(found, dict) and found.get("kind") == _KIND and found.get("extenders"):
             yield f"{metadata['namespace']}/{metadata['name']} {key}", found

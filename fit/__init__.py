@@ -7,7 +7,6 @@ events               a decision as the events that are published about it
 device_config        HAMi's device configuration; device_config_keys has its keys
 device_config_keys
 manifests            a file of Kubernetes objects, checked: the cluster, or one pod
-yaml_lines           YAML with the line of every key
 simulate             one attempt on such a file: what the API would say about it
 
 No client, no server, no clock: the caller gives the cluster, the pod and the time.

@@ -23,8 +23,8 @@ from fit.device_config_keys import (
     kind_of,
     read_text,
 )
-from fit.yaml_lines import Mapping, YamlError, documents
 from hami.vendors import Vendor, Vendors
+from process.yaml_lines import Mapping, YamlError, documents
 
 SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
 """HAMi's chart defaults for the vendors that we serve."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from fit.yaml_lines import Mapping
 from hami import vendor_catalog
 from hami.vendors import NVIDIA, Vendor
+from process.yaml_lines import Mapping
 
 _INT32_MAX: Final = 2**31 - 1
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from fit import yaml_lines
-from fit.yaml_lines import YamlError, documents
+from process import yaml_lines
+from process.yaml_lines import YamlError, documents
 
 Json = dict[str, Any]
 PodKey = tuple[str, str]

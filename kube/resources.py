@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from kube.errors import missing
+
 Json = dict[str, Any]
 
 
@@ -23,17 +25,24 @@ class Resource:
     is_namespaced: bool = True
 
     def collection(self, namespace: str = "") -> str:
-        """Path of all objects of the kind, or of those in one namespace."""
-        return (
-            f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
-            if namespace
-            else f"{self.root}/{self.plural}"
-        )
+        """Path of all objects of the kind, or of those in one namespace. Raises as `item` does."""
+        within = f"namespaces/{_path_part('namespaces', namespace)}/" if namespace else ""
+        return f"{self.root}/{within}{self.plural}"
 
     def item(self, key: Key, subresource: str = "") -> str:
-        """Path of one object, or of a subresource of it such as `binding`."""
-        path = f"{self.collection(key.namespace if self.is_namespaced else '')}/{quote(key.name, safe='')}"
+        """Path of one object, or of a subresource of it such as `binding`.
+
+        Raises the `KubeApiError` of an object that is not there for `.` and `..`, which no object is called.
+        """
+        path = f"{self.collection(key.namespace if self.is_namespaced else '')}/{_path_part(self.plural, key.name)}"
         return f"{path}/{subresource}" if subresource else path
+
+
+def _path_part(plural: str, name: str) -> str:
+    # An HTTP client takes these two as steps through the path, also where they are encoded.
+    if name in (".", ".."):
+        raise missing(plural, name)
+    return quote(name, safe="")
 
 
 NODES: Final = Resource("/api/v1", "nodes", is_namespaced=False)

@@ -5,11 +5,13 @@
 ``lazy_commands``          groups of commands that import a command when it is called
 ``addresses``              HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
 ``cluster_name``           the name of the Kubernetes cluster, checked
+``object_names``           which names an API server accepts
 ``pod_labels``             names of pods' labels in a setting
 ``durations``              durations as Go writes them: 10s, 1h30m
 ``sizes``                  sizes as Kubernetes writes them: 64Mi, 4Gi
 ``settings``               settings from the environment, for models of pydantic
 ``printable``              text without control characters
+``yaml_lines``             YAML as Kubernetes reads it, with the line of every key
 ``private_files``          files that a process writes for itself: mode 0600, never through a link
 ``secret_files``           secrets from files: NAME_FILE names one that holds NAME
 ``kafka_connection``       settings by which Kafka is reached

@@ -3,13 +3,14 @@
 Go's structs carry no JSON tags: field names are Go's, read without regard to case, and nulls are always written.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from fit.manifests import derived_uid
+from process.object_names import label_problem, subdomain_problem
 from scheduler.bind.bind_request import BindRequest
 from scheduler.parsed_json import parsed
 
@@ -17,6 +18,9 @@ Json = dict[str, Any]
 
 NO_BODY: Final = "Please send a request body"
 NO_POD: Final = "extender args missing pod"
+_NAMES: Final = {"PodNamespace": label_problem, "PodName": subdomain_problem, "Node": subdomain_problem}
+"""The names in a bind call, each with the rule of its kind."""
+_QUOTED: Final = 80
 
 
 class UnusableBodyError(ValueError):
@@ -60,8 +64,8 @@ def read_bind(body: bytes) -> BindRequest:
     for name, value in fields.items():
         if not isinstance(value, str):
             raise UnusableBodyError(f"{name} is not a string")
-        if not value and name != "PodUID":
-            raise UnusableBodyError(f"{name} is empty")
+    for name, problem_of in _NAMES.items():
+        _refuse_name(name, fields[name], problem_of)
     # Derived as in a cluster file without UIDs, so that both mean the same pod.
     uid = fields["PodUID"] or derived_uid(fields["PodNamespace"], fields["PodName"])
     return BindRequest(fields["PodNamespace"], fields["PodName"], uid, fields["Node"])
@@ -76,6 +80,12 @@ def _fields(body: bytes) -> Json:
     if not isinstance(fields, dict):
         raise UnusableBodyError("the body is not a JSON object")
     return {name.lower(): value for name, value in fields.items()}
+
+
+def _refuse_name(field: str, name: str, problem_of: Callable[[str], str | None]) -> None:
+    # The name becomes part of the path at which the API server is asked.
+    if problem := problem_of(name):
+        raise UnusableBodyError(f"{field} {name[:_QUOTED]!a} {problem}" if name else f"{field} is empty")
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -95,12 +105,12 @@ def _pod(pod: Any) -> Json:
     for field, value in fields.items():
         if not isinstance(value, str):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a string")
-    if not fields["name"]:
-        raise UnusableBodyError("Pod.metadata.name is empty")
+    fields["namespace"] = fields["namespace"] or "default"
+    _refuse_name("Pod.metadata.name", fields["name"], subdomain_problem)
+    _refuse_name("Pod.metadata.namespace", fields["namespace"], label_problem)
     for field in ("annotations", "labels"):
         if not isinstance(metadata.get(field) or {}, dict):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a mapping")
-    fields["namespace"] = fields["namespace"] or "default"
     fields["uid"] = fields["uid"] or derived_uid(fields["namespace"], fields["name"])
     return {**pod, "metadata": {**metadata, **fields}}
 

@@ -19,7 +19,7 @@ from api.authority.rights import get_pod
 from api.handlers.suggestions import ChangeSearch
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
-from api.http.param_types import NamespaceName, namespace_problem, subdomain_problem
+from api.http.param_types import NamespaceName, namespace_problem
 from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.facts import DiagnosisFacts
@@ -30,6 +30,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from fit.simulate import attempt_on
+from process.object_names import subdomain_problem
 from schemas.answers.simulation import Simulation
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptSummarized

@@ -11,6 +11,7 @@ from fastapi import Path
 from pydantic import AfterValidator, Field, WrapValidator
 
 from api.http.continue_token import MAX_CHARACTERS
+from process.object_names import label_problem, subdomain_problem
 from schemas.codec.records import rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
@@ -23,7 +24,6 @@ _QUOTED_TIME: Final = 60
 
 _CLOCK_SKEW: Final = timedelta(minutes=1)
 # ASCII everywhere: without it ``\d`` matches the digits of all scripts.
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _DURATION: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -32,32 +32,6 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 def namespace_problem(name: str) -> str | None:
     """What is wrong with ``name`` as a namespace: an RFC 1123 label or ``NO_NAMESPACE``. None for a valid one."""
     return None if name == NO_NAMESPACE else label_problem(name)
-
-
-def label_problem(name: str) -> str | None:
-    """What is wrong with ``name`` as an RFC 1123 label (namespaces); None for a valid one."""
-    if not name:
-        return "is empty"
-    if len(name) > 63:
-        return f"has {len(name)} characters, RFC 1123 labels have at most 63"
-    return _part_problem(name)
-
-
-def subdomain_problem(name: str) -> str | None:
-    """What is wrong with ``name`` as an RFC 1123 subdomain (pods and nodes); None for a valid one."""
-    if not name:
-        return "is empty"
-    if len(name) > 253:
-        return f"has {len(name)} characters, RFC 1123 subdomains have at most 253"
-    return next((problem for part in name.split(".") if (problem := _part_problem(part))), None)
-
-
-def _part_problem(part: str) -> str | None:
-    if _LABEL.fullmatch(part):
-        return None
-    if forbidden := re.sub(r"[-a-z0-9]", "", part, flags=re.ASCII):
-        return f"has {forbidden[0]!a}, but RFC 1123 allows only a-z, 0-9 and '-'"
-    return "has a part that does not begin and end with a letter or a digit, as RFC 1123 requires"
 
 
 def _checked_namespace(name: str) -> str:

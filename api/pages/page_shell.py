@@ -11,12 +11,13 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http.cluster import CLUSTER, Cluster
 from api.http.errors import ApiError, BadRequestError, UnavailableError
-from api.http.param_types import namespace_problem, subdomain_problem
+from api.http.param_types import namespace_problem
 from api.pages.answers import Answered, Answers
 from api.pages.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
 from page.render import render, render_error
 from page.texts import chosen_language
+from process.object_names import subdomain_problem
 
 
 def context_of(request: Request) -> PageContext:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
-from urllib.parse import quote
 
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing, read_time
 from kube.client import Client
 from kube.errors import KubeApiError
+from kube.resources import PODS, Key
 from process.backoff import backoff_seconds
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class PodContainer:
 
     @property
     def path(self) -> str:
-        return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods/{quote(self.pod, safe='')}/log"
+        return PODS.item(Key(self.namespace, self.pod), "log")
 
 
 @dataclass(frozen=True, slots=True)

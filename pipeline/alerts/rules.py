@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, get_args
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.alerts.conditions.behind import BehindRule
@@ -16,6 +15,7 @@ from pipeline.alerts.conditions.lock import LockRule
 from pipeline.alerts.conditions.pending import PendingRule
 from pipeline.alerts.conditions.silent import SilentRule
 from pipeline.alerts.conditions.surge import SurgeRule
+from process.yaml_lines import Mapping, YamlError, documents
 
 DEFAULTS: Final = Path(__file__).with_name("rules.yaml")
 
@@ -52,18 +52,14 @@ class _RuleFile(BaseModel):
 
 def load(path: Path = DEFAULTS) -> list[Rule]:
     """The rules of a file. Raises ``RuleError``."""
+    document = None
     try:
-        text = path.read_text(encoding="utf-8")
-        # Composed as well as loaded: only nodes know their lines, which the message of a mistake has to name.
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        return _RuleFile.model_validate(yaml.safe_load(text)).rules
-    except (OSError, UnicodeDecodeError) as error:
+        document = next((found for _, found in documents(path.read_bytes())), None)
+        return _RuleFile.model_validate(document).rules
+    except OSError as error:
         raise RuleError(f"{path}: can't be read: {error}") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RuleError(f"{path}:{line}: not valid YAML: {error.problem}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise RuleError(f"{path}: not valid YAML: {error}") from None
+    except YamlError as error:
+        raise RuleError(f"{path}:{error.line}: not valid YAML: {error.problem}") from None
     except ValidationError as error:
         # The first mistake alone: the others are often its consequences.
         first = error.errors(include_url=False, include_input=False)[0]
@@ -71,21 +67,17 @@ def load(path: Path = DEFAULTS) -> list[Rule]:
         keys = [key for key in first["loc"] if key not in KINDS]
         location = ".".join(map(str, keys))
         cause = first["msg"].removeprefix("Value error, ")
-        raise RuleError(f"{path}:{_line(node, keys)}: {location + ': ' if location else ''}{cause}") from None
+        raise RuleError(f"{path}:{_line(document, keys)}: {location + ': ' if location else ''}{cause}") from None
 
 
-def _line(node: Any, keys: Sequence[str | int]) -> int:
-    """The line of the deepest node along ``keys`` that the file has."""
-    line = node.start_mark.line + 1 if node else 1
+def _line(found: Any, keys: Sequence[str | int]) -> int:
+    """The line of the deepest key along ``keys`` that the file has."""
+    line = 1
     for key in keys:
-        if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
-            node = node.value[key]
-            line = node.start_mark.line + 1
-        elif isinstance(node, yaml.MappingNode):
-            found = [(name, value) for name, value in node.value if name.value == key]
-            if not found:
-                break
-            line, node = found[0][0].start_mark.line + 1, found[0][1]
-        else:
+        if isinstance(found, Mapping) and key in found:
+            line = found.line_of(str(key))
+        elif not (isinstance(found, list) and isinstance(key, int) and key < len(found)):
             break
+        found = found[key]
+        line = found.line if isinstance(found, Mapping) else line
     return line

@@ -23,6 +23,7 @@ from doctor.schedulers import configuration_findings, configurations, hami_findi
 from process.certificate_authority import Authority
 from process.version import VERSION
 from schemas.topics import TOPICS
+from tests.support.builders.yaml_texts import doubling
 from tests.support.control_plane.rights import granted
 
 COMPONENTS = Path(__file__).parents[3] / "deploy/kustomize/components"
@@ -89,6 +90,8 @@ def test_a_setting_of_kube_scheduler_that_hides_reasons_is_a_finding(configurati
 
 def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_over() -> None:
     data = {"config.yaml": yaml.safe_dump(DEPLOYED), "other": "KubeSchedulerConfiguration: [", "text": "x"}
+    # L9: a text of 2 kB that would become 2^40 values.
+    data["long"] = f"# KubeSchedulerConfiguration\n{doubling(40, '').decode()}"
     found = {"metadata": {"namespace": "kube-system", "name": "hami-scheduler"}, "data": data}
     assert [about for about, _ in configurations(found)] == ["kube-system/hami-scheduler config.yaml"]
 

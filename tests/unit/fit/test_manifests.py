@@ -8,7 +8,6 @@ import yaml
 from hypothesis import given, settings
 
 from fit.manifests import Manifest, ManifestError, parse, read, read_pod
-from fit.yaml_lines import YamlError, documents
 from tests.support.stress import examples
 
 FILE = Path("cluster.yaml")
@@ -166,26 +165,3 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 def test_no_object_fails_otherwise_than_with_a_named_mistake(found: dict[str, object], kind: str) -> None:
     text = yaml.safe_dump({**found, "kind": kind}).encode()
     assert mistake_in(text).startswith("cluster.yaml:") or parse(text, FILE)
-
-
-def doubling(levels: int, merge: str) -> bytes:
-    """Each level names the one before twice."""
-    lines = ["a0: &a0 {" + ", ".join(f"k{number}: v" for number in range(8)) + "}"]
-    for level in range(1, levels):
-        before = f"*a{level - 1}"
-        lines.append(f"a{level}: &a{level} " + (f"{{<<: [{before}, {before}]}}" if merge else f"[{before}, {before}]"))
-    return "\n".join(lines).encode()
-
-
-@pytest.mark.parametrize("merge", ["", "<<"])
-def test_l9_aliases_that_double_are_refused_before_they_are_values(merge: str) -> None:
-    """L9: 22 levels, of 0.8 kB, took 200 MB."""
-    with pytest.raises(YamlError, match=r"line 1: its aliases make \d+ values of \d+; write them out"):
-        list(documents(doubling(40, merge)))
-    assert len(list(documents(doubling(6, merge)))) == 1
-
-
-def test_l9_aliases_as_people_write_them_are_read() -> None:
-    text = b"limits: &limits {nvidia.com/gpu: 1}\ncontainers:\n" + b"- {name: a, resources: {limits: *limits}}\n" * 500
-    [(_, found)] = documents(text)
-    assert found["containers"][499]["resources"]["limits"] == {"nvidia.com/gpu": 1}

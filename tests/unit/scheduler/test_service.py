@@ -281,6 +281,10 @@ async def test_no_body_is_a_bad_request(serving: Serving) -> None:
         (b'{"Pod": 3}', "Pod has no metadata"),
         (b'{"Pod": {"metadata": {"name": 3}}}', "Pod.metadata.name is not a string"),
         (b'{"Pod": {"metadata": {}}}', "Pod.metadata.name is empty"),
+        # L4: a name becomes part of the path at which the API server is asked.
+        (b'{"Pod": {"metadata": {"name": ".."}}}', "Pod.metadata.name '..' has a part that does not begin and end"),
+        (b'{"Pod": {"metadata": {"name": "p/../q"}}}', "Pod.metadata.name 'p/../q' has '/', but RFC 1123 allows only"),
+        (b'{"Pod": {"metadata": {"name": "p", "namespace": "."}}}', "Pod.metadata.namespace '.' has '.', but RFC 1123"),
         (b'{"Pod": {"metadata": {"name": "p", "annotations": 1}}}', "Pod.metadata.annotations is not a mapping"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": "n"}', "NodeNames is not a list of strings"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": [1]}', "NodeNames is not a list of strings"),
@@ -297,6 +301,13 @@ async def test_a_body_that_can_not_be_understood_is_answered_with_the_cause(
     assert response.status_code == 200
     assert response.json()["Error"].startswith(error)
     assert set(response.json()) == set(EMPTY)
+
+
+@pytest.mark.parametrize("wrong", ["PodName", "PodNamespace", "Node"])
+async def test_l4_a_bind_whose_names_are_no_names_is_refused_with_the_name(serving: Serving, wrong: str) -> None:
+    asked = {"PodName": "pod1", "PodNamespace": "default", "PodUID": "u1", "Node": "node1"}
+    answer = await serving.post("/bind", asked | {wrong: ".."})
+    assert answer["Error"].startswith(f"{wrong} '..' has ")
 
 
 @pytest.mark.parametrize("is_announced", [True, False])

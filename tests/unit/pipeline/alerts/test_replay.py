@@ -14,6 +14,7 @@ from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
 from schemas.events import AlertChanged, Event, PodRef
 from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, rules, run
+from tests.support.builders.yaml_texts import doubling
 from tests.support.stress import examples
 
 DAY = 24 * 60
@@ -158,6 +159,13 @@ def test_a_mistake_in_a_file_of_rules_is_reported_with_file_and_line(tmp_path: P
     with pytest.raises(RuleError) as error:
         load(path)
     assert str(error.value).startswith(f"{path}{WRONG[text]}")
+
+
+def test_l9_aliases_that_double_are_refused_before_they_are_values(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(doubling(40, "<<"))
+    with pytest.raises(RuleError, match=r"mine\.yaml:1: .*its aliases make \d+ values"):
+        load(path)
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
