@@ -44,6 +44,7 @@ from api.http import errors
 from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, path_about
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
+from api.index.probe import IndexProbe
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import log_beside
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
@@ -129,7 +130,7 @@ def create_app(
         ReportHandlers(ReportCollector(index, devices.vendors)),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
-        HealthHandlers(topic.state, index, metrics),
+        HealthHandlers(topic.state, IndexProbe(index), metrics),
     )
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
     app = FastAPI(

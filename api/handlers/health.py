@@ -16,7 +16,7 @@ from api.authority.access import access_of
 from api.authority.rights import PathRight
 from api.http.errors import UnavailableError, json_response
 from api.http.query_params import NoQuery
-from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
+from api.index.probe import IndexProbe
 from api.memory.attempts_consumer import TopicState
 from api.metrics import Metrics
 from process.addresses import without_addresses
@@ -55,7 +55,7 @@ class Readiness(BaseModel):
 @dataclass(frozen=True, slots=True)
 class HealthHandlers:
     topic: TopicState
-    index: OpenSearch
+    index: IndexProbe
     metrics: Metrics
 
     async def healthz(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
@@ -68,8 +68,10 @@ class HealthHandlers:
 
         The parts name errors: they are shown to callers who may `get` the path `/readyz`.
         """
+        why_not = await self.index.problem()
         parts = Parts(
-            attempts_topic=topic_part(self.topic, time.monotonic()), opensearch=await _opensearch_part(self.index)
+            attempts_topic=topic_part(self.topic, time.monotonic()),
+            opensearch=Part(ready=not why_not, why_not=why_not),
         )
         readiness = Readiness(ready=is_ready(parts, self.topic), parts=parts)
         # A kubelet reads the status only; the parts are for people.
@@ -113,11 +115,3 @@ async def _may_see_parts(request: Request) -> bool:
         return await access.has(PathRight("/readyz"))
     except UnavailableError:
         return False
-
-
-async def _opensearch_part(index: OpenSearch) -> Part:
-    try:
-        await index.ping()
-    except (IndexDownError, IndexRefusedError) as error:
-        return Part(ready=False, why_not=str(error))
-    return Part(ready=True)

@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from api.http.caller_wait import CallerWait, bounded_wait
+from api.index import client
 from api.index.circuit import OPEN_SECONDS, TIMEOUTS, Circuit, CircuitOpenError
 from api.index.client import IndexDownError, IndexTimeoutError, OpenSearch
+from api.index.probe import IndexProbe
 from tests.support.harness.api_app import index_of, nothing_found
 
 EVERYTHING: dict[str, Any] = {"query": {"match_all": {}}}
@@ -119,3 +121,30 @@ async def test_m14_a_refused_request_is_not_sent_and_a_ping_is() -> None:
     await asyncio.sleep(0)
     assert len(sent) == TIMEOUTS + 1
     pinging.cancel()
+
+
+async def test_m14_one_probe_is_sent_for_all_who_ask_and_nobody_waits_twice_for_one_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(1)
+        await resumed.wait()
+        return nothing_found(request)
+
+    sent, resumed = list[int](), asyncio.Event()
+    resumed.set()
+    probe = IndexProbe(OpenSearch(index_of(answer), lambda *_: None, 10))
+    assert await asyncio.gather(*(probe.problem() for _ in range(20))) == [""] * 20
+    assert len(sent) == 1
+    resumed.clear()
+    monkeypatch.setattr(client, "PING_TIMEOUT_SECONDS", 0.05)
+    assert await asyncio.gather(*(probe.problem() for _ in range(20))) == ["no answer within 0.05 s"] * 20
+    assert len(sent) == 2
+    monkeypatch.setattr(client, "PING_TIMEOUT_SECONDS", 600)
+    async with asyncio.timeout(60):
+        assert await probe.problem() == "no answer within 0.05 s"
+        resumed.set()
+        # An answer of before is given until the probe that is under way has its own.
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert await probe.problem() == ""
