@@ -18,6 +18,7 @@ ready_answers    answers that are kept as they were sent
 watch            the changes of attempts as they happen
 report_command   the report of failures, from the command line
 report_collector collects it from the index
+exclusion        the constraints that keep a refused pod from every node of its cluster
 fact_collector   the facts of a diagnosis, from memory, the index and the API server
 attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
 authority        who asks, and what they may read

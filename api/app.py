@@ -22,6 +22,7 @@ from api.authority.checks import CallerChecks
 from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
 from api.documents import document_routes
+from api.exclusion import Exclusion
 from api.exported import export
 from api.fact_collector import FactCollector
 from api.handlers.admission import AdmissionHandlers
@@ -119,7 +120,7 @@ def create_app(
     api_routes = routes(
         SchedulerlogHandlers(attempts, index, watching, ready),
         ComparisonHandlers(attempts),
-        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), devices),
+        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices)),
         SuggestionHandlers(attempts, index, devices),
         AdmissionHandlers(index, devices),
         SimulationHandlers(devices, ChangeSearch(index)),

@@ -1,6 +1,5 @@
 """Answers why a pod waits: collects the facts and walks the decision tree."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod
+from api.exclusion import Exclusion
 from api.fact_collector import FactCollector
 from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
@@ -23,13 +23,8 @@ from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempt_queries import PodName
 from api.index.client import IndexDownError
-from api.memory.cluster_devices import ClusterDevices
 from diagnosis.facts import DiagnosisFacts
-from diagnosis.suggestions.ask import Ask, Constraint
-from diagnosis.suggestions.exclusion import excluding_constraints
-from diagnosis.suggestions.trial import Trial
 from diagnosis.tree import diagnose
-from fit.judge.decision import SchedulingPolicy
 from schemas.events import AttemptSummarized
 
 
@@ -43,7 +38,7 @@ class DiagnosisQuery(Query):
 class DiagnosisHandlers:
     attempts: AttemptLookup
     facts: FactCollector
-    devices: ClusterDevices
+    exclusion: Exclusion
 
     async def diagnosis(
         self,
@@ -63,19 +58,8 @@ class DiagnosisHandlers:
         path = cluster.attempt(facts.attempt.attempt_id) if facts.attempt else None
         found = diagnose(facts, path)
         if found.state == "refused" and facts.attempt and facts.is_latest:
-            found = found.model_copy(update={"excluded_by": await self._excluded_by(facts.attempt)})
+            found = found.model_copy(update={"excluded_by": await self.exclusion.of(facts.attempt)})
         return json_response(200, found, {"Cache-Control": "no-store"})
-
-    async def _excluded_by(self, attempt: AttemptSummarized) -> list[Constraint] | None:
-        """On the cluster as it is now. None where its devices, or what the pod asks of them, are not known."""
-        columns = self.devices.known(attempt.cluster)
-        if columns is None or attempt.constraints is None:
-            return None
-        ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints, columns.vendors)
-        policy = SchedulingPolicy(attempt.node_policy or "binpack", attempt.device_policy or "spread")
-        trial = Trial(columns, tuple(attempt.nodes), policy)
-        async with self.devices.lock:
-            return await asyncio.to_thread(excluding_constraints, trial, ask) or None
 
     async def _facts(self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery) -> DiagnosisFacts:
         now = datetime.now(UTC)

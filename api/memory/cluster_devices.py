@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,6 +41,8 @@ class ClusterDevices:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_caught_up: bool = False
     """Everything that was on the topic at the start has been read."""
+    revisions: Counter[str] = field(default_factory=Counter)
+    """By cluster: another number whenever its devices are other ones than before."""
     _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
 
     def known(self, cluster: str) -> ClusterColumns | None:
@@ -58,6 +61,7 @@ class ClusterDevices:
         if known and rank < known and state.observed_at - known[1] < WRITTEN_AGAIN:
             return
         self._ranks[key] = rank
+        self.revisions[state.cluster] += 1
         put(self.columns.setdefault(state.cluster, ClusterColumns(self.vendors)), state)
 
 
