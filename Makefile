@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz up down generate sbom image clean
+.PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz headlamp up down generate sbom image clean
 
 # Elsewhere this may save files; here every process of the tests would compile our modules anew, a third of a second each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -67,6 +67,11 @@ chaos: install  ## Kill and freeze everything for twenty minutes, and count what
 
 fuzz: install  ## Feed every reader broken input, a million pieces each, with bounds of time and memory (ARGS="records --count 1000 --seed 1")
 	@$(RUN) tests.fuzz $(ARGS)
+
+# Node.js is asked for here alone: nothing else of the project needs it.
+headlamp:  ## Check, test and build the Headlamp plugin into headlamp/dist (needs Node.js 20 or newer, and npm)
+	@command -v npm >/dev/null || { echo "make headlamp needs Node.js 20 or newer, and npm: https://nodejs.org" >&2; exit 1; }
+	@cd headlamp; npm ci --no-audit --no-fund; for step in types format lint tsc test build; do npm run "$$step"; done
 
 up: install  ## Start Kafka and OpenSearch on this machine and print their addresses
 	@$(RUN) embedded up

@@ -1,0 +1,124 @@
+import { SectionBox, SimpleTable } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
+import { Typography } from '@mui/material';
+import { Answered } from './Answered';
+import {
+  type Diagnosis,
+  type NodeLog,
+  paths,
+  type SchedulerLog,
+  type SuggestedChange,
+  type Suggestions,
+  useAnswer,
+} from './api';
+import { type NodeGroup, nodeGroups } from './nodeGroups';
+import { PageLink } from './PageLink';
+import { useTexts, visible } from './text';
+
+export interface PodSectionProps {
+  namespace: string;
+  name: string;
+  cluster: string;
+  /** The pod's resource version: with every attempt it has another. */
+  revision?: string;
+}
+
+/** Why the pod waits, what would have to change, and its nodes by refusal. */
+export function PodSection({ namespace, name, cluster, revision }: PodSectionProps) {
+  const { t, sentence } = useTexts();
+  const diagnosis = useAnswer<Diagnosis>(paths.diagnosis(namespace, name), cluster, revision);
+  return (
+    <SectionBox title={t('Scheduling')}>
+      <Answered outcome={diagnosis}>
+        {answer => (
+          <>
+            <Typography variant="h6" component="p">
+              {sentence(answer.sentence)}
+            </Typography>
+            {answer.obstacle && (
+              <Typography color="text.secondary">{sentence(answer.obstacle.remedy)}</Typography>
+            )}
+            {answer.state === 'refused' && (
+              <Refused namespace={namespace} name={name} cluster={cluster} revision={revision} />
+            )}
+            <PageLink path={`/ui/pods/${namespace}/${name}`} />
+          </>
+        )}
+      </Answered>
+    </SectionBox>
+  );
+}
+
+function Refused({ namespace, name, cluster, revision }: PodSectionProps) {
+  const { t } = useTexts();
+  const suggestions = useAnswer<Suggestions>(paths.suggestions(namespace, name), cluster, revision);
+  const log = useAnswer<SchedulerLog>(paths.refusedNodes(namespace, name), cluster, revision);
+  return (
+    <>
+      <Heading>{t('What would have to change')}</Heading>
+      <Answered outcome={suggestions}>{answer => <Changes changes={answer.items} />}</Answered>
+      <Heading>{t('Nodes by refusal')}</Heading>
+      <Answered outcome={log}>{answer => <RefusedNodes nodes={answer.filter.nodes} />}</Answered>
+    </>
+  );
+}
+
+function Heading({ children }: { children: string }) {
+  return (
+    <Typography variant="subtitle1" component="h3" sx={{ mt: 2 }}>
+      {children}
+    </Typography>
+  );
+}
+
+function Changes({ changes }: { changes: SuggestedChange[] }) {
+  const { t, sentence } = useTexts();
+  const actors = { you: t('you'), administrator: t('an administrator'), wait: t('waiting') };
+  return (
+    <SimpleTable
+      columns={[
+        {
+          label: t('It fits after any one of these'),
+          getter: (each: SuggestedChange) => sentence(each.sentence),
+        },
+        { label: t('By'), getter: (each: SuggestedChange) => actors[each.who_acts] },
+        { label: t('Node'), getter: (each: SuggestedChange) => visible(each.node) },
+      ]}
+      data={changes}
+      emptyMessage={t('No small change was found after which it fits.')}
+    />
+  );
+}
+
+function RefusedNodes({ nodes }: { nodes: NodeLog[] }) {
+  const { t } = useTexts();
+  return (
+    <SimpleTable
+      columns={[
+        { label: t('Nodes'), getter: (each: NodeGroup) => each.nodes.length.toLocaleString() },
+        { label: t('Refusal'), getter: (each: NodeGroup) => visible(each.reason) },
+        { label: t('Container'), getter: (each: NodeGroup) => visible(each.container) },
+        { label: t('Names'), getter: (each: NodeGroup) => <Names names={each.nodes} /> },
+      ]}
+      data={nodeGroups(nodes)}
+      emptyMessage={t('No node refused it.')}
+    />
+  );
+}
+
+const SHOWN_NAMES = 5;
+
+function Names({ names }: { names: string[] }) {
+  const { t } = useTexts();
+  const [first, rest] = [names.slice(0, SHOWN_NAMES), names.slice(SHOWN_NAMES)];
+  return (
+    <>
+      {visible(first.join(', '))}
+      {rest.length > 0 && (
+        <details>
+          <summary>{t('{{count}} more', { count: rest.length })}</summary>
+          {visible(rest.join(', '))}
+        </details>
+      )}
+    </>
+  );
+}

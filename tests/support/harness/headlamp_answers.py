@@ -1,0 +1,72 @@
+"""What the Headlamp plugin's own tests show; ``python -m tests.support.harness.headlamp_answers`` writes it.
+
+The answers of the application about the README's refused pod on the example cluster, and about a node of the golden
+records, by the path of the aggregated API at which the plugin asks for them.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from api.aggregated.paths import own_path
+from api.http.cluster import AGGREGATED
+from fit import manifests
+from fit.events.identity import Identity
+from fit.judge.decision import SchedulingPolicy
+from fit.simulate import attempt_on, columns_of
+from summaries.fold import summarize
+from tests.support.builders.events import STARTED
+from tests.support.harness.api_app import Caller
+from tests.support.harness.golden_index import golden_index
+
+FILE: Final = Path("headlamp/src/answers.json")
+_POD: Final = f"{AGGREGATED}/namespaces/default/pods/gpu-pod-default/schedulerlog"
+_PATHS: Final = (
+    f"{_POD}/diagnosis",
+    f"{_POD}/suggestions",
+    f"{_POD}?status=failed",
+    f"{AGGREGATED}/schedulerlogs?node=node3&group_by=node&since=7d&limit=1",
+)
+
+
+def refused_pod() -> Caller:
+    """The API with the example cluster's devices, after the pod was refused."""
+    api = Caller(golden_index)
+    columns = columns_of(manifests.read(Path("examples/cluster.yaml")))
+    devices = api.app.state.devices
+    devices.columns[api.app.state.default_cluster] = columns
+    devices.is_caught_up = True
+    pod = manifests.read_pod(Path("examples/pods/2-gpu-pod-default.yaml"))
+    identity = Identity("default", "hami-scheduler")
+    api.remember(summarize(attempt_on(columns, columns.node_names, pod, identity, SchedulingPolicy(), STARTED)))
+    return api
+
+
+async def answers() -> dict[str, Any]:
+    """Each path with its answer."""
+    api = refused_pod()
+    found = {path: await _answer(api, path) for path in _PATHS}
+    for answer in found.values():
+        # The time of the request.
+        answer |= {name: STARTED.isoformat() for name in {"at", "as_of"} & set(answer)}
+    return found
+
+
+async def _answer(api: Caller, path: str) -> Any:
+    plain, _, query = path.partition("?")
+    own = own_path(plain)
+    assert own, path
+    answer = await api.get(f"{own.path}?{query}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def document() -> bytes:
+    """The content of the file."""
+    return orjson.dumps(asyncio.run(answers()), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+if __name__ == "__main__":
+    FILE.write_bytes(document())
