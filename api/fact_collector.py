@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeVar
 
+from cachetools import TTLCache
+
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.http.param_types import NO_NAMESPACE
 from api.index import pod_circumstances as indexed
@@ -29,13 +31,22 @@ MAX_NODES: Final = 200
 """So many nodes' devices are read: those of the most important reasons."""
 NODES_SECONDS: Final = 10.0
 """How long the nodes are remembered: several pods are asked about when something is wrong with a cluster."""
+MAX_ROWS: Final = 20_000
+"""So many judged devices are remembered, some 1.5 kB each: reading 200 nodes' takes most of a diagnosis."""
+ROWS_SECONDS: Final = 60.0
+"""Records of an attempt don't change, but another source may add some later."""
 _OF_OBJECTS: Final = ("pod", "claims", "quotas", "events", "nodes")
 
 Nodes = tuple[list[NodeFacts], list[Unknown]]
+_RowsKey = tuple[str | int, ...]
 
 
 def remembered_nodes() -> Remembered[str, Nodes]:
     return Remembered(max_answers=1, max_questions=1)
+
+
+def _remembered_rows() -> "TTLCache[_RowsKey, list[DeviceLog]]":
+    return TTLCache(MAX_ROWS, ttl=ROWS_SECONDS, getsizeof=len)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,7 @@ class FactCollector:
     home_cluster: str
     """The one whose objects the API server has."""
     nodes: Remembered[str, Nodes] = field(default_factory=remembered_nodes)
+    judged: TTLCache[_RowsKey, list[DeviceLog]] = field(default_factory=_remembered_rows)
 
     async def of_attempt(
         self, pod: PodName, attempt: AttemptSummarized, original_id: str, now: datetime
@@ -158,14 +170,25 @@ class FactCollector:
             return None
         if len(names) > MAX_NODES:
             unknown.append(Unknown("devices", "not-read", f"{MAX_NODES} of {len(names)} nodes were read"))
-        reading = read_devices(self.index, attempt.cluster, original_id, attempt.started_at, names[:MAX_NODES])
-        answer = await self._known("devices", reading, unknown)
+        answer = await self._known("devices", self._judged(attempt, original_id, names[:MAX_NODES]), unknown)
         if answer is None:
             return None
         rows, note = answer
         if note:
             unknown.append(Unknown("devices", "not-recorded", note))
         return rows
+
+    async def _judged(
+        self, attempt: AttemptSummarized, original_id: str, names: list[str]
+    ) -> tuple[list[DeviceLog], str]:
+        key: _RowsKey = (attempt.cluster, original_id, attempt.version, *names)
+        if rows := self.judged.get(key):
+            return rows, ""
+        rows, note = await read_devices(self.index, attempt.cluster, original_id, attempt.started_at, names)
+        # More than fits is not kept; what was missing may have been written by the next time.
+        if not note and len(rows) <= self.judged.maxsize:
+            self.judged[key] = rows
+        return rows, note
 
     async def _known(self, subject: str, reading: Awaitable[T], unknown: list[Unknown]) -> T | None:
         try:

@@ -170,8 +170,12 @@ async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str
     """The node states with ``ids``, by id, as far as the index has them."""
     # A state is written once a day at least, and before the verdicts that refer to it. One that was written while the
     # attempt was under way may be of the day after.
-    days = {NODE_STATES.name(started_at + timedelta(days=after)) for after in (-1, 0, 1)}
-    sources = await read_documents(index, [(day, state) for day in sorted(days) for state in ids], ["state"])
+    sources: dict[str, Json] = {}
+    for after in (0, -1, 1):
+        day = NODE_STATES.name(started_at + timedelta(days=after))
+        missing = [each for each in ids if each not in sources]
+        if missing:
+            sources |= await read_documents(index, [(day, state) for state in missing], ["state"])
     return {name: decode_document(node_state_of, source, name) for name, source in sources.items()}
 
 
