@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from opensearchpy import AsyncOpenSearch
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.aggregated.adapter import AggregatedApi
@@ -70,14 +70,6 @@ log = logging.getLogger(__name__)
 
 _CONNECTIONS: Final = 100
 """To each node of OpenSearch, at most."""
-DESCRIPTION: Final = (
-    "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? "
-    "Which placements can't be right? The latest attempts are answered from memory, milliseconds after the decision; "
-    "older ones and all lists from the index, about a second after it. "
-    "A path is about the cluster that the API is set to; under `/api/v1/clusters/{cluster}/` the same path is about "
-    "any other one. "
-    "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
-)
 
 
 def create_app(
@@ -87,7 +79,7 @@ def create_app(
     reviewer: Reviewer | None = None,
     certificates: Certificates | None = None,
     objects: Objects | None = None,
-) -> FastAPI:
+) -> Starlette:
     """The application. ``client``, ``reviewer`` and ``objects`` replace those of the settings in tests.
 
     Raises ``SettingError``.
@@ -134,10 +126,7 @@ def create_app(
         HealthHandlers(topic.state, IndexProbe(index), metrics),
     )
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
-    app = FastAPI(
-        title="schedulerlog",
-        version="1.0",
-        description=DESCRIPTION,
+    app = Starlette(
         routes=[*api_routes, *document_routes(is_aggregated=settings.api_aggregated)],
         middleware=[
             *([Middleware(RequestSpans, tracing=tracing)] if tracing.is_on else []),
@@ -149,13 +138,9 @@ def create_app(
         ],
         exception_handlers=_exception_handlers(),
         lifespan=_lifespan([topic, NodeStatesTopic(settings, devices)], client, checks, object_api),
-        # FastAPI's own pages load their scripts from a CDN; the document has examples, and is made beforehand.
-        docs_url=None,
-        openapi_url=None,
-        redoc_url=None,
-        # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
-        redirect_slashes=False,
     )
+    # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
+    app.router.redirect_slashes = False
     pages_of_ui = page_routes(
         Answers(app.router),
         attempts,
@@ -178,7 +163,7 @@ def _lifespan(
     object_api: ObjectApi | None,
 ) -> Any:
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with checks.running(), object_api or nullcontext(), stores():
             yield
 
@@ -210,7 +195,7 @@ def _exception_handlers() -> dict[Any, Any]:
     return {
         errors.ApiError: errors.on_api_error,
         HTTPException: errors.on_http_error,
-        RequestValidationError: errors.on_invalid_parameters,
+        errors.InvalidParametersError: errors.on_invalid_parameters,
         IndexDownError: _on_index_down,
         IndexRefusedError: _on_index_refused,
         # Starlette raises it again after the answer, and uvicorn logs the traceback.

@@ -1,7 +1,7 @@
 """What describes the API: the OpenAPI document, the same as a page, and what Kubernetes reads of the aggregated API."""
 
 import orjson
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 

@@ -1,19 +1,20 @@
-"""A path of the API with what the OpenAPI document says of it, as routes."""
+"""A path of the API: its handler, and what the OpenAPI document says of it."""
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from fastapi.routing import APIRoute
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER
-from api.http.endpoints import endpoint_of
+from api.http.endpoints import Endpoint, Handler
 from api.http.errors import PROBLEM
-from api.http.openapi_document import operation_id
+from api.http.openapi_document import Described, operation_id, schema_of
 from api.http.watch_query import WATCHED
 from schemas.answers.attempts import Error
+
+Json = dict[str, Any]
 
 _ERRORS: Final = {
     400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",
@@ -29,14 +30,14 @@ _ERROR_CONTENT: Final = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{Er
 class Operation:
     """A path with its handler, the model of its answer, its title, its headers and its errors.
 
-    ``model`` describes the answer, None a text; handlers return finished bytes, which FastAPI does not validate again.
+    ``model`` describes the answer, None a text; handlers return finished bytes.
     """
 
     path: str
-    handler: Callable[..., Any]
+    handler: Handler
     model: Any
     title: str
-    headers: dict[str, Any]
+    headers: Json
     errors: tuple[int, ...]
     text_type: str = ""
     """The media type of an answer that is a text: the only one where there is no model."""
@@ -44,52 +45,48 @@ class Operation:
     body: Mapping[str, Any] | None = None
     """What is sent, as OpenAPI's ``content`` has it; with one it is POST that is answered."""
 
-    def routes(self, prefix: str) -> list[Route]:
-        """The routes for GET and for HEAD, which the OpenAPI document leaves out; or the one for POST."""
-        responses: dict[int | str, dict[str, Any]] = {
-            status: {"content": _ERROR_CONTENT, "description": _ERRORS[status]} for status in self.errors
+    @property
+    def method(self) -> str:
+        return "POST" if self.body else "GET"
+
+    @property
+    def is_list(self) -> bool:
+        """Has the answer items? Of several answers the first counts."""
+        first = next(iter(get_args(self.model)), self.model)
+        return "items" in getattr(first, "model_fields", ())
+
+
+class OperationRoute(Route):
+    """``operation`` below ``prefix``. HEAD is answered where GET is."""
+
+    def __init__(self, prefix: str, operation: Operation) -> None:
+        self._endpoint, self._operation = Endpoint(operation.handler), operation
+        self._names_cluster = prefix == CLUSTER
+        super().__init__(prefix + operation.path, self._endpoint.answer, methods=[operation.method])
+
+    def described(self) -> Described:
+        """What the OpenAPI document says of it."""
+        about = self._operation
+        schema, schemas = schema_of(about.model) if about.model else ({}, {})
+        name = operation_id(about.method, about.path, is_list=about.is_list, in_cluster=self._names_cluster)
+        described: Json = {
+            "summary": about.title,
+            "description": inspect.cleandoc(about.handler.__doc__ or ""),
+            "operationId": name,
+            "responses": _responses(about, schema),
         }
-        # Without it FastAPI documents 422, which is never answered here. As a model it brings the schema into the
-        # document; FastAPI builds another validator for each use of a model, which took half of the start.
-        responses["default"] = {"model": Error, "description": "Every other error."}
-        if self.headers:
-            responses[200] = {"headers": self.headers}
-        content: dict[str, Any] = WATCHED if self.has_watch else {}
-        if self.text_type:
-            content = content | {self.text_type: {"schema": {"type": "string"}}}
-        if content:
-            responses[200] = responses.get(200, {}) | {"content": content}
-        names_cluster = prefix == CLUSTER
-        endpoint = endpoint_of(self.handler)
-        # FastAPI sees the path's own parameters alone.
-        parameters = [*endpoint.query, *([CLUSTER_PARAMETER] if names_cluster else [])]
-        method = "POST" if self.body else "GET"
-        extra: dict[str, Any] = {"parameters": parameters} if parameters else {}
-        if self.body:
-            extra["requestBody"] = {"required": True, "content": self.body}
-        get = APIRoute(
-            prefix + self.path,
-            endpoint.call,
-            methods=[method],
-            response_model=self.model,
-            # A class with another type would document errors by it, which are JSON everywhere.
-            response_class=JSONResponse if self.model else Response,
-            responses=responses,
-            response_description="The answer.",
-            summary=self.title,
-            operation_id=operation_id(method, self.path, is_list=_is_list(self.model), in_cluster=names_cluster),
-            openapi_extra=extra or None,
-        )
-        get.app = endpoint.app or get.app
-        if self.body:
-            return [get]
-        # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
-        head = Route(get.path, endpoint.call, methods=["HEAD"])
-        head.app = get.app
-        return [get, head]
+        if parameters := [*self._endpoint.parameters(), *([CLUSTER_PARAMETER] if self._names_cluster else [])]:
+            described["parameters"] = parameters
+        if about.body:
+            described["requestBody"] = {"required": True, "content": about.body}
+        return Described(self.path, about.method.lower(), described, schemas | schema_of(Error)[1])
 
 
-def _is_list(model: Any) -> bool:
-    """Has the answer items? Of several answers the first counts."""
-    first = next(iter(get_args(model)), model)
-    return "items" in getattr(first, "model_fields", ())
+def _responses(about: Operation, schema: Json) -> Json:
+    content: Json = {"application/json": {"schema": schema}} if schema else {}
+    content |= WATCHED if about.has_watch else {}
+    content |= {about.text_type: {"schema": {"type": "string"}}} if about.text_type else {}
+    answer: Json = {"description": "The answer.", "content": content}
+    errors = {str(status): {"content": _ERROR_CONTENT, "description": _ERRORS[status]} for status in about.errors}
+    default = {"content": _ERROR_CONTENT, "description": "Every other error."}
+    return {"200": answer | ({"headers": about.headers} if about.headers else {})} | errors | {"default": default}

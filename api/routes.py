@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from starlette.routing import Route
-
 from api.handlers.admission import AdmissionHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -21,7 +19,7 @@ from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, ROOT
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
-from api.operation import Operation
+from api.operation import Operation, OperationRoute
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
 from schemas.answers.clusters import Clusters
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
@@ -78,7 +76,7 @@ def routes(
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
-) -> list[Route]:
+) -> list[OperationRoute]:
     """Every route of the API, in the order of the documentation."""
     of_cluster = [
         *_attempts(schedulerlog),
@@ -113,12 +111,12 @@ def routes(
         Operation("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
     return [
-        *(route for about in of_cluster for route in about.routes(ROOT)),
-        *Operation("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503)).routes(ROOT),
-        *(route for about in of_cluster for route in about.routes(CLUSTER)),
-        *Operation("/healthz", health.healthz, Alive, "Liveness", {}, ()).routes(""),
-        *Operation("/readyz", health.readyz, Readiness, "Readiness", {}, ()).routes(""),
-        *Operation("/metrics", health.metrics_text, None, "Metrics", {}, (), "text/plain").routes(""),
+        *(OperationRoute(ROOT, each) for each in of_cluster),
+        OperationRoute(ROOT, Operation("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503))),
+        *(OperationRoute(CLUSTER, each) for each in of_cluster),
+        OperationRoute("", Operation("/healthz", health.healthz, Alive, "Liveness", {}, ())),
+        OperationRoute("", Operation("/readyz", health.readyz, Readiness, "Readiness", {}, ())),
+        OperationRoute("", Operation("/metrics", health.metrics_text, None, "Metrics", {}, (), "text/plain")),
     ]
 
 

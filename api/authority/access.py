@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from fastapi import Request
+from starlette.requests import Request
 
 from api.authority.caller import Caller
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError

@@ -3,16 +3,14 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
-from fastapi import Query as InQuery
-from fastapi import Request
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import list_pods
-from api.http.cluster import RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import NamespaceName, TimeText, parse_time
 from api.http.query_params import Query, refuse_repeated
@@ -35,9 +33,7 @@ class AdmissionHandlers:
     index: OpenSearch
     devices: ClusterDevices
 
-    async def suggestions(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[AdmissionQuery, InQuery()]
-    ) -> Response:
+    async def suggestions(self, request: Request, cluster: Cluster, query: AdmissionQuery) -> Response:
         """The one change that would let most of the waiting pods in, and the next ones.
 
         The pods take their devices one after the other, those that wait longest first, on the devices as they are now.

@@ -1,6 +1,6 @@
 """The attempt that a request is about, for callers who may read its pod."""
 
-from fastapi import Request
+from starlette.requests import Request
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of

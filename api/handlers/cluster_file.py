@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
 import orjson
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
@@ -13,7 +12,7 @@ from api.authority.access import access_of
 from api.authority.rights import LIST_NODES
 from api.handlers.attempt_rights import readable_attempt
 from api.handlers.not_found import no_states
-from api.http.cluster import RequestedCluster
+from api.http.cluster import Cluster
 from api.http.param_types import AttemptInPath, parse_time
 from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
 from api.index.client import OpenSearch
@@ -27,9 +26,7 @@ class ClusterFileHandlers:
     attempts: AttemptLookup
     index: OpenSearch
 
-    async def at(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[ClusterFileQuery, Query()]
-    ) -> Response:
+    async def at(self, request: Request, cluster: Cluster, query: ClusterFileQuery) -> Response:
         """The cluster's devices and what was in use of them at one time, as YAML that `scheduler simulate` takes."""
         refuse_repeated(request)
         await access_of(request).require(cluster, LIST_NODES)
@@ -43,9 +40,9 @@ class ClusterFileHandlers:
     async def of_attempt(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         attempt_id: AttemptInPath,
-        _: Annotated[NoQuery, Query()],
+        _: NoQuery,
     ) -> Response:
         """The devices that an attempt judged, as it saw them, as YAML that `scheduler simulate` takes."""
         refuse_repeated(request)

@@ -3,15 +3,15 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import LIST_NODES
 from api.handlers.others import lock_without_others, readable_namespaces
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
@@ -35,7 +35,7 @@ from schemas.placements import PodPlacement
 class ClusterHandlers:
     index: OpenSearch
 
-    async def clusters(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    async def clusters(self, request: Request, _: NoQuery) -> Response:
         """The clusters that the index has records of, by name, and which of them paths without a cluster are about."""
         answer = await self.index.search(CLUSTERS_ALIASES, clusters_query())
         found = clusters_found(answer, request.app.state.default_cluster)
@@ -43,9 +43,7 @@ class ClusterHandlers:
         access.allow_every_caller()
         return json_response(200, Clusters(items=[each for each in found if await access.knows(each.name)]))
 
-    async def nodes(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[NodesQuery, Query()]
-    ) -> Response:
+    async def nodes(self, request: Request, cluster: Cluster, query: NodesQuery) -> Response:
         """All nodes, by name: registrations, problems, lock, pods, and what is free of their devices.
 
         What is free is what the registered devices have beyond the amounts of the placements that last.
@@ -86,7 +84,7 @@ class ClusterHandlers:
             for name, events in observed.items()
         ]
 
-    async def schedulers(self, request: Request, cluster: RequestedCluster, _: Annotated[NoQuery, Query()]) -> Response:
+    async def schedulers(self, request: Request, cluster: Cluster, _: NoQuery) -> Response:
         """The schedulers of the cluster: version, settings in force, and what changed of both in the last 30 days."""
         refuse_repeated(request)
         await access_of(request).require(cluster, LIST_NODES)

@@ -1,14 +1,13 @@
 """Answers requests about why a node was chosen, and about how two nodes or two attempts differ."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
 from api.handlers.attempt_rights import readable_attempt, readable_latest
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
@@ -27,10 +26,10 @@ class ComparisonHandlers:
     async def scores(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[NoQuery, Query()],  # noqa: ARG002 - FastAPI refuses parameters by it
+        query: NoQuery,  # noqa: ARG002 - parameters are refused by it
     ) -> Response:
         """Why here: every node that fitted in the pod's latest attempt, with the terms of its score.
 
@@ -52,10 +51,10 @@ class ComparisonHandlers:
     async def nodes(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[NodeComparisonQuery, Query()],
+        query: NodeComparisonQuery,
     ) -> Response:
         """Two nodes side by side, as the pod's latest attempt judged them: verdict, reason, score and its terms."""
         refuse_repeated(request, "nodes")
@@ -79,9 +78,9 @@ class ComparisonHandlers:
     async def attempt_comparison(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         attempt_id: AttemptInPath,
-        query: Annotated[AttemptComparisonQuery, Query()],
+        query: AttemptComparisonQuery,
     ) -> Response:
         """Two attempts side by side, the earlier one first: the nodes that they judged differently, and what else
         differs.

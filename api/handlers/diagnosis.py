@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import Query as InQuery
-from fastapi import Request
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
@@ -17,7 +16,7 @@ from api.fact_collector import FactCollector
 from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
 from api.handlers.others import may_see_lock_holder, without_lock_holder
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
@@ -43,10 +42,10 @@ class DiagnosisHandlers:
     async def diagnosis(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[DiagnosisQuery, InQuery()],
+        query: DiagnosisQuery,
     ) -> Response:
         """Why the pod waits: one main obstacle with its numbers and what to do, and the questions that led to it.
 

@@ -6,10 +6,9 @@ the topic can't be read at all, OpenSearch alone makes it ready, because every p
 
 import time
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Header, Query, Request
 from pydantic import BaseModel, ConfigDict
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
@@ -58,12 +57,12 @@ class HealthHandlers:
     index: IndexProbe
     metrics: Metrics
 
-    async def healthz(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    async def healthz(self, request: Request, _: NoQuery) -> Response:
         """200 as long as the process answers at all."""
         access_of(request).allow_every_caller()
         return json_response(200, Alive())
 
-    async def readyz(self, request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    async def readyz(self, request: Request, _: NoQuery) -> Response:
         """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers.
 
         The parts name errors: they are shown to callers who may `get` the path `/readyz`.
@@ -79,17 +78,12 @@ class HealthHandlers:
             readiness = Readiness(ready=readiness.ready, parts=None)
         return json_response(200 if readiness.ready else 503, readiness)
 
-    async def metrics_text(
-        self,
-        request: Request,
-        _: Annotated[NoQuery, Query()],
-        accept: Annotated[str, Header(include_in_schema=False)] = "",
-    ) -> Response:
+    async def metrics_text(self, request: Request, _: NoQuery) -> Response:
         """The metrics of this process in Prometheus' text format, or as OpenMetrics."""
         access = access_of(request)
         if not await access.has(PathRight("/metrics")):
             raise access.forbidden(str(PathRight("/metrics")))
-        content_type, body = self.metrics.text(accept)
+        content_type, body = self.metrics.text(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
@@ -12,7 +12,7 @@ from api.authority.rights import list_pods
 from api.handlers.pending_rows import row_of
 from api.handlers.waiting_page import AskedPods, WaitingPods
 from api.handlers.watching import WatchHandlers
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
@@ -45,9 +45,7 @@ class PendingHandlers:
     waiting: WaitingPods
     watching: WatchHandlers
 
-    async def pending(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[PendingQuery, Query()]
-    ) -> Response:
+    async def pending(self, request: Request, cluster: Cluster, query: PendingQuery) -> Response:
         """The pods that wait now, by workload: how many, since when, and for which reasons; in pages.
 
         With `group_by=obstacle` the pods that ask for the same and are kept out by the same are one row; with

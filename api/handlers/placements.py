@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
@@ -15,7 +14,7 @@ from api.authority.rights import get_node, get_pod, list_pods
 from api.handlers.listing import Json, P, Shown, answer_page, as_they_are
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
 from api.handlers.others import findings_shown, readable_namespaces, without_others
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
 from api.http.query_params import (
@@ -41,9 +40,7 @@ class PlacementHandlers:
     attempts: AttemptLookup
     index: OpenSearch
 
-    async def findings(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[FindingsQuery, Query()]
-    ) -> Response:
+    async def findings(self, request: Request, cluster: Cluster, query: FindingsQuery) -> Response:
         """Attempts and placements that can't be right, latest first, each with the numbers and lines that prove it.
 
         Its time (`found_at`) is that of the event which the finding is about.
@@ -59,10 +56,10 @@ class PlacementHandlers:
     async def findings_of_pod(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[PodFindingsQuery, Query()],
+        query: PodFindingsQuery,
     ) -> Response:
         """What can't be right about this pod's attempts and placements, latest first. An empty list is good news."""
         refuse_repeated(request)
@@ -83,10 +80,10 @@ class PlacementHandlers:
     async def occupancy_of_pod(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[RangeQuery, Query()],
+        query: RangeQuery,
     ) -> Response:
         """Where the pod ran, latest first: node, devices with memory, cores and slots, from when until when.
 
@@ -103,10 +100,10 @@ class PlacementHandlers:
     async def observations_of_pod(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[RangeQuery, Query()],
+        query: RangeQuery,
     ) -> Response:
         """What the cluster reported of the pod, latest first: phase, node and conditions, one item for each change."""
         refuse_repeated(request)
@@ -116,9 +113,7 @@ class PlacementHandlers:
             request, cluster, (namespace, name), observations.POD_OBSERVATIONS_LIST, query, filters, pod_never_observed
         )
 
-    async def node(
-        self, request: Request, cluster: RequestedCluster, node: NodeInPath, query: Annotated[NodeQuery, Query()]
-    ) -> Response:
+    async def node(self, request: Request, cluster: Cluster, node: NodeInPath, query: NodeQuery) -> Response:
         """The node's state at one time: devices, capacity, conditions and problems, with when and by whom reported."""
         refuse_repeated(request)
         await access_of(request).require(cluster, get_node(node))
@@ -132,9 +127,9 @@ class PlacementHandlers:
     async def occupancy_of_node(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         node: NodeInPath,
-        query: Annotated[NodeOccupancyQuery, Query()],
+        query: NodeOccupancyQuery,
     ) -> Response:
         """Which pods held which devices of the node: at one time (`at`, by default now), or over a range in pages."""
         refuse_repeated(request)

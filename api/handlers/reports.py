@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import LIST_NODES, list_pods
-from api.http.cluster import RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.query_params import refuse_repeated
 from api.http.report_query import ReportQuery
@@ -25,9 +24,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-a
 class ReportHandlers:
     reports: ReportCollector
 
-    async def failures(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[ReportQuery, Query()]
-    ) -> Response:
+    async def failures(self, request: Request, cluster: Cluster, query: ReportQuery) -> Response:
         """The failures of a range of time: reasons with remedies, GPU-hours by cause, times to placement, findings.
 
         What is free on nodes is shown to who may list nodes. Counts include retries.

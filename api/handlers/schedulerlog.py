@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
@@ -14,7 +14,7 @@ from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.handlers.not_found import no_attempt_of_pod
 from api.handlers.others import may_see_lock_holder, without_lock_holder
 from api.handlers.watching import WatchHandlers
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.continue_token import Position, encode_token
 from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
@@ -63,10 +63,10 @@ class SchedulerlogHandlers:
     async def schedulerlog(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[SchedulerlogQuery, Query()],
+        query: SchedulerlogQuery,
     ) -> Response:
         """The pod's latest scheduling attempt: every node that was judged, with its verdict and the reasons."""
         refuse_repeated(request, "node")
@@ -81,9 +81,9 @@ class SchedulerlogHandlers:
     async def attempt(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         attempt_id: AttemptInPath,
-        query: Annotated[PageOfNodes, Query()],
+        query: PageOfNodes,
     ) -> Response:
         """One scheduling attempt, also one that later attempts of its pod have followed: the answer as for a pod.
 
@@ -131,10 +131,10 @@ class SchedulerlogHandlers:
     async def history(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[HistoryQuery, Query()],
+        query: HistoryQuery,
     ) -> Response:
         """The pod's attempts, latest first. Attempts in a row with the same verdicts and status are one episode."""
         refuse_repeated(request)
@@ -154,9 +154,7 @@ class SchedulerlogHandlers:
         )
         return json_response(200, body, next_page_headers(request, token))
 
-    async def search(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[SearchQuery, Query()]
-    ) -> Response:
+    async def search(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
         refuse_repeated(request)
         if query.watch:

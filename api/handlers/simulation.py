@@ -5,19 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import orjson
-from fastapi import Query as InQuery
-from fastapi import Request
 from pydantic import Field
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import get_pod
 from api.handlers.suggestions import ChangeSearch
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
 from api.http.param_types import NamespaceName, namespace_problem
 from api.http.query_params import Query, refuse_repeated
@@ -55,9 +53,7 @@ class SimulationHandlers:
     devices: ClusterDevices
     changes: ChangeSearch
 
-    async def simulate(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[SimulationQuery, InQuery()]
-    ) -> Response:
+    async def simulate(self, request: Request, cluster: Cluster, query: SimulationQuery) -> Response:
         """Where a pod would go that does not exist yet; else why it would wait, and what would have to change.
 
         The body is one Pod, as YAML or JSON. Every node with devices is offered, as it is now; quotas, taints and

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from fastapi import Query as InQuery
-from fastapi import Request
 from pydantic import Field
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
@@ -17,7 +16,7 @@ from api.authority.access import access_of
 from api.authority.rights import get_pod
 from api.handlers.attempt_rights import readable_attempt_of, readable_latest
 from api.handlers.others import readable_namespaces
-from api.http.cluster import Cluster, RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
@@ -101,10 +100,10 @@ class SuggestionHandlers:
     async def suggestions(
         self,
         request: Request,
-        cluster: RequestedCluster,
+        cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: Annotated[SuggestionsQuery, InQuery()],
+        query: SuggestionsQuery,
     ) -> Response:
         """The smallest changes after which the pod fits, the cheapest first, and what keeps it from every node."""
         refuse_repeated(request)

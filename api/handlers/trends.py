@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import list_pods
-from api.http.cluster import RequestedCluster
+from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, csv_text
@@ -23,9 +22,7 @@ from schemas.answers.trends import Trends
 class TrendHandlers:
     index: OpenSearch
 
-    async def trends(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[TrendsQuery, Query()]
-    ) -> Response:
+    async def trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
         """Counts of attempts over time by reason, namespace, pool, model, result, workload or queue.
 
         The largest series come first, each with its total in the range of the same length before, and with the buckets

@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
 
-from fastapi import Query, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import list_pods
 from api.handlers.listing import answer_page
 from api.handlers.waiting_page import AskedPods, WaitingPods
-from api.http.cluster import RequestedCluster
+from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
@@ -30,7 +29,7 @@ class WaitingHandlers:
     index: OpenSearch
     waiting: WaitingPods
 
-    async def pods(self, request: Request, cluster: RequestedCluster, query: Annotated[PodsQuery, Query()]) -> Response:
+    async def pods(self, request: Request, cluster: Cluster, query: PodsQuery) -> Response:
         """Pods by state, in pages: `placed` (on a node now), `ended` (no longer there), or `waiting` (not placed yet).
 
         Of those that wait the one that waits longest comes first.
@@ -49,9 +48,7 @@ class WaitingHandlers:
         _, response = await answer_page(self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters)
         return response
 
-    async def refusals(
-        self, request: Request, cluster: RequestedCluster, query: Annotated[RefusalsQuery, Query()]
-    ) -> Response:
+    async def refusals(self, request: Request, cluster: Cluster, query: RefusalsQuery) -> Response:
         """The attempts that a device refused, latest first, with the reason and the numbers behind it.
 
         The device records of its nodes are read one by one, as many as a page needs but at most 500; `read_records`

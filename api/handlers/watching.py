@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt

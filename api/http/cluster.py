@@ -2,10 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import Depends, Request
 from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
 
 from api.http.errors import BadRequestError
 from schemas.events import ClusterName
@@ -68,12 +68,3 @@ def requested_cluster(request: Request) -> Cluster:
             f"parameter cluster: {name[:80]!a} is not the name of a cluster",
             "A name has at most 63 lower-case letters, digits, '-' and '.'; GET /api/v1/clusters lists all.",
         ) from None
-
-
-async def _requested(request: Request) -> Cluster:
-    # FastAPI would call what is not a coroutine in another thread.
-    return requested_cluster(request)
-
-
-# Not a path parameter of the handlers: each of them serves the paths with and without a cluster.
-RequestedCluster = Annotated[Cluster, Depends(_requested)]

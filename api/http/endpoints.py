@@ -1,83 +1,85 @@
-"""A handler as an endpoint: path, query and cluster are read here, and FastAPI documents them.
+"""A handler as an endpoint: the path, query and cluster of a request are read as the handler declares them.
 
-FastAPI's own reading of a request, parameter by parameter, takes as long as decoding and rendering a pod's attempt. The
-same declarations are read once, at the start; the document's parameters come from them, too.
+The parameters of the OpenAPI document come from the same declarations.
 """
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar, get_origin
 
-from fastapi import Request, params
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import request_response
-from starlette.types import ASGIApp
 
-from api.http.cluster import RequestedCluster, requested_cluster
+from api.http.cluster import Cluster, requested_cluster
+from api.http.errors import InvalidParametersError
+from api.http.query_base import Query
 
+Json = dict[str, Any]
+Handler = Callable[..., Awaitable[Response]]
 M = TypeVar("M", bound=BaseModel)
 
 
-class Endpoint(NamedTuple):
-    call: Callable[..., Any]
-    """What FastAPI documents: the handler with the path's parameters alone, or with all that is not read here."""
-    query: list[dict[str, Any]]
-    """The parameters of the query, as the OpenAPI document has them."""
-    app: ASGIApp | None
-    """What answers in the place of FastAPI's; None where a parameter is read by FastAPI."""
+class Endpoint:
+    """Answers a request. ``handler`` takes ``request`` and, by their types, a ``Cluster`` and a ``Query``; each other
+    parameter is one of the path.
+    """
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        annotations = {
+            name: each.annotation for name, each in inspect.signature(handler).parameters.items() if name != "request"
+        }
+        self._queries = {name: each for name, each in annotations.items() if _is_query(each)}
+        self._clusters = [name for name, each in annotations.items() if each is Cluster]
+        self._path = {
+            name: _adapter(each)
+            for name, each in annotations.items()
+            if name not in self._queries and name not in self._clusters
+        }
+
+    async def answer(self, request: Request) -> Response:
+        """Raises ``InvalidParametersError``, and what the handler raises."""
+        values: dict[str, Any] = {name: requested_cluster(request) for name in self._clusters}
+        values |= _read_path(request, self._path)
+        values |= {name: read_query(request, model) for name, model in self._queries.items()}
+        return await self._handler(request, **values)
+
+    def parameters(self) -> list[Json]:
+        """The parameters of path and query, as the OpenAPI document has them; without the cluster."""
+        path = [
+            {"name": name, "in": "path", "required": True, "schema": schema, "description": schema["description"]}
+            for name, schema in ((name, adapter.json_schema()) for name, adapter in self._path.items())
+        ]
+        return path + [each for model in self._queries.values() for each in documented(model)]
 
 
-def endpoint_of(handler: Callable[..., Any]) -> Endpoint:
-    """``handler`` takes the request, parameters of the path (``Path``), a query (``Query``), and the cluster."""
-    signature = inspect.signature(handler)
-    annotations = {name: each.annotation for name, each in signature.parameters.items()}
-    queries = {name: get_args(each)[0] for name, each in annotations.items() if _is(params.Query, each)}
-    paths: dict[str, TypeAdapter[Any]] = {
-        name: TypeAdapter(each) for name, each in annotations.items() if _is(params.Path, each)
-    }
-    clusters = [name for name, each in annotations.items() if each is RequestedCluster]
-    if annotations.keys() - {*queries, *paths, *clusters, "request"}:
-        return Endpoint(handler, [], None)
-
-    async def answer(request: Request) -> Response:
-        values: dict[str, Any] = {name: requested_cluster(request) for name in clusters}
-        values |= _read_path(request, paths)
-        values |= {name: read_query(request, model) for name, model in queries.items()}
-        answered: Response = await handler(request, **values)
-        return answered
-
-    @functools.wraps(handler)
-    async def documented_call(request: Request) -> Response:
-        return await answer(request)
-
-    own = [each for name, each in signature.parameters.items() if name in paths or name == "request"]
-    vars(documented_call)["__signature__"] = signature.replace(parameters=own)
-    parameters = [each for model in queries.values() for each in documented(model)]
-    return Endpoint(documented_call, parameters, request_response(answer))
+def _is_query(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Query)
 
 
-def _is(kind: type, annotation: Any) -> bool:
-    return get_origin(annotation) is Annotated and any(isinstance(each, kind) for each in get_args(annotation)[1:])
+@functools.cache
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    # A few types are the path's parameters of all handlers.
+    return TypeAdapter(annotation)
 
 
 def _read_path(request: Request, paths: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
-    """Raises ``RequestValidationError`` for all of them that are wrong."""
-    values, wrong = {}, []
+    """Raises ``InvalidParametersError`` for all of them that are wrong."""
+    values, wrong = {}, list[Any]()
     for name, adapter in paths.items():
         try:
             values[name] = adapter.validate_python(request.path_params[name])
         except ValidationError as error:
             wrong += [{**each, "loc": ("path", name)} for each in error.errors(include_url=False)]
     if wrong:
-        raise RequestValidationError(wrong)
+        raise InvalidParametersError(wrong)
     return values
 
 
 def read_query(request: Request, model: type[M]) -> M:
-    """The parameters of the query. Raises ``RequestValidationError``."""
+    """The parameters of the query. Raises ``InvalidParametersError``."""
     given = request.query_params
     values: dict[str, Any] = dict(given)
     for name in _lists(model) & values.keys():
@@ -85,7 +87,7 @@ def read_query(request: Request, model: type[M]) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise RequestValidationError(error.errors(include_url=False)) from None
+        raise InvalidParametersError(error.errors(include_url=False)) from None
 
 
 @functools.cache
@@ -94,10 +96,7 @@ def _lists(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(each.alias or name for name, each in fields if get_origin(each.annotation) is list)
 
 
-# Most models are the query of several paths, each with and without a cluster's name: a schema of pydantic for each use
-# took more than half of what building the routes takes.
-@functools.cache
-def documented(model: type[BaseModel]) -> list[dict[str, Any]]:
+def documented(model: type[BaseModel]) -> list[Json]:
     """The fields of the model as parameters of an OpenAPI document."""
     schema = model.model_json_schema()
     return [
@@ -112,6 +111,6 @@ def documented(model: type[BaseModel]) -> list[dict[str, Any]]:
     ]
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _without_null(schema: Json) -> Json:
     """Without the default of what may be left out: a query can't hold null."""
     return {key: value for key, value in schema.items() if key != "default" or value is not None}

@@ -11,14 +11,14 @@ ApiError
   UnreadableError       500  a document in the index can't be decoded
 """
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
-from fastapi import Request
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from schemas.answers.attempts import Error
@@ -167,10 +167,18 @@ async def on_http_error(request: Request, error: HTTPException) -> Response:
     return error_response(error.status_code, str(error.detail), SEE_DOCS, headers)
 
 
-async def on_invalid_parameters(_: Request, error: RequestValidationError) -> Response:
+class InvalidParametersError(Exception):
+    """Parameters that their declaration refuses. ``problems``: pydantic's errors."""
+
+    def __init__(self, problems: Sequence[Any]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+async def on_invalid_parameters(_: Request, error: InvalidParametersError) -> Response:
     """Exception handler for parameters that their declaration refuses: all of them, in one line."""
     # A list parameter repeats the same sentence for every value that is wrong.
-    causes = dict.fromkeys(_parameter_error(problem) for problem in error.errors())
+    causes = dict.fromkeys(_parameter_error(problem) for problem in error.problems)
     return error_response(HTTPStatus.BAD_REQUEST, "; ".join(causes)[:_MAX_ERROR_CHARACTERS], SEE_DOCS)
 
 

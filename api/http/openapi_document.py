@@ -1,12 +1,14 @@
-"""The OpenAPI document: what FastAPI derives from the routes, refined for programs that make clients of it. Pure.
+"""The OpenAPI document: made of the operations, their models and an example of each answer. Pure.
 
 The application serves the document from a file, ``api/openapi.json``; a test compares that with the routes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from pydantic import TypeAdapter
 
 from api.http.cluster import CLUSTER, ROOT
 from api.http.errors import PROBLEM
@@ -64,6 +66,26 @@ _BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
 """pydantic leaves these names in the schema of a type that has a validator of its own."""
 
 
+DESCRIPTION: Final = (
+    "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? "
+    "Which placements can't be right? The latest attempts are answered from memory, milliseconds after the decision; "
+    "older ones and all lists from the index, about a second after it. "
+    "A path is about the cluster that the API is set to; under `/api/v1/clusters/{cluster}/` the same path is about "
+    "any other one. "
+    "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
+)
+_REFERENCE: Final = "#/components/schemas/{model}"
+
+
+class Described(NamedTuple):
+    """One operation: its place in the document, what is there, and by name the schemas that it refers to."""
+
+    path: str
+    method: str
+    description: Json
+    schemas: Json
+
+
 @cache
 def served() -> bytes:
     """The document as it is served."""
@@ -88,30 +110,31 @@ def tag_of(path: str) -> str:
     return "process"
 
 
-def refined(document: Json, examples: Mapping[str, Any]) -> Json:
-    """The document with tags, servers and security schemes, without ``null`` in parameters, and with ``examples``
-    (operation id to an answer).
+def schema_of(model: Any) -> tuple[Json, Json]:
+    """The schema of a model, or of a union or list of models, by references; and by name what it refers to."""
+    made, rest = TypeAdapter.json_schemas([("", "serialization", TypeAdapter(model))], ref_template=_REFERENCE)
+    return made["", "serialization"], rest.get("$defs", {})
 
-    ``examples`` has errors by their status as well.
-    """
-    named = {key: {"value": value} for key, value in examples.items()}
-    paths = {path: _path(path, methods, examples) for path, methods in document["paths"].items()}
-    tags = [{"name": name, "description": text} for name, text in TAGS.items()]
-    # FastAPI knows the models of answers alone, not those of other media types.
-    schemas = document["components"]["schemas"] | {WatchEvent.__name__: WatchEvent.model_json_schema()}
-    components = document["components"] | {"examples": named, "schemas": dict(sorted(schemas.items()))}
-    return document | {
-        "info": document["info"] | {"license": _LICENSE},
+
+def document_of(operations: Sequence[Described], examples: Mapping[str, Any]) -> Json:
+    """The document. ``examples``: an answer of each operation by its id, and of errors by their status."""
+    paths: dict[str, Json] = {}
+    for each in operations:
+        paths.setdefault(each.path, {})[each.method] = _operation(each.path, each.description, examples)
+    schemas = {name: schema for each in operations for name, schema in each.schemas.items()}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "schedulerlog", "description": DESCRIPTION, "version": "1.0", "license": _LICENSE},
         "servers": list(_SERVERS),
         "security": list(_SECURITY),
-        "tags": tags,
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
-        "components": components | {"securitySchemes": _SECURITY_SCHEMES},
+        "components": {
+            "schemas": dict(sorted((schemas | schema_of(WatchEvent)[1]).items())),
+            "examples": {name: {"value": value} for name, value in examples.items()},
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
     }
-
-
-def _path(path: str, methods: Json, examples: Mapping[str, Any]) -> Json:
-    return {method: _operation(path, operation, examples) for method, operation in methods.items()}
 
 
 def _operation(path: str, operation: Json, examples: Mapping[str, Any]) -> Json:

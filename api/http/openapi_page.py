@@ -1,6 +1,6 @@
 """Renders the OpenAPI document as one HTML page, without scripts, fonts or anything else from another server.
 
-FastAPI's own pages load their scripts from a CDN, which clusters without Internet access can't reach.
+The usual pages of OpenAPI documents load their scripts from a CDN, which clusters without Internet access can't reach.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ tr:nth-child(even) { background: #fafafa; } th { border-bottom: 1px solid #ddd; 
 
 
 def documentation_page(openapi: Json) -> str:
-    """The page as HTML. ``openapi`` is what ``FastAPI.openapi`` returns; everything from it is escaped."""
+    """The page as HTML. ``openapi`` is the document; everything from it is escaped."""
     info = openapi["info"]
     schemas = openapi.get("components", {}).get("schemas", {})
     body = "".join([*_contents(openapi), *_operation_sections(openapi), *_schema_sections(schemas)])

@@ -3,8 +3,8 @@
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Request
 from pydantic import BaseModel
+from starlette.requests import Request
 
 from api.http.continue_token import BadToken, Position, decode_token
 from api.http.errors import BadRequestError

@@ -1,13 +1,12 @@
 """Types of path and query parameters. Each refuses a wrong value with a sentence that quotes it.
 
-FastAPI takes both the checks and the OpenAPI document from these annotations.
+Both the checks and the OpenAPI document come from these annotations.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from fastapi import Path
 from pydantic import AfterValidator, Field, WrapValidator
 
 from api.http.continue_token import MAX_CHARACTERS
@@ -51,17 +50,17 @@ ObjectName = Annotated[str, AfterValidator(_checked_object_name)]
 Keyword = Annotated[str, Field(min_length=1, max_length=1024)]
 """Compared as a whole with a field of type ``keyword``; the index ignores keywords that are longer than this."""
 
-NamespaceInPath = Annotated[NamespaceName, Path(description="The pod's namespace.", examples=["default"])]
-NodeInPath = Annotated[ObjectName, Path(description="The node's name.", examples=["node1"])]
+NamespaceInPath = Annotated[NamespaceName, Field(description="The pod's namespace.", examples=["default"])]
+NodeInPath = Annotated[ObjectName, Field(description="The node's name.", examples=["node1"])]
 AttemptInPath = Annotated[
     str,
-    Path(
+    Field(
         description="The attempt's id.",
         pattern=ATTEMPT_ID,
         examples=["6f97a54de6fbb9e27ee3a1dc8d608d38"],
     ),
 ]
-PodInPath = Annotated[ObjectName, Path(description="The pod's name.", examples=["gpu-pod"])]
+PodInPath = Annotated[ObjectName, Field(description="The pod's name.", examples=["gpu-pod"])]
 
 
 def parse_time(text: str, now: datetime) -> datetime:

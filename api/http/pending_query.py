@@ -2,8 +2,8 @@
 
 from typing import Final, Literal, Self
 
-from fastapi import Request
 from pydantic import Field, model_validator
+from starlette.requests import Request
 
 from api.http.param_types import ContinueToken, Keyword, TimeText, WholeNumber
 from api.http.query_params import DEFAULT_ITEMS, MAX_ITEMS, OF_THE_NEXT_PAGE, WaitingFilters

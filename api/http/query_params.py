@@ -1,13 +1,13 @@
 """The query parameters of each endpoint, as one model. Parameters that the model does not declare are refused.
 
-FastAPI takes both the checks and the OpenAPI document from these models.
+Both the checks and the OpenAPI document come from these models.
 """
 
 from collections import Counter
 from typing import Annotated, Any, Final, Literal, Self
 
-from fastapi import Request
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from starlette.requests import Request
 
 from api.http.errors import BadRequestError
 from api.http.param_types import (
@@ -48,7 +48,7 @@ def _without_duplicates(names: list[str]) -> list[str]:
 
 
 def refuse_repeated(request: Request, *repeatable: str) -> None:
-    """Raise ``BadRequestError`` for a parameter given twice: FastAPI would silently drop one of the values."""
+    """Raise ``BadRequestError`` for a parameter given twice: a model would silently drop one of the values."""
     given = request.query_params.multi_items()
     # Most requests have no parameters: they need no counting.
     if len(given) < 2:

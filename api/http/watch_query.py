@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Final, Self
 
-from fastapi import Request
 from pydantic import AfterValidator, Field, model_validator
+from starlette.requests import Request
 
 from api.http.errors import BadRequestError
 from api.http.param_types import WholeNumber

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import orjson
-from fastapi import Request
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message
 
 

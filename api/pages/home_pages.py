@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from api.authority.access import access_of

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import orjson
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.cluster import ROOT

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api.http.cluster import CLUSTER, Cluster

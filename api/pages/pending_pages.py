@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.pages.answers import Answered

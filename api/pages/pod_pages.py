@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt

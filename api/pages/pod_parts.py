@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.pages.page_shell import PageShell, filters_of, part_of

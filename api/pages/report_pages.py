@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup

@@ -3,8 +3,8 @@
 from hashlib import sha256
 from typing import Final
 
-from fastapi import Request
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import httpx
 import orjson
-from fastapi import FastAPI
-from fastapi._compat import v2
 from opensearchpy import AsyncOpenSearch, Connection
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
+from starlette.applications import Starlette
 
 from api.app import create_app
 from api.authority.reviewer import Reviewer
@@ -23,26 +22,6 @@ from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized
 from search.serializer import OrjsonSerializer
 
-
-def _analyse_types_once() -> None:
-    """FastAPI builds pydantic's validators of the same parameters again for each application: 70 ms of CPU.
-
-    They have no state. A test file makes an application for nearly every test.
-    """
-    fields: Any = v2
-    adapter, known = fields.TypeAdapter, {}
-
-    def remembered(annotated: Any, *, config: Any = None) -> Any:
-        key = (repr(annotated), repr(config))
-        if key not in known:
-            # `annotated` too, so that no other object gets its address, which the text may have.
-            known[key] = adapter(annotated, config=config), annotated
-        return known[key][0]
-
-    setattr(fields, "TypeAdapter", remembered)
-
-
-_analyse_types_once()
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
 NEEDED_QUERIES: Final = {
     "/refusals": "?device=GPU-1",
@@ -115,7 +94,7 @@ class Caller:
     ) -> None:
         # Who has certificates to show may be the API server.
         settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer)})
-        self.app: FastAPI = create_app(
+        self.app: Starlette = create_app(
             settings, index_of(answering), tracing, reviewer=reviewer, certificates=certificates, objects=objects
         )
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)

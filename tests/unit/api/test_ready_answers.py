@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from fastapi import Request
+from starlette.requests import Request
 
 from api import ready_answers
 from tests.support.builders.events import STARTED, a_summary

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 CLIENTS = {"kubernetes", "faust", "mode", "aiokafka", "opensearchpy", "grpc", "aiohttp", "httpx"}
-SERVERS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
+SERVERS = {"starlette", "uvicorn", "prometheus_client"}
 HEAVY = {*CLIENTS, *SERVERS, "schemas.events", "summaries", "numpy", "rich", "yaml"}
 KAI_LOG = "tests/unit/ingest/kai/cases/v0.13-console-log.log"
 LOG = "tests/unit/ingest/hami/cases/scheduler-event-proposal.log"

@@ -160,5 +160,5 @@ def test_a_command_starts_without_what_is_slow_to_import(golden_url: str) -> Non
         "schedulerlog.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    slow = {"numpy", "orjson", "httpx", "yaml", "asyncio", "kubernetes", "schemas", "fastapi", "prometheus_client"}
+    slow = {"numpy", "orjson", "httpx", "yaml", "asyncio", "kubernetes", "schemas", "starlette", "prometheus_client"}
     assert slow & set(done.stderr.split()) == set()

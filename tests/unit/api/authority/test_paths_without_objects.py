@@ -2,9 +2,11 @@
 
 import httpx
 import pytest
-from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from api.handlers.health import Alive
+from api.operation import OperationRoute
 from kube.errors import KubeApiError
 from tests.support.builders.events import a_summary
 from tests.support.fakes.reviews import Grant
@@ -48,10 +50,10 @@ async def test_the_documentation_is_for_everybody_who_is_known(api: Guarded) -> 
 
 
 async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarded) -> None:
-    async def forgetful() -> dict[str, str]:
-        return {"secret": "of another tenant"}
+    async def forgetful(_: Request) -> Response:
+        return JSONResponse({"secret": "of another tenant"})
 
-    api.app.add_api_route("/forgotten", forgetful, include_in_schema=False)
+    api.app.add_route("/forgotten", forgetful)
     header = api.reviews.caller("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
     answer = await api.client.get("/forgotten", headers=header)
     assert answer.status_code == 403
@@ -61,7 +63,7 @@ async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarde
 async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     header = api.reviews.caller("nothing")
     values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
-    routes = [route for route in api.app.routes if isinstance(route, APIRoute) and "/api/v1/" in route.path]
+    routes = [route for route in api.app.routes if isinstance(route, OperationRoute) and "/api/v1/" in route.path]
     paths = [route.path for route in routes if "GET" in (route.methods or ())]
     assert len(paths) > 20
     for path in set(paths) - {"/api/v1/clusters"}:
@@ -116,7 +118,9 @@ async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:
     caller = Caller(nothing_found)
     caller.remember(a_summary())
     values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
-    routes = [route for route in caller.app.routes if isinstance(route, APIRoute) and "GET" in (route.methods or ())]
+    routes = [
+        route for route in caller.app.routes if isinstance(route, OperationRoute) and "GET" in (route.methods or ())
+    ]
     paths = [with_needed_query(route.path, route.path.format(**values)) for route in routes]
     etag = (await caller.get(POD)).headers["etag"]
     answers = [

@@ -1,40 +1,33 @@
 """An endpoint reads what its handler declares, and documents the same."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI, Header, Query, Request
-from fastapi.exceptions import RequestValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.http.cluster import RequestedCluster
-from api.http.endpoints import documented, endpoint_of
-from api.http.errors import on_invalid_parameters
+from api.http.cluster import Cluster
+from api.http.endpoints import Endpoint, documented
+from api.http.errors import InvalidParametersError, on_invalid_parameters
 from api.http.param_types import NamespaceInPath, PodInPath
 from api.http.query_params import NodeQuery, SchedulerlogQuery
 
 
 async def handler(
-    request: Request,
-    cluster: RequestedCluster,
-    namespace: NamespaceInPath,
-    name: PodInPath,
-    query: Annotated[SchedulerlogQuery, Query()],
+    request: Request, cluster: Cluster, namespace: NamespaceInPath, name: PodInPath, query: SchedulerlogQuery
 ) -> Response:
-    """What FastAPI documents."""
     given: dict[str, Any] = query.model_dump(exclude_unset=True, by_alias=True)
     return JSONResponse([request.method, cluster.name, namespace, name, given])
 
 
 @pytest.fixture
 def client() -> httpx.AsyncClient:
-    endpoint = endpoint_of(handler)
-    route = Route("/{cluster}/{namespace}/{name}", endpoint.call)
-    assert endpoint.app
-    route.app = endpoint.app
-    app = FastAPI(routes=[route], exception_handlers={RequestValidationError: on_invalid_parameters})
+    route = Route("/{cluster}/{namespace}/{name}", Endpoint(handler).answer)
+    handlers: dict[Any, Any] = {InvalidParametersError: on_invalid_parameters}
+    app = Starlette(routes=[route], exception_handlers=handlers)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
@@ -59,23 +52,18 @@ async def test_what_is_wrong_is_named(client: httpx.AsyncClient, path: str, caus
     assert cause in answer.json()["error"]
 
 
-def test_fastapi_sees_the_paths_parameters_alone() -> None:
-    endpoint = endpoint_of(handler)
-    route = FastAPI().router
-    route.add_api_route("/{namespace}/{name}", endpoint.call)
-    assert endpoint.call.__doc__ == handler.__doc__
-    assert [each["name"] for each in endpoint.query][:3] == ["node", "status", "limit"]
+def test_the_parameters_of_path_and_query_are_documented_in_the_order_of_the_handler() -> None:
+    parameters = Endpoint(handler).parameters()
+    assert [(each["name"], each["in"]) for each in parameters][:4] == [
+        ("namespace", "path"),
+        ("name", "path"),
+        ("node", "query"),
+        ("status", "query"),
+    ]
+    assert parameters[0]["schema"] == {"type": "string", "description": "The pod's namespace.", "examples": ["default"]}
 
 
 def test_a_parameter_is_documented_as_its_model_reads_it() -> None:
     (at,) = documented(NodeQuery)
     assert (at["name"], at["in"], at["required"]) == ("at", "query", False)
     assert "default" not in at["schema"]
-
-
-def test_what_else_a_handler_takes_is_read_by_fastapi() -> None:
-    async def with_header(accept: Annotated[str, Header()] = "") -> Response:
-        return Response(accept)
-
-    endpoint = endpoint_of(with_header)
-    assert (endpoint.call, endpoint.app) == (with_header, None)

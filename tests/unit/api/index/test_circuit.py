@@ -123,7 +123,7 @@ async def test_m14_a_refused_request_is_not_sent_and_a_ping_is() -> None:
     pinging.cancel()
 
 
-async def test_m14_one_probe_is_sent_for_all_who_ask_and_nobody_waits_twice_for_one_that_hangs(
+async def test_m14_one_probe_is_sent_for_all_who_ask_and_one_that_hangs_is_waited_for_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def answer(request: httpx.Request) -> httpx.Response:
