@@ -124,7 +124,8 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
     group = {"key": "llm/Deployment/deepseek", "doc_count": 1, "first": times, "last": times, "reasons": reasons}
     group |= {name: {"value": 1} for name in ("workloads", "namespaces")}
     group |= {"devices": {"value": 2.0}, "devices_seconds": {"value": 2 * 1776824142.349712}, "waited": {"value": 1.0}}
-    node: Json = {"key": {"node": "node3"} if "composite" in str(body) else "node3", "kinds": kinds, "latest": everything}
+    node: Json = {"kinds": kinds, "latest": everything}
+    node["key"] = {"node": "node3"} if "composite" in str(body) else "node3"
     if "node_reasons" in str(body.get("aggs")):
         node = {"key": "node3|CardInsufficientMemory", "doc_count": 1, "pods": {"value": 1}, "last": times}
     # The minute of the golden attempt.
