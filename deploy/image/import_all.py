@@ -8,8 +8,8 @@ from pathlib import Path
 import schedulerlog
 
 FOLDER = Path(schedulerlog.__file__).parent / "packages"
-# What these import is not in the image: they are for a machine with Java, and for a person's own machine (`mcp`).
-LEFT_OUT = frozenset({"embedded", "demo", "examples", "assistant"})
+# What these import is not in the image: they are for a machine with Java.
+LEFT_OUT = frozenset({"embedded", "demo", "examples"})
 # Need grpc, 18 MB: the extra `sniffer`, for those who serve scheduler-sniffer's protocol.
 WITHOUT_ITS_PACKAGES = frozenset({"ingest.sniffer.service", "ingest.sniffer.credentials"})
 

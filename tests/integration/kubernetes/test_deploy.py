@@ -24,7 +24,7 @@ from tests.support.waiting import eventually
 
 OPTIONAL = (
     "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "networkpolicy", "prometheus",
-    "keda", "grafana", "dashboards", "event-reporters", "device-annotations",
+    "keda", "grafana", "dashboards", "event-reporters", "device-annotations", "mcp",
 )  # fmt: skip
 """Components that go with every overlay; in the order of docs/deploy.md."""
 POLICIES = ("event-reporters", "device-annotations")
@@ -70,7 +70,7 @@ def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
     objects = built(cluster, folder)
     # As docs/deploy.md has it: a Job can't be changed.
     with cluster.client() as client:
-        for name in ("provision", "certificate"):
+        for name in ("provision", "certificate", "mcp-certificate"):
             job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/schedulerlog-{name}"
             client.delete(job, params={"propagationPolicy": "Background"})
     apply(cluster, objects)
@@ -91,7 +91,7 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
     assert {name: why for name, spec in pod_templates(objects) if (why := admitted(cluster, spec))} == {}
     wanted = {
         "worker", "index", "placements", "alerts", "api", "provision", "raw-logs", "alertmanager", "events",
-        "kube-events", "scheduler",
+        "kube-events", "scheduler", "mcp",
     }  # fmt: skip
     eventually(lambda: components_running(cluster) >= wanted, lambda: f"{wanted - components_running(cluster)}")
 
@@ -164,7 +164,7 @@ def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: Con
 
 
 def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path: Path) -> None:
-    everything = combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log"])
+    everything = combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log", "mcp"])
     objects = built(cluster, everything)
     bindings = of_kind(objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"] for binding in bindings for subject in binding["subjects"]}
