@@ -164,7 +164,9 @@ def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: Con
 
 
 def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path: Path) -> None:
-    everything = combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log", "mcp"])
+    everything = combined(
+        tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log", "mcp"]
+    )
     objects = built(cluster, everything)
     bindings = of_kind(objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"] for binding in bindings for subject in binding["subjects"]}
