@@ -68,10 +68,11 @@ chaos: install  ## Kill and freeze everything for twenty minutes, and count what
 fuzz: install  ## Feed every reader broken input, a million pieces each, with bounds of time and memory (ARGS="records --count 1000 --seed 1")
 	@$(RUN) tests.fuzz $(ARGS)
 
-# Node.js is asked for here alone: nothing else of the project needs it.
+# Node.js is asked for here alone: nothing else of the project needs it. The lock file names what Linux on x86-64 installs, and
+# `npm ci` refuses one without the binaries of every platform; other platforms get theirs at the version that the package names.
 headlamp:  ## Check, test and build the Headlamp plugin into headlamp/dist (needs Node.js 20 or newer, and npm)
 	@command -v npm >/dev/null || { echo "make headlamp needs Node.js 20 or newer, and npm: https://nodejs.org" >&2; exit 1; }
-	@cd headlamp; npm ci --no-audit --no-fund; for step in types format lint tsc test build; do npm run "$$step"; done
+	@cd headlamp; npm install --no-save --no-audit --no-fund; for step in types format lint tsc test build; do npm run "$$step"; done
 
 up: install  ## Start Kafka and OpenSearch on this machine and print their addresses
 	@$(RUN) embedded up
