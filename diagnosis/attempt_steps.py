@@ -115,7 +115,7 @@ def _made(
     attempt: AttemptSummarized,
 ) -> FoundObstacle:
     words, clauses = {**words, **numbers.words}, list(numbers.clauses)
-    names, evidence = list(group.names), [of_attempt(attempt)]
+    evidence = [of_attempt(attempt)]
     if code == ReasonCode.RESOURCE_QUOTA_NOT_FIT and (amounts := _device_quota(facts)):
         source, more = amounts
         words |= more
@@ -129,7 +129,7 @@ def _made(
         clauses.append("wanted")
     if code == ReasonCode.NODE_UNREGISTERED and group.rest:
         clauses.append("cause")
-    return FoundObstacle(code, words, _plain(words, group), names, group.count, evidence, clauses)
+    return FoundObstacle(code, words, _plain(words, group), group.names, group.count, evidence, clauses)
 
 
 def _wanted(code: str, attempt: AttemptSummarized) -> str:

@@ -7,7 +7,14 @@ import numpy as np
 
 from diagnosis.facts import DiagnosisFacts
 from diagnosis.outcome import FoundObstacle
-from diagnosis.refused_nodes import KINDS, deciding_reason, is_about_devices, refused_request
+from diagnosis.refused_nodes import (
+    KINDS,
+    Rows,
+    deciding_reason,
+    is_about_devices,
+    refused_request,
+    rows_by_refusal,
+)
 from diagnosis.texts import kind_of, sentence
 from diagnosis.tree import main_obstacle
 from diagnosis.wording import devices_asked
@@ -27,9 +34,8 @@ class _Near(NamedTuple):
     refusal: Refusal
     request: Request | None
     missing_devices: int | None
-    code: int
-    """The refusal's, in the attempt's table."""
-    refused_by: int
+    rows: Rows
+    """Of the attempt's nodes."""
 
 
 def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = None) -> PodWait | None:
@@ -46,7 +52,7 @@ def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = N
         devices=devices_asked(summary.requests),
         models=sorted(summary.balance.models) if summary.balance else [],
         pools=sorted({pool for node in summary.nodes if (pool := pool_of(node))}) if pool_of else [],
-        nearest_nodes=_nodes_of(near, summary) if near else [],
+        nearest_nodes=[summary.nodes[row] for row in near.rows[:MAX_NEAREST]] if near else [],
         reasons=_counts(near.refusal) if near else {},
         asked=near.request if near else refused_request(summary, Refusal(), -1),
         missing_devices=near.missing_devices if near else None,
@@ -72,20 +78,15 @@ def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
 
 def _near(summary: AttemptSummarized) -> Iterator[_Near]:
     """The refused nodes whose devices were looked at, by refusal and container."""
-    for code, refusal in enumerate(summary.refusals):
+    for rows in rows_by_refusal(summary, np.flatnonzero(summary.refusal >= 0)):
+        refusal = summary.refusals[int(summary.refusal[rows[0]])]
         name, _ = deciding_reason(refusal)
         if not is_about_devices(name):
             continue
-        for place in sorted(set(summary.refused_by[summary.refusal == code].tolist())):
-            request = refused_request(summary, refusal, place)
-            missing = _missing_devices(refusal, request)
-            rank = (KINDS[kind_of(name)], _NOT_COUNTED if missing is None else missing, len(_counts(refusal)))
-            yield _Near(rank, refusal, request, missing, code, place)
-
-
-def _nodes_of(near: _Near, summary: AttemptSummarized) -> list[str]:
-    is_near = (summary.refusal == near.code) & (summary.refused_by == near.refused_by)
-    return [summary.nodes[row] for row in np.flatnonzero(is_near)[:MAX_NEAREST].tolist()]
+        request = refused_request(summary, refusal, int(summary.refused_by[rows[0]]))
+        missing = _missing_devices(refusal, request)
+        rank = (KINDS[kind_of(name)], _NOT_COUNTED if missing is None else missing, len(_counts(refusal)))
+        yield _Near(rank, refusal, request, missing, rows)
 
 
 def _missing_devices(refusal: Refusal, request: Request | None) -> int | None:
