@@ -20,7 +20,7 @@ from fit.judge.decide import decide
 from fit.judge.decision import Decision, SchedulingPolicy
 from hami.vendors import ONLY_NVIDIA
 from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, asks
-from tests.support.stress import examples
+from tests.support.stress import IS_STRESS, examples
 
 POLICY = SchedulingPolicy()
 CORDON = "hami.io/device-cordon"
@@ -234,7 +234,7 @@ NO_CORES_LEFT = Objects(
 
 @given(clusters())
 @example(NO_CORES_LEFT)
-@settings(max_examples=examples(40))
+@settings(max_examples=10_000 if IS_STRESS else 25)
 def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Objects) -> None:
     before = objects.columns()
     suggestions = objects.suggestions()

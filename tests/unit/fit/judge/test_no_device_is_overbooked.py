@@ -18,7 +18,7 @@ from hami.vendors import Family, Vendor
 from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
 from tests.support.stress import IS_STRESS
 
-PODS: Final = 10_000 if IS_STRESS else 100
+PODS: Final = 10_000 if IS_STRESS else 50
 """Per vendor."""
 POLICIES: Final = ("binpack", "spread")
 

@@ -11,7 +11,7 @@ CALLERS = 8
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(examples(1)))
 async def test_when_eight_callers_race_no_device_is_given_away_twice(seed: int) -> None:
-    race, races = Race(seed), examples(125)
+    race, races = Race(seed), examples(75)
     for number in range(races):
         await race.trial(number, CALLERS)
     assert races < race.ledger.placed < races * CALLERS / 2, "the devices were not scarce, or not used"
