@@ -51,6 +51,7 @@ def page_routes(
         Route(ROOT + "/nodes", nodes.nodes),
         Route(ROOT + "/nodes/{node}", nodes.node),
         Route(ROOT + "/pending", pending.pending),
+        Route(ROOT + "/pending/changes", pending.changes),
         Route(ROOT + "/pending.csv", pending.table),
         Route(ROOT + "/trends", reports.trends),
         Route(ROOT + "/trends.csv", reports.trends_table),

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.pages.answers import Answered
-from api.pages.page_shell import MENDED, PageShell, filters_of
+from api.pages.page_shell import MENDED, PageShell, filters_of, part_of
 
 GROUPINGS: Final = ("obstacle", "workload", "pod")
 SORTS: Final = {
@@ -46,6 +46,11 @@ class PendingPages:
             return self.shell.show_problem(request, answered)
         headers = {"Content-Disposition": 'attachment; filename="pending.csv"'}
         return Response(answered.body, headers=headers, media_type="text/csv; charset=utf-8")
+
+    async def changes(self, request: Request) -> Response:
+        """The one change that lets most of them in: a page of its own, because trying takes longer than the list."""
+        answered = await self.shell.ask(request, "/suggestions", **filters_of(request, "namespace", "since"))
+        return self.shell.show(request, "pending_changes", {"part": part_of(answered)}, answered.status)
 
     def _show(self, request: Request, by: str, answered: Answered, counted: Answered) -> Response:
         body, counts = answered.json(), counted.json() if counted.is_right else {}

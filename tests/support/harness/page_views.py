@@ -8,6 +8,7 @@ VIEWS: Final = {
     "home": "/ui",
     "pending": "/ui/pending",
     "pending by pod": "/ui/pending?by=pod",
+    "changes for many": "/ui/pending/changes",
     "findings": "/ui/findings",
     "trends": "/ui/trends",
     "report": "/ui/report",

@@ -16,6 +16,7 @@ PAGES: Final = (
     "/ui/pending",
     "/ui/pending?by=workload&sort=gpu_hours",
     "/ui/pending?by=pod",
+    "/ui/pending/changes",
     "/ui/trends?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z&interval=5m",
     "/ui/report?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z",
     "/ui/findings",
