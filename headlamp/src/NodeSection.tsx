@@ -14,7 +14,7 @@ export function NodeSection({ name, cluster }: NodeSectionProps) {
   const { t } = useTexts();
   const search = useAnswer<Search>(paths.refusalsOfNode(name), cluster, undefined);
   return (
-    <SectionBox title={t('Refused pods of seven days')}>
+    <SectionBox title={t('Pods refused within seven days')}>
       <Answered outcome={search}>
         {answer => (
           <>

@@ -18,7 +18,7 @@ export function PageLink({ path }: { path: string }) {
   const address = pageAddress(useSettings()?.pages, path, language);
   if (!address) return null;
   return (
-    <Link href={address} target="_blank" rel="noopener noreferrer">
+    <Link href={address} target="_blank" rel="noopener noreferrer" sx={{ display: 'block', mt: 1 }}>
       {t('All of it in schedulerlog')}
     </Link>
   );

@@ -12,19 +12,19 @@ import {
 } from './api';
 import { type NodeGroup, nodeGroups } from './nodeGroups';
 import { PageLink } from './PageLink';
-import { useTexts, visible } from './text';
+import { Sentence, useTexts, visible } from './text';
 
 export interface PodSectionProps {
   namespace: string;
   name: string;
   cluster: string;
-  /** The pod's resource version: with every attempt it has another. */
+  /** The resource version of the pod: when it is another, the answers may be too. */
   revision?: string;
 }
 
 /** Why the pod waits, what would have to change, and its nodes by refusal. */
 export function PodSection({ namespace, name, cluster, revision }: PodSectionProps) {
-  const { t, sentence } = useTexts();
+  const { t } = useTexts();
   const diagnosis = useAnswer<Diagnosis>(paths.diagnosis(namespace, name), cluster, revision);
   return (
     <SectionBox title={t('Scheduling')}>
@@ -32,10 +32,12 @@ export function PodSection({ namespace, name, cluster, revision }: PodSectionPro
         {answer => (
           <>
             <Typography variant="h6" component="p">
-              {sentence(answer.sentence)}
+              <Sentence text={answer.sentence} />
             </Typography>
             {answer.obstacle && (
-              <Typography color="text.secondary">{sentence(answer.obstacle.remedy)}</Typography>
+              <Typography color="text.secondary">
+                <Sentence text={answer.obstacle.remedy} />
+              </Typography>
             )}
             {answer.state === 'refused' && (
               <Refused namespace={namespace} name={name} cluster={cluster} revision={revision} />
@@ -71,17 +73,26 @@ function Heading({ children }: { children: string }) {
 }
 
 function Changes({ changes }: { changes: SuggestedChange[] }) {
-  const { t, sentence } = useTexts();
+  const { t } = useTexts();
   const actors = { you: t('you'), administrator: t('an administrator'), wait: t('waiting') };
   return (
     <SimpleTable
       columns={[
         {
           label: t('It fits after any one of these'),
-          getter: (each: SuggestedChange) => sentence(each.sentence),
+          gridTemplate: '4fr',
+          getter: (each: SuggestedChange) => <Sentence text={each.sentence} />,
         },
-        { label: t('By'), getter: (each: SuggestedChange) => actors[each.who_acts] },
-        { label: t('Node'), getter: (each: SuggestedChange) => visible(each.node) },
+        {
+          label: t('By'),
+          gridTemplate: '1fr',
+          getter: (each: SuggestedChange) => actors[each.who_acts],
+        },
+        {
+          label: t('Node'),
+          gridTemplate: '1fr',
+          getter: (each: SuggestedChange) => visible(each.node),
+        },
       ]}
       data={changes}
       emptyMessage={t('No small change was found after which it fits.')}
@@ -94,10 +105,26 @@ function RefusedNodes({ nodes }: { nodes: NodeLog[] }) {
   return (
     <SimpleTable
       columns={[
-        { label: t('Nodes'), getter: (each: NodeGroup) => each.nodes.length.toLocaleString() },
-        { label: t('Refusal'), getter: (each: NodeGroup) => visible(each.reason) },
-        { label: t('Container'), getter: (each: NodeGroup) => visible(each.container) },
-        { label: t('Names'), getter: (each: NodeGroup) => <Names names={each.nodes} /> },
+        {
+          label: t('Nodes'),
+          gridTemplate: '1fr',
+          getter: (each: NodeGroup) => each.nodes.length.toLocaleString(),
+        },
+        {
+          label: t('Refusal'),
+          gridTemplate: '5fr',
+          getter: (each: NodeGroup) => visible(each.reason),
+        },
+        {
+          label: t('Container'),
+          gridTemplate: '2fr',
+          getter: (each: NodeGroup) => visible(each.container),
+        },
+        {
+          label: t('Names'),
+          gridTemplate: '3fr',
+          getter: (each: NodeGroup) => <Names names={each.nodes} />,
+        },
       ]}
       data={nodeGroups(nodes)}
       emptyMessage={t('No node refused it.')}

@@ -69,6 +69,7 @@ test('a refused pod has the sentence, the changes and its nodes by refusal', asy
   await screen.findByText(
     'Ask ubuntu-container: nvidia.com/gpucores for 25 instead of 30: then it fits on node2.'
   );
+  expect(screen.getByText('nvidia.com/gpucores').tagName).toBe('CODE');
   const alike = await screen.findByText(
     '3/8 AllocatedCardsInsufficientRequest, 5/8 CardInsufficientCore'
   );

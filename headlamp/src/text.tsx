@@ -13,16 +13,19 @@ export function visible(text: string): string {
   );
 }
 
-/** Texts of this plugin, and those that the API has in both languages, in the language of Headlamp. */
+/** Texts of this plugin, in the language of Headlamp. */
 export function useTexts() {
   const { t, i18n, ready } = useTranslation();
-  const language = useLanguage(i18n);
-  return {
-    t,
-    language,
-    /** Empty until the language is known, as `t` is. */
-    sentence: (text: InBothLanguages) => (ready ? visible(text[language]) : ''),
-  };
+  return { t, ready, language: useLanguage(i18n) };
+}
+
+/** A text that the API has in both languages: empty until the language is known, as `t` is. */
+export function Sentence({ text }: { text: InBothLanguages }) {
+  const { ready, language } = useTexts();
+  if (!ready) return null;
+  // What stands between backticks is code.
+  const parts = visible(text[language]).split('`');
+  return <>{parts.map((part, place) => (place % 2 ? <code key={place}>{part}</code> : part))}</>;
 }
 
 /** The language of Headlamp, if we have it: Headlamp's own hook shows a new one only with the next answer. */
