@@ -24,7 +24,7 @@ class State(NamedTuple):
     path: str
     status: int
     shown: str
-    """The element that says so."""
+    """The element of the state."""
 
 
 STATES: Final = {
@@ -51,7 +51,7 @@ def servers() -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", STATES)
-def test_it_is_said_in_both_languages_at_both_widths_light_and_dark(
+def test_the_state_is_shown_in_both_languages_at_both_widths_light_and_dark(
     browser: Browser, servers: dict[str, str], name: str, language: str
 ) -> None:
     state = STATES[name]
