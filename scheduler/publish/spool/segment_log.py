@@ -90,14 +90,19 @@ class SegmentLog:
         return next((segment for segment in self._segments if segment.number >= position[0]), None)
 
     def append(self, entries: Sequence[Entry], cursor: Position, now: datetime) -> None:
-        """Write all entries or none; drop older ones where the limit demands it. Raises `OSError`."""
+        """Write all entries or none; drop older ones where the limit demands it. Raises `OSError`, where there are no
+        entries too, if some could not be written.
+        """
         size = frames.size_of(entries)
         if self.bytes + size > self._limits.max_bytes:
             entries = self._free_space(entries, cursor, now)
             size = frames.size_of(entries)
         if self.active.size and self.active.size + size > self._limits.segment_limit:
             self.rotate()
-        self.active.append(entries)
+        if entries:
+            self.active.append(entries)
+        else:
+            self.active.probe()
 
     def rotate(self) -> None:
         """Seal the file that is appended to, and begin the next one. Raises `OSError`."""

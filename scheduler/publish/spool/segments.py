@@ -13,6 +13,8 @@ from scheduler.publish.spool.frames import Entry
 SUFFIX: Final = ".spool"
 _MAX_PARTS: Final = 512
 """Below the number of parts that one `writev` takes (IOV_MAX, 1024 on Linux)."""
+_PROBE: Final = bytes(4096)
+"""A block of most file systems."""
 
 
 class Segment:
@@ -60,6 +62,16 @@ class Segment:
             raise
         self.size += sum(map(len, parts))
         self.is_thin = False
+
+    def probe(self) -> None:
+        """Raises `OSError` where no more can be written now; nothing of the probe remains."""
+        if self._file is None:
+            self.open()
+        assert self._file is not None  # noqa: S101 - open() has set it
+        try:
+            self._write(self._file, [_PROBE])
+        finally:
+            os.truncate(self._file, self.size)
 
     def _write(self, file: int, parts: Sequence[bytes]) -> None:
         offset = self.size

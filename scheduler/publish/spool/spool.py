@@ -92,8 +92,8 @@ class Spool:
         self.arrived.set()
 
     def retry_disk(self) -> None:
-        """Move what waits in memory to the disk, if that can be written again."""
-        if len(self._memory) and self._is_written(self._memory.all(), self._clock()):
+        """Move what waits in memory to the disk, or find out where nothing waits, if that can be written again."""
+        if (len(self._memory) or self.problem) and self._is_written(self._memory.all(), self._clock()):
             self._memory.clear()
 
     def _is_written(self, entries: Sequence[Entry], now: datetime) -> bool:

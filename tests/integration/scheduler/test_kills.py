@@ -9,11 +9,12 @@ import httpx
 import pytest
 
 from schemas.codec.records import decode
-from schemas.events import AttemptConcluded, DevicesJudged
+from schemas.events import DevicesJudged
 from schemas.events.node_states import state_id
 from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.decisions_in_kafka import lacking
 from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, read_topic
 from tests.support.harness.topics import provision_all
 from tests.support.stress import examples
@@ -55,29 +56,6 @@ def one_life(scheduler: SchedulerProcess, namespace: str, life: int, draw: rando
         for caller in callers:
             caller.join()
     return [pod for caller in callers for pod in caller.answered]
-
-
-def lacking(reads: list[Read], pods: list[str]) -> dict[str, str]:
-    """What Kafka does not have of the pods' attempts: a conclusion, and every record that it counts."""
-    ids: dict[str, set[str]] = {}
-    ended: dict[str, list[AttemptConcluded]] = {}
-    for read in reads:
-        pod = read.key.decode()
-        ids.setdefault(pod, set()).add(read.header("ce_id"))
-        event = decode(read.value, read.headers)
-        if isinstance(event, AttemptConcluded):
-            ended.setdefault(pod, []).append(event)
-    found = {pod: _lacking(ids.get(pod, set()), ended.get(pod, [])) for pod in pods}
-    return {pod: lack for pod, lack in found.items() if lack}
-
-
-def _lacking(ids: set[str], ended: list[AttemptConcluded]) -> str:
-    if len({event.id for event in ended}) != 1:
-        return f"{len(ended)} conclusions"
-    written = ended[0]
-    wanted = {f"{written.attempt_id}/devices/{part}" for part in range(written.device_records)}
-    wanted |= {f"{written.attempt_id}/nodes/{part}" for part in range(written.node_records)}
-    return ", ".join(sorted(wanted - ids))
 
 
 def states_named(reads: list[Read]) -> set[str]:

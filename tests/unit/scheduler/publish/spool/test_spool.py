@@ -308,6 +308,29 @@ async def test_without_disk_scheduling_goes_on_loudly(
     spool.close()
 
 
+async def test_that_the_disk_is_back_is_noticed_where_nothing_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka had everything from memory, and no further decision is made: `problem` would remain for ever."""
+    clock, disk = Clock(), FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=clock, monotonic=lambda: clock.now.timestamp())
+    disk.is_full = True
+    spool.append([a_verdict("a")])
+    batch = spool.next_batch()
+    assert batch
+    spool.acknowledge(batch)
+    clock.advance(2)
+    spool.retry_disk()
+    assert "No space left on device" in spool.problem
+    disk.is_full = False
+    clock.advance(2)
+    spool.retry_disk()
+    assert spool.problem == ""
+    spool.append([a_verdict("b")])
+    assert ids(rest_of(spool)) == ["b"]
+    spool.close()
+
+
 async def test_when_the_disk_is_back_what_waited_in_memory_moves_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,74 @@
+"""A scheduler whose spool is on a disk that is full: it decides, names the disk, and Kafka has all decisions."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from schemas.topics import DECISIONS
+from tests.support.backends import Addresses
+from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.decisions_in_kafka import lacking
+from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod, read_topic
+from tests.support.harness.topics import provision_all
+
+NAMESPACE = "full-disk"
+SIZE = 1024 * 1024
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", place]).returncode:
+        pytest.skip("a file system of its own can be mounted by root alone")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def readiness(scheduler: SchedulerProcess) -> httpx.Response:
+    return httpx.get(f"{scheduler.url}/readyz")
+
+
+def fill(place: Path) -> Path:
+    """The file that takes all that is free."""
+    ballast = place / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return ballast
+
+
+async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwards(
+    backends: Addresses, small_disk: Path, tmp_path: Path
+) -> None:
+    await provision_all(backends.bootstrap_servers)
+    scheduler = SchedulerProcess(tmp_path, "--kafka", backends.bootstrap_servers)
+    scheduler.spool = small_disk / "spool"
+    answered = []
+    with scheduler:
+        for number in range(40):
+            if number == 10:
+                ballast = fill(small_disk)
+            if number == 30:
+                problem = readiness(scheduler)
+                ballast.unlink()
+            asked = a_pod if number % 2 else a_refused_pod
+            name = f"pod-{number}"
+            answer = scheduler.filter(asked(name, namespace=NAMESPACE))
+            assert answer["Error"] == "", answer
+            answered.append(f"default/{NAMESPACE}/{name}")
+        assert problem.status_code == 200, problem.text
+        assert "No space left on device" in problem.json()["spool"]
+        # Kafka got them from memory; that the disk is there again is seen without a further decision.
+        scheduler.wait_until(lambda: readiness(scheduler).json()["spool"] == "ok")
+        scheduler.wait_until_sent()
+        assert scheduler.stop() == 0
+    reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{NAMESPACE}/")
+    assert lacking(reads, answered) == {}
