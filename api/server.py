@@ -7,10 +7,10 @@ from typing import Any
 
 import uvicorn
 
-from api.http.json_protocol import REQUEST_SECONDS
 from api.memory.attempts_consumer import TopicState
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from process.errors import SettingError
+from process.patient_http import REQUEST_SECONDS
 from process.server_tls import BrokenPairError, CertificatePair, Certificates
 
 

@@ -1,14 +1,16 @@
 """The server over streamable HTTP: without sessions, so that no request finds the rights of another one."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 from process.addresses import HostPort
+from process.patient_http import PatientHttp, bound_handshakes
 
 PATH = "/mcp"
+_MAX_CONNECTIONS: Final = 200
 
 
 def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | None) -> None:
@@ -17,8 +19,18 @@ def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | No
         streamable_http_path=PATH, json_response=True, stateless_http=True, host=listen.host
     )
     certificate, key = pair or (None, None)
+    bound_handshakes()
     uvicorn.Server(
         uvicorn.Config(
-            app, listen.host, listen.port, ssl_certfile=certificate, ssl_keyfile=key, log_level="info", ws="none"
+            app,
+            listen.host,
+            listen.port,
+            http=PatientHttp,
+            loop="asyncio",
+            ws="none",
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            log_level="info",
+            limit_concurrency=_MAX_CONNECTIONS,
         )
     ).run()

@@ -1,11 +1,9 @@
-"""uvicorn's HTTP protocol, with five additions.
+"""The HTTP protocol of the API.
 
 Bytes that can't be parsed as HTTP are answered in JSON; such a request never reaches the application. A request's scope
-has the certificate that its client has shown, and a way to hang up at once. A client that takes too long to send its
-request is hung up on, and so is one that takes nothing of its answer.
+has the certificate that its client has shown, and a way to hang up at once.
 """
 
-import asyncio
 import ssl
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,7 +11,7 @@ from typing import Any, Final
 from starlette.datastructures import MutableHeaders
 
 from api.http.errors import PROBLEM, add_protection, problem
-from process.bounded_head import BoundedHead
+from process.patient_http import PatientHttp
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
@@ -22,84 +20,27 @@ CLIENT_ROOT: Final = "schedulerlog.client_root"
 in DER form."""
 ABORT: Final = "schedulerlog.abort"
 """The entry of a scope's ``extensions`` with what hangs up at once, without waiting for a client that does not read."""
-REQUEST_SECONDS: Final = 10.0
-"""From the beginning of a connection, or of a request on it, to the end of the request."""
-READING_SECONDS: Final = 30.0
-"""A client that takes nothing of an answer for so long is hung up on. A watch has a shorter limit of its own."""
 _CAUSE: Final = "the bytes received are not a valid HTTP request"
 _NEXT: Final = (
     "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
 )
 
 
-class JsonProtocol(BoundedHead):
+class JsonProtocol(PatientHttp):
     """uvicorn's parser, which would answer such bytes with plain text."""
 
     extensions: "dict[str, Any]"
-    request_seconds = REQUEST_SECONDS
-    reading_seconds = READING_SECONDS
-    _deadline: asyncio.TimerHandle | None = None
-    _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._expect_request()
         # Here, after the handshake. What it gives was checked by it: without a check it is empty.
         self.extensions = {ABORT: transport.abort}
         tls = transport.get_extra_info("ssl_object")
         if tls and (shown := tls.getpeercert()):
             self.extensions |= {CLIENT_CERTIFICATE: shown, CLIENT_ROOT: _root_of(tls)}
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_expecting()
-        self._stop_watching()
-        super().connection_lost(exc)
-
-    def on_message_complete(self) -> None:
-        self._stop_expecting()
-        super().on_message_complete()
-
-    def _expect_request(self) -> None:
-        self._stop_expecting()
-        # Bytes that drip in do not extend it.
-        self._deadline = asyncio.get_running_loop().call_later(self.request_seconds, self.transport.abort)
-
-    def _stop_expecting(self) -> None:
-        if self._deadline:
-            self._deadline.cancel()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._watch_reading()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._watch_reading()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        # What is left may be too little for a pause; a transport that is closed waits for it without end.
-        self._watch_reading()
-
-    def _watch_reading(self) -> None:
-        self._stop_watching()
-        if unsent := self.transport.get_write_buffer_size():
-            loop = asyncio.get_running_loop()
-            self._reading = loop.call_later(self.reading_seconds, self._hang_up_unless_read, unsent)
-
-    def _hang_up_unless_read(self, unsent: int) -> None:
-        if self.transport.get_write_buffer_size() >= unsent:
-            self.transport.abort()
-        else:
-            self._watch_reading()
-
-    def _stop_watching(self) -> None:
-        if self._reading:
-            self._reading.cancel()
-
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._expect_request()
         scope: Any = self.scope
         scope["extensions"] = self.extensions
 

@@ -14,20 +14,13 @@ import uvicorn
 from starlette.applications import Starlette
 
 from process.addresses import HostPort
-from process.bounded_head import BoundedHead
 from process.errors import SettingError
+from process.patient_http import PatientHttp, bound_handshakes
 
 log = logging.getLogger(__name__)
 
 KNOWN_CLIENT: Final = "schedulerlog.known_client"
 """An entry of a scope's `extensions`: the client has shown a certificate of the authority that we trust."""
-
-HEADER_SECONDS: Final = 10.0
-"""Seconds that a client gets to send the headers of a request."""
-HANDSHAKE_SECONDS: Final = 10.0
-"""Seconds that a client gets for the TLS handshake; asyncio's own limit is 60."""
-LINGER_SECONDS: Final = 3.0
-"""Seconds that a client gets to stop sending a body that was refused."""
 
 
 class HttpServer(uvicorn.Server):
@@ -37,57 +30,23 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-class _Protocol(BoundedHead):
-    """Adds two timeouts that uvicorn lacks: for the headers of a request, and for the rest of a refused body.
+class Protocol(PatientHttp):
+    """A request's scope says whether its client has shown a certificate that the handshake has checked."""
 
-    A request's scope says whether its client has shown a certificate that the handshake has checked.
-    """
-
-    _patience: asyncio.TimerHandle | None = None
-    _is_whole = True
+    # Bodies of megabytes have a pace and a budget of their own: see `scheduler.http.bodies`.
+    is_for_bodies = False
     _is_known_client = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         # Empty where the client has shown none, and where none was asked for.
         self._is_known_client = bool(tls and tls.getpeercert())
-        self._wait(HEADER_SECONDS)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         if self._is_known_client:
             cast("dict[str, Any]", self.scope)["extensions"] = {KNOWN_CLIENT: {}}
-        self._is_whole = False
-        self._wait(HEADER_SECONDS)
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._is_whole = True
-        self._stop_waiting()
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self._is_whole and not self._patience:
-            # Hanging up at once would reset the connection, and the client might never read why.
-            self._wait(LINGER_SECONDS)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait(self, seconds: float) -> None:
-        self._stop_waiting()
-        self._patience = self.loop.call_later(seconds, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._patience:
-            self._patience.cancel()
-            self._patience = None
 
 
 def bind(address: HostPort, flag: str = "--listen") -> socket.socket:
@@ -118,8 +77,7 @@ async def answer(
 
     `context`: HTTPS with it, without it plain HTTP. `webhook`: served beside it, at an address of its own.
     """
-    # uvicorn has no setting for it, and asyncio reads it at each handshake.
-    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = HANDSHAKE_SECONDS  # type: ignore[attr-defined]
+    bound_handshakes()
     sites = [(app, listener), *([webhook] if webhook else ())]
     servers = [HttpServer(config(served, context)) for served, _ in sites]
 
@@ -146,7 +104,7 @@ def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
     secured: dict[str, Any] = {"ssl_context_factory": lambda *_: context} if context else {}
     return uvicorn.Config(
         app,
-        http=_Protocol,
+        http=Protocol,
         # Otherwise uvicorn configures logging itself, over what `process.logs` has set up.
         log_config=None,
         access_log=False,

@@ -173,7 +173,7 @@ async def test_a_body_in_chunks_is_read_whole(address: tuple[str, int]) -> None:
 async def test_a_body_too_long_is_refused_before_it_has_arrived(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
-    monkeypatch.setattr(server, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(server.Protocol, "linger_seconds", 0.2)
     part = b"20000\r\n" + b"x" * 0x20000 + b"\r\n"
     answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n", part)
     assert answer.startswith(b"HTTP/1.1 413 ")
@@ -184,7 +184,7 @@ async def test_a_body_that_does_not_arrive_is_given_up(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
-    monkeypatch.setattr(server, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(server.Protocol, "linger_seconds", 0.2)
     answer = await spoken(address, asked(BODY)[:-5])
     assert answer.startswith(b"HTTP/1.1 408 ")
 
@@ -199,14 +199,14 @@ async def test_m1_a_head_that_does_not_end_is_refused(address: tuple[str, int]) 
 async def test_a_client_that_does_not_say_what_it_wants_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, value: bytes
 ) -> None:
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server.Protocol, "request_seconds", 0.2)
     assert await spoken(address, value) == b""
 
 
 async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server.Protocol, "request_seconds", 0.2)
     answer = await spoken(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /fil")
     assert answer.startswith(b"HTTP/1.1 200 ")
 
