@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with the bounds that it lacks, for every server of ours that others may reach.
 
 A request's line and headers are bounded. Hung up on is who takes too long to send a request, who takes nothing of an
-answer, and who goes on sending a body that was refused.
+answer, and who continues to send a body that was refused.
 """
 
 import asyncio
