@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from api.http.cluster import Cluster, requested_cluster
 from api.http.errors import InvalidParametersError
+from api.http.openapi_document import WithoutNull
 from api.http.query_base import Query
 
 Json = dict[str, Any]
@@ -98,19 +99,14 @@ def _lists(model: type[BaseModel]) -> frozenset[str]:
 
 def documented(model: type[BaseModel]) -> list[Json]:
     """The fields of the model as parameters of an OpenAPI document."""
-    schema = model.model_json_schema()
+    schema = model.model_json_schema(schema_generator=WithoutNull)
     return [
         {
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "schema": _without_null(each),
+            "schema": each,
             "description": each.get("description", ""),
         }
         for name, each in schema["properties"].items()
     ]
-
-
-def _without_null(schema: Json) -> Json:
-    """Without the default of what may be left out: a query can't hold null."""
-    return {key: value for key, value in schema.items() if key != "default" or value is not None}

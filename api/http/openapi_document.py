@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import WithDefaultSchema
 
 from api.http.cluster import CLUSTER, ROOT
 from api.http.errors import PROBLEM
@@ -110,9 +112,19 @@ def tag_of(path: str) -> str:
     return "process"
 
 
+class WithoutNull(GenerateJsonSchema):
+    """Without the default null of what may be left out: clients made of the schemas would expect it to be there."""
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        return {key: value for key, value in made.items() if (key, value) != ("default", None)}
+
+
 def schema_of(model: Any) -> tuple[Json, Json]:
     """The schema of a model, or of a union or list of models, by references; and by name what it refers to."""
-    made, rest = TypeAdapter.json_schemas([("", "serialization", TypeAdapter(model))], ref_template=_REFERENCE)
+    made, rest = TypeAdapter.json_schemas(
+        [("", "serialization", TypeAdapter(model))], ref_template=_REFERENCE, schema_generator=WithoutNull
+    )
     return made["", "serialization"], rest.get("$defs", {})
 
 
