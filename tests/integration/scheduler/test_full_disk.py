@@ -1,6 +1,7 @@
 """A scheduler whose spool is on a disk that is full: it decides, names the disk, and Kafka has all decisions."""
 
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.support.harness.decisions_in_kafka import lacking
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod, read_topic
 from tests.support.harness.topics import provision_all
 
-NAMESPACE = "full-disk"
+NAMESPACE, LIMITED = "full-disk", "file-size"
 SIZE = 1024 * 1024
 
 
@@ -71,4 +72,30 @@ async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwa
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{NAMESPACE}/")
+    assert lacking(reads, answered) == {}
+
+
+async def test_h6_m12_what_is_decided_while_no_file_may_grow_is_in_kafka_afterwards(
+    backends: Addresses, tmp_path: Path
+) -> None:
+    """As on a full disk, without the right to mount one: the log can't be written either."""
+    await provision_all(backends.bootstrap_servers)
+    answered = []
+    with SchedulerProcess(tmp_path, "--kafka", backends.bootstrap_servers) as scheduler:
+        before = resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE)
+        for number in range(40):
+            if number == 10:
+                resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+            if number == 30:
+                problem = readiness(scheduler)
+                resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE, before)
+            answer = scheduler.filter(a_refused_pod(f"pod-{number}", LIMITED))
+            assert answer["Error"] == "", answer
+            answered.append(f"default/{LIMITED}/pod-{number}")
+        assert problem.status_code == 200, problem.text
+        assert "File too large" in problem.json()["spool"]
+        scheduler.wait_until(lambda: readiness(scheduler).json()["spool"] == "ok")
+        scheduler.wait_until_sent()
+        assert scheduler.stop() == 0
+    reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{LIMITED}/")
     assert lacking(reads, answered) == {}

@@ -5,11 +5,12 @@ import os
 import re
 import signal
 import ssl
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import httpx
 import yaml
@@ -46,7 +47,7 @@ class SchedulerProcess:
         if not self.cluster.exists():
             write_cluster(self.cluster)
         self._flags = flags
-        self._process: Forked | None = None
+        self._process: subprocess.Popen[Any] | None = None
         self.url = ""
         self._client = httpx.Client()
 
@@ -67,7 +68,7 @@ class SchedulerProcess:
         log_start = self.log.stat().st_size if self.log.exists() else 0
         environment = os.environ | {"PYTHONUNBUFFERED": "1"}
         with self.log.open("ab") as output:
-            self._process = Forked("scheduler", "serve", *flags, stdout=output, stderr=output, env=environment)
+            self._process = self._spawned(flags, output, environment)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             log = self.log.read_bytes()[log_start:].decode()
@@ -80,11 +81,19 @@ class SchedulerProcess:
             time.sleep(0.02)
         raise TimeoutError(self.log.read_text())
 
+    def _spawned(self, flags: Sequence[str], output: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[Any]:
+        return Forked("scheduler", "serve", *flags, stdout=output, stderr=output, env=environment)
+
     def _is_ready(self, address: str) -> bool:
         try:
             return _get(f"{address}/readyz").status_code == 200
         except httpx.TransportError:
             return False
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
 
     def kill(self) -> None:
         """As a crash would end it."""
