@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with the bounds that it lacks, for every server of ours that others may reach.
 
-A request's line and headers are bounded. Hung up on is who takes too long to send a request, who takes nothing of an
-answer, and who continues to send a body that was refused.
+A request's line and headers are bounded. Hung up on is who takes too long to send a request, who takes an answer too
+slowly, and who continues to send a body that was refused.
 """
 
 import asyncio
@@ -30,7 +30,10 @@ class PatientHttp(HttpToolsProtocol):
     is_for_bodies: ClassVar[bool] = True
     """Whether ``request_seconds`` include the body; otherwise the application waits for it as long as it likes."""
     reading_seconds: ClassVar[float] = 30.0
-    """A client that takes nothing of an answer for so long is hung up on. A watch has a shorter limit of its own."""
+    """A client is hung up on that takes less than ``reading_bytes`` of an answer in this time, and does not take all
+    that is left. A watch has a shorter limit of its own.
+    """
+    reading_bytes: ClassVar[int] = 16 * 1024
     linger_seconds: ClassVar[float] = 3.0
     """What a client gets to stop sending a body that was answered before its end."""
 
@@ -123,7 +126,7 @@ class PatientHttp(HttpToolsProtocol):
 
     def _hang_up_unless_read(self, unsent: int) -> None:
         transport: Any = self.transport
-        if transport.get_write_buffer_size() >= unsent:
+        if transport.get_write_buffer_size() > max(unsent - self.reading_bytes, 0):
             transport.abort()
         else:
             self._watch_reading()
