@@ -46,6 +46,13 @@ class ProcessId:
             time.sleep(_POLL_SECONDS)
         return True
 
+    def pause(self) -> None:
+        """SIGSTOP. Returns when all its threads stand still: on a busy machine one may still answer for a while."""
+        self.send(signal.SIGSTOP)
+        deadline = time.monotonic() + KILL_SECONDS
+        while _runs(self.pid) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
     def ask_to_stop(self) -> None:
         """SIGTERM without waiting."""
         self.send(signal.SIGTERM)
@@ -65,6 +72,15 @@ class ProcessId:
         """Resident memory in MiB; None when it has ended."""
         resident_kib = _resident_kib(self.pid)
         return resident_kib / 1024 if resident_kib is not None and self.is_alive() else None
+
+
+def _runs(pid: int) -> bool:
+    """Whether a thread of it is not stopped; False where the system shows no threads."""
+    with contextlib.suppress(OSError):
+        stats = [each.read_text(errors="replace") for each in Path(f"/proc/{pid}/task").glob("*/stat")]
+        return any(stat.rpartition(")")[2].split()[0] not in ("T", "t", "Z", "X") for stat in stats)
+    # A thread has ended meanwhile, or there is no such folder.
+    return Path(f"/proc/{pid}/task").exists()
 
 
 def start_time_of(pid: int) -> str | None:

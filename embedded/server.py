@@ -124,7 +124,7 @@ class Server(ABC):
 
     def pause(self) -> None:
         """SIGSTOP: connections remain open, and no request is answered."""
-        self._running().send(signal.SIGSTOP)
+        self._running().pause()
 
     def resume(self) -> None:
         """SIGCONT: the opposite of pause."""
