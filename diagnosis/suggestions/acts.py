@@ -16,6 +16,8 @@ Holders = Mapping[str, Mapping[str, PodUse]]
 """Node to what its pods hold, by uid."""
 MAX_NODES: Final = 20
 """How many nodes are tried on which pods could end: those with the least memory in use."""
+_FIRST_RUN: Final = 128
+"""How many of the nodes with the least memory in use are judged first; four times as many each time after."""
 
 
 def administrators_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
@@ -84,36 +86,49 @@ def _taken(allocation: Allocation, ask: Ask, vendor: str) -> tuple[int, int]:
 
 def nodes_to_empty(trial: Trial, ask: Ask) -> list[str]:
     """Nodes that the pod would fit without the pods on them, those with the least memory in use first."""
-    if not (decision := trial.decide(ask, ["use"])):
-        return []
-    nodes, columns = nodes_that_fit(decision), trial.columns
-    in_use = dict(zip(nodes, columns.nodes["used_memory"][columns.ids(nodes)].tolist(), strict=True))
-    return sorted(nodes, key=lambda node: (in_use[node], node))[:MAX_NODES]
+    columns, found = trial.columns, list[str]()
+    could = trial.could_fit(ask, ["use"])
+    in_use = dict(zip(could, columns.nodes["used_memory"][columns.ids(could)].tolist(), strict=True))
+    left, size = sorted(could, key=lambda node: (in_use[node], node)), _FIRST_RUN
+    while left and len(found) < MAX_NODES:
+        decision = trial.decide(ask, ["use"], left[:size])
+        fitting = set(nodes_that_fit(decision)) if decision else set()
+        found += [node for node in left[:size] if node in fitting]
+        left, size = left[size:], size * 4
+    return found[:MAX_NODES]
 
 
 def pods_to_end(trial: Trial, ask: Ask, holders_on: Holders) -> Iterator[Suggestion]:
     """The fewest pods of one node whose end would let the pod in."""
-    found = []
-    for node, holders in holders_on.items():
-        # The smallest first: what stays needed at the end are then the larger pods, and as few as can be.
-        needed = sorted(holders, key=lambda uid: (_amount(holders[uid]), uid))
-        if not _fits_without(trial, ask, node, [holders[uid] for uid in needed]):
-            continue
-        for uid in list(needed):
-            fewer = [other for other in needed if other != uid]
-            if _fits_without(trial, ask, node, [holders[other] for other in fewer]):
-                needed = fewer
-        found.append((len(needed), sum(_amount(holders[uid])[0] for uid in needed), node, needed, holders))
-    for _, _, _, needed, holders in sorted(found, key=lambda each: each[:3])[:1]:
-        with trial.without_pods([holders[uid] for uid in needed]):
+    # The smallest first: what stays needed at the end are then the larger pods, and as few as can be.
+    order = {
+        node: sorted(holders, key=lambda uid: (_amount(holders[uid]), uid)) for node, holders in holders_on.items()
+    }
+    needed = {node: order[node] for node in _fitting_without(trial, ask, holders_on, order)}
+    # All nodes at once, because what ends on one of them changes nothing on another.
+    for turn in range(max(map(len, needed.values()), default=0)):
+        fewer = {
+            node: [uid for uid in uids if uid != order[node][turn]]
+            for node, uids in needed.items()
+            if turn < len(order[node])
+        }
+        needed |= {node: fewer[node] for node in _fitting_without(trial, ask, holders_on, fewer)}
+    memory = {node: sum(_amount(holders_on[node][uid])[0] for uid in uids) for node, uids in needed.items()}
+    found = [(len(uids), memory[node], node) for node, uids in needed.items() if uids]
+    for _, _, node in sorted(found)[:1]:
+        uses = [holders_on[node][uid] for uid in needed[node]]
+        with trial.without_pods(uses):
             proved = trial.decide(ask)
-        if proved and needed:
-            yield suggestion([Edit("use", uid, _text(holders[uid]), "") for uid in needed], proved)
+        if proved:
+            edits = [Edit("use", uid, _text(use), "") for uid, use in zip(needed[node], uses, strict=True)]
+            yield suggestion(edits, proved)
 
 
-def _fits_without(trial: Trial, ask: Ask, node: str, uses: Sequence[PodUse]) -> bool:
-    with trial.without_pods(uses):
-        return trial.fits(ask, names=[node])
+def _fitting_without(trial: Trial, ask: Ask, holders_on: Holders, ended: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes on which the pod fits if these pods of each of them end. ended: node to uids."""
+    with trial.without_pods([holders_on[node][uid] for node, uids in ended.items() for uid in uids]):
+        decision = trial.decide(ask, names=list(ended))
+    return nodes_that_fit(decision) if decision else []
 
 
 def _amount(use: PodUse) -> tuple[int, int]:

@@ -32,28 +32,27 @@ def own_changes(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
         if constraints and (decision := trial.decide(eased)):
             yield _needed(trial, ask, constraints, ask, (), decision)
             continue  # nothing more needs to be given up
+        lowest = {name: least for name, _, least in _AMOUNTS if eased.places(name)}
+        if not trial.fits(_capped(eased, lowest)):
+            continue  # no amount helps
+        helps = False
         for name, constraint, least in _AMOUNTS:
             if lowered := _lowered(trial, eased, name, least):
+                helps = True
                 capped, decision = lowered
                 amounts = tuple(_amount_edits(ask, capped, name, constraint))
                 yield _needed(trial, ask, constraints, capped, amounts, decision)
-    yield from _several_amounts(trial, ask)
+        if constraints == annotated and not helps:
+            yield from _several_amounts(trial, ask, annotated, lowest)
     if decision := trial.decide_without(ask, "nodes"):
         yield suggestion([Edit("nodes", NODES, f"{len(trial.offered)} nodes offered", str(decision.chosen))], decision)
 
 
-def _several_amounts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
-    """All amounts as low as can be; then each comes back, or rises as far as the pod still fits.
-
-    Only where lowering any one of them does not help.
-    """
-    annotated = [constraint for constraint in OF_ANNOTATIONS if ask.annotation_keys(constraint)]
-    eased = ask.without(annotated)
-    lowest = {name: least for name, _, least in _AMOUNTS if eased.places(name)}
-    alone = (eased.capped(name, least) for name, least in lowest.items())
-    if any(map(trial.fits, alone)) or not trial.fits(_capped(eased, lowest)):
-        return
-    limits = dict(lowest)
+def _several_amounts(
+    trial: Trial, ask: Ask, annotated: Sequence[Constraint], lowest: Mapping[Amount, int]
+) -> Iterator[Suggestion]:
+    """All amounts as low as can be, which lets it fit; then each comes back, or rises as far as the pod still fits."""
+    eased, limits = ask.without(annotated), dict(lowest)
     for name in lowest:
         fewer = {other: limit for other, limit in limits.items() if other != name}
         if trial.fits(_capped(eased, fewer)):
@@ -119,24 +118,20 @@ def _lowered(trial: Trial, ask: Ask, name: Amount, least: int) -> tuple[Ask, Dec
 def _highest(trial: Trial, ask: Ask, name: Amount, least: int, places: list[int]) -> tuple[Ask, Decision] | None:
     """Found by halving between ``least``, with which the pod fits, and what is asked."""
     high = max(getattr(ask.requests[place], name) for place in places)
-    if name == "memory_mib":
-        # More than is free on any device never fits.
-        high = min(high, _max_free_mib(trial) + 1)
     low, found = least, ask.capped(name, least, places)
+    if name in ("memory_mib", "cores") and (left := trial.most_left(found, name, places)) is not None:
+        high = min(high, left + 1)
+    # Mostly the pod fits with what the devices have left, where only this amount kept it out.
+    middle = high - 1
     while high - low > 1:
-        middle = (low + high) // 2
         if trial.fits(capped := ask.capped(name, middle, places)):
             found, low = capped, middle
         else:
             high = middle
+        middle = (low + high) // 2
     # The proof is the decision about what is shown.
     decision = trial.decide(found)
     return (found, decision) if decision and found != ask else None
-
-
-def _max_free_mib(trial: Trial) -> int:
-    devices = trial.columns.devices
-    return int((devices["total_memory"] - devices["used_memory"]).max(initial=0))
 
 
 def _annotation_edits(ask: Ask, constraints: Sequence[Constraint]) -> Iterator[Edit]:

@@ -1,6 +1,6 @@
 """Asks the scheduler's own fit what would be, on one cluster. What is lifted for a question comes back after it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from fit.devices.quota import Quotas
 from fit.judge.decide import constraints_by_vendor, decide_requests
 from fit.judge.decision import Decision, SchedulingPolicy
 from fit.judge.device_matrix import Ints
-from fit.judge.fitting_nodes import could_fit, fits_anywhere
+from fit.judge.fitting_nodes import Left, could_fit, fits_anywhere, most_left
 from fit.judge.pod_annotations import WeightsError
 from fit.judge.pod_constraints import PodConstraints
 
@@ -53,13 +53,22 @@ class Trial:
         names: instead of all offered nodes, or of all nodes where ``nodes`` is lifted.
         """
         with self._without(lifted):
-            names = self._names(lifted) if names is None else names
-            return self._decision(ask, [names[place] for place in self._could(ask, names)])
+            return self._decision(ask, self._could(ask, self._names(lifted) if names is None else names))
+
+    def could_fit(self, ask: Ask, lifted: Lifted = ()) -> list[str]:
+        """The nodes among which `decide` chooses, where any of them fits."""
+        with self._without(lifted):
+            return self._could(ask, self._names(lifted))
 
     def fits(self, ask: Ask, lifted: Lifted = (), names: Sequence[str] | None = None) -> bool:
         """Whether `decide` chooses a node, found with less work."""
         with self._without(lifted):
             return self._fits(ask, self._names(lifted) if names is None else names)
+
+    def most_left(self, ask: Ask, amount: Left, places: Collection[int]) -> int | None:
+        """With more of the amount at these places it fits nowhere; None where that is not known (`fitting_nodes`)."""
+        constraints = self._constraints(ask)
+        return most_left(constraints, ask.requests, self._ids(self.offered), amount, places) if constraints else None
 
     def decide_without(self, ask: Ask, constraint: Constraint) -> Decision | None:
         """As `decide` with this one lifted; None also where the constraint is not in force."""
@@ -110,12 +119,10 @@ class Trial:
         decision = decide_requests(self.columns, ask.requests, ask.metadata, names, self.policy)
         return decision if isinstance(decision, Decision) and decision.chosen is not None else None
 
-    def _could(self, ask: Ask, names: Sequence[str]) -> Sequence[int]:
-        """The positions of the nodes on which the pod could fit: the scheduler chooses among those that fit."""
+    def _could(self, ask: Ask, names: Sequence[str]) -> list[str]:
         constraints = self._constraints(ask)
         could = could_fit(constraints, ask.requests, self._ids(names)) if constraints else np.zeros(0, np.bool_)
-        places: list[int] = np.flatnonzero(could).tolist()
-        return places
+        return [names[place] for place in np.flatnonzero(could).tolist()]
 
     @contextmanager
     def _without(self, lifted: Lifted) -> Iterator[None]:

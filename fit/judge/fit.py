@@ -55,11 +55,18 @@ def gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
     """
     # From the last check to the first, so that the first refusal of a device overwrites the later ones.
     code = np.zeros(matrix.rows.shape, np.uint8)
-    np.putmask(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
+    _refuse(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
     if family in CORDONS:
-        np.putmask(code, matrix.is_cordoned, verdict_codes.CORDONED)
-    np.putmask(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
+        _refuse(code, matrix.is_cordoned, verdict_codes.CORDONED)
+    _refuse(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
     return code
+
+
+def _refuse(code: Codes, where: Bools, reason: int) -> None:
+    """Write the reason over what stands there."""
+    # Arithmetic, because a branch for each device takes twelve times as long where every second one is refused.
+    code *= ~where
+    code += where * np.uint8(reason)
 
 
 def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uuid: Bools | None) -> Checks:
@@ -70,19 +77,20 @@ def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uu
     if request.cores == 0:
         # HAMi gives no device whose cores are all taken, not even to a container that requests none.
         exhausted = (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores)
-        np.putmask(late, exhausted, verdict_codes.COMPUTE_UNITS_EXHAUSTED)
+        _refuse(late, exhausted, verdict_codes.COMPUTE_UNITS_EXHAUSTED)
     if request.wants_whole_device:
         shared = (matrix.total_cores == 100) & (matrix.used_slots > 0)
-        np.putmask(late, shared, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    np.putmask(late, matrix.total_cores - matrix.used_cores < request.cores, verdict_codes.INSUFFICIENT_CORE)
-    np.putmask(late, matrix.total_memory - matrix.used_memory < memory, verdict_codes.INSUFFICIENT_MEMORY)
+        _refuse(late, shared, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    _refuse(late, matrix.total_cores - matrix.used_cores < request.cores, verdict_codes.INSUFFICIENT_CORE)
+    _refuse(late, matrix.total_memory - matrix.used_memory < memory, verdict_codes.INSUFFICIENT_MEMORY)
     early = np.zeros(gated.shape, np.uint8)
     if request.is_mutex:
-        np.putmask(early, matrix.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    np.putmask(early, matrix.total_slots <= matrix.used_slots, verdict_codes.TIME_SLICING_EXHAUSTED)
+        _refuse(early, matrix.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    _refuse(early, matrix.total_slots <= matrix.used_slots, verdict_codes.TIME_SLICING_EXHAUSTED)
     if accepts_uuid is not None:
-        np.putmask(early, ~accepts_uuid, verdict_codes.UUID_MISMATCH)
-    np.copyto(early, gated, where=gated != 0)
+        _refuse(early, ~accepts_uuid, verdict_codes.UUID_MISMATCH)
+    early *= gated == 0
+    early += gated
     return Checks(gated, early, late, memory)
 
 
@@ -104,10 +112,10 @@ def fit(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks, order_of: 
 
 def collect(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks) -> Fit:
     """Take all devices that fit, on the nodes where they are enough."""
-    first = np.where(checks.early != 0, checks.early, checks.late)
+    first = checks.early + checks.late * (checks.early == 0)
     would_do = (first == 0) & matrix.valid
     passed = would_do.sum(axis=0) >= request.count
-    verdict = np.where(would_do, np.uint8(verdict_codes.ALLOCATED_INSUFFICIENT), first)
+    verdict = first + would_do * np.uint8(verdict_codes.ALLOCATED_INSUFFICIENT)  # 0 where the device would do
     return Fit(verdict, passed, would_do & passed)
 
 

@@ -1,20 +1,28 @@
 """Whether a pod fits on any of many nodes, without scores, reasons or an allocation: for asking "what if" often."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Literal
 
 import numpy as np
 
 from fit.judge.batch_evaluation import BatchEvaluation
-from fit.judge.device_matrix import Bools, Ints, all_devices, batches
+from fit.judge.device_matrix import Bools, DeviceMatrix, Ints, all_devices, batches
 from fit.judge.device_request import device_request_of
 from fit.judge.fit import check, gate
 from fit.judge.pod_constraints import PodConstraints
 from fit.judge.request import VendorRequest
 from fit.vendors.fits import FITS
 
+Left = Literal["memory_mib", "cores"]
+"""An amount of a request that columns of the device table tell what is left of."""
+
 _FIRST_RUN: Final = 64
 """Nodes that are evaluated first where one that fits is enough; four times as many each time after."""
+_MAX_NUMA: Final = 16
+"""Of clusters with more different numbers of NUMA nodes the quick answer does not look at them."""
+_MAX_WIDTH: Final = 64
+"""Devices of a node; with larger ones a matrix of all nodes would be mostly padding."""
+_COLUMNS: Final = {"memory_mib": ("total_memory", "used_memory"), "cores": ("total_cores", "used_cores")}
 
 
 def fits_anywhere(by_vendor: Mapping[str, PodConstraints], requests: Sequence[VendorRequest], ids: Ints) -> bool:
@@ -49,32 +57,91 @@ def could_fit(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
     ids: of the nodes, -1 where unregistered. by_vendor: constraints by vendor word.
     """
     could = ids >= 0
-    exempt = np.zeros(len(ids), np.bool_)
     for word, constraints in by_vendor.items():
-        nodes = constraints.columns.nodes
         # The families in FITS have checks of their own, which may accept what these refuse.
         if constraints.vendor.family not in FITS:
             could &= _have_enough(constraints, [each for each in requests if each.asks and each.vendor == word], ids)
+    return could | (_exempt(by_vendor, ids) & (ids >= 0))
+
+
+def most_left(
+    by_vendor: Mapping[str, PodConstraints],
+    requests: Sequence[VendorRequest],
+    ids: Ints,
+    amount: Left,
+    places: Collection[int],
+) -> int | None:
+    """With more of this amount in each of the requests at ``places`` the pod fits on none of these nodes.
+
+    None where the devices' columns do not tell. requests: with the least of the amount at these places; the other
+    arguments as of `could_fit`.
+    """
+    ids = ids[could_fit(by_vendor, requests, ids)]
+    asked = [requests[place] for place in places]
+    nodes = next(iter(by_vendor.values())).columns.nodes
+    if not ids.size or nodes["size"][ids].max() > _MAX_WIDTH or _exempt(by_vendor, ids).any():
+        return None
+    if any(by_vendor[each.vendor].vendor.family in FITS for each in asked):
+        return None
+    return int(np.min([_left_on_each(by_vendor[each.vendor], each, ids, amount) for each in asked], axis=0).max())
+
+
+def _exempt(by_vendor: Mapping[str, PodConstraints], ids: Ints) -> Bools:
+    """Nodes of which the columns of the devices do not tell whether they have enough, shape (n,)."""
+    exempt = np.zeros(len(ids), np.bool_)
+    for constraints in by_vendor.values():
         # One MIG device may give several instances, and what the pod holds already is free for it.
-        exempt |= nodes["has_mig"][ids]
+        exempt |= constraints.columns.nodes["has_mig"][ids]
         if own := constraints.own_node:
             exempt |= ids == own.id
-    return could | (exempt & (ids >= 0))
+    return exempt
 
 
 def _have_enough(constraints: PodConstraints, requests: Sequence[VendorRequest], ids: Ints) -> Bools:
     """Whether as many devices of each node pass the checks as each request of this vendor asks for, shape (n,)."""
-    nodes, family = constraints.columns.nodes, constraints.vendor.family
+    nodes = constraints.columns.nodes
     start = nodes["start"][ids]
     end = start + nodes["size"][ids]
-    devices = all_devices(constraints.columns, constraints.code)
-    gated = gate(devices, constraints.accepts_kind, family)
+    devices, passing = _passing(constraints, requests)
     enough = np.ones(len(ids), np.bool_)
+    for request, passes in zip(requests, passing, strict=True):
+        among = np.zeros(len(ids), np.bool_)
+        for together in _together(devices, constraints, passes):
+            # Row 0 is never a device, so the sum up to a row is that of all rows before a node's last one.
+            so_far = np.concatenate([np.zeros(1, np.int64), np.cumsum(together)])
+            among |= so_far[end] - so_far[start] >= request.count
+        enough &= among
+    return enough
+
+
+def _together(devices: DeviceMatrix, constraints: PodConstraints, passes: Bools) -> list[Bools]:
+    """The devices that pass, in one group for each number of a NUMA node where the pod's have to be on the same one."""
+    numbers = np.unique(devices.numa[0][passes]) if constraints.annotations.numa_bind else np.zeros(0, np.int64)
+    if not 0 < len(numbers) <= _MAX_NUMA:
+        return [passes]
+    return [passes & (devices.numa[0] == number) for number in numbers.tolist()]
+
+
+def _passing(constraints: PodConstraints, requests: Sequence[VendorRequest]) -> tuple[DeviceMatrix, list[Bools]]:
+    """All devices, and for each request which of them pass the checks, shape (device rows,)."""
+    family, devices = constraints.vendor.family, all_devices(constraints.columns, constraints.code)
+    gated = gate(devices, constraints.accepts_kind, family)
+    passing = []
     for request in requests:
         asked = device_request_of(request, constraints.annotations, family)
         checks = check(devices, asked, gated, constraints.accepts_uuid(devices))
-        passes = (checks.early == 0) & (checks.late == 0) & devices.valid
-        # Row 0 is never a device, so the sum up to a row is that of all rows before a node's last one.
-        so_far = np.concatenate([np.zeros(1, np.int64), np.cumsum(passes[0])])
-        enough &= so_far[end] - so_far[start] >= asked.count
-    return enough
+        passing.append(((checks.early == 0) & (checks.late == 0) & devices.valid)[0])
+    return devices, passing
+
+
+def _left_on_each(constraints: PodConstraints, request: VendorRequest, ids: Ints, amount: Left) -> Ints:
+    """How much of the amount as many devices of each node have left as the request asks for, shape (n,)."""
+    devices, (passes,) = _passing(constraints, [request])
+    total, used = _COLUMNS[amount]
+    left = np.where(passes, getattr(devices, total) - getattr(devices, used), -1)[0]
+    start, size = (constraints.columns.nodes[name][ids] for name in ("start", "size"))
+    slots = np.arange(int(size.max()))[:, None]
+    # Shape (slots, n), as a matrix of devices is; row 0 is never a device.
+    of_nodes = np.where(slots < size, left[np.where(slots < size, start + slots, 0)], -1)
+    found: Ints = np.partition(of_nodes, -request.count, axis=0)[-request.count]
+    return found

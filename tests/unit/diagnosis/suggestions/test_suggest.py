@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -18,6 +18,7 @@ from diagnosis.suggestions.trial import Trial
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decide import decide
 from fit.judge.decision import Decision, SchedulingPolicy
+from fit.judge.fitting_nodes import Left
 from hami.vendors import ONLY_NVIDIA
 from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.stress import IS_STRESS, examples
@@ -252,6 +253,20 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
     suggest(trial, Ask.of_pod(objects.pod, ONLY_NVIDIA))
     for name in ("used_memory", "used_cores", "used_slots", "is_cordoned", "is_healthy"):
         assert after.devices[name].tolist() == before.devices[name].tolist()
+
+
+@given(clusters(), st.sampled_from(["memory_mib", "cores"]))
+@settings(max_examples=examples(25))
+def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, amount: Left) -> None:
+    ask, trial = Ask.of_pod(objects.pod, ONLY_NVIDIA), objects.trial()
+    places = ask.places(amount)
+    left = trial.most_left(ask.capped(amount, 1), amount, places) if places else None
+    if left is None or (amount == "cores" and left >= 100):  # more than 100 % counts as 100
+        return
+    for more in (left + 1, 2 * left + 1):
+        change: dict[str, Any] = {amount: more}
+        asked = [replace(each, **change) if at in places else each for at, each in enumerate(ask.requests)]
+        assert trial.decide(replace(ask, requests=tuple(asked))) is None
 
 
 @given(clusters())
