@@ -119,7 +119,7 @@ def _highest(trial: Trial, ask: Ask, name: Amount, least: int, places: list[int]
     """Found by halving between ``least``, with which the pod fits, and what is asked."""
     high = max(getattr(ask.requests[place], name) for place in places)
     low, found = least, ask.capped(name, least, places)
-    if name in ("memory_mib", "cores") and (left := trial.most_left(found, name, places)) is not None:
+    if name in ("memory_mib", "cores") and (left := trial.max_left(found, name, places)) is not None:
         high = min(high, left + 1)
     # Mostly the pod fits with what the devices have left, where only this amount kept it out.
     middle = high - 1

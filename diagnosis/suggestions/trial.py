@@ -17,7 +17,7 @@ from fit.devices.quota import Quotas
 from fit.judge.decide import constraints_by_vendor, decide_requests
 from fit.judge.decision import Decision, SchedulingPolicy
 from fit.judge.device_matrix import Ints
-from fit.judge.fitting_nodes import Left, could_fit, fits_anywhere, most_left
+from fit.judge.fitting_nodes import Left, could_fit, fits_anywhere, max_left
 from fit.judge.pod_annotations import WeightsError
 from fit.judge.pod_constraints import PodConstraints
 
@@ -65,10 +65,10 @@ class Trial:
         with self._without(lifted):
             return self._fits(ask, self._names(lifted) if names is None else names)
 
-    def most_left(self, ask: Ask, amount: Left, places: Collection[int]) -> int | None:
+    def max_left(self, ask: Ask, amount: Left, places: Collection[int]) -> int | None:
         """With more of the amount at these places it fits nowhere; None where that is not known (`fitting_nodes`)."""
         constraints = self._constraints(ask)
-        return most_left(constraints, ask.requests, self._ids(self.offered), amount, places) if constraints else None
+        return max_left(constraints, ask.requests, self._ids(self.offered), amount, places) if constraints else None
 
     def decide_without(self, ask: Ask, constraint: Constraint) -> Decision | None:
         """As `decide` with this one lifted; None also where the constraint is not in force."""

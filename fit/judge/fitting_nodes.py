@@ -64,7 +64,7 @@ def could_fit(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
     return could | (_exempt(by_vendor, ids) & (ids >= 0))
 
 
-def most_left(
+def max_left(
     by_vendor: Mapping[str, PodConstraints],
     requests: Sequence[VendorRequest],
     ids: Ints,

@@ -260,7 +260,7 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
 def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, amount: Left) -> None:
     ask, trial = Ask.of_pod(objects.pod, ONLY_NVIDIA), objects.trial()
     places = ask.places(amount)
-    left = trial.most_left(ask.capped(amount, 1), amount, places) if places else None
+    left = trial.max_left(ask.capped(amount, 1), amount, places) if places else None
     if left is None or (amount == "cores" and left >= 100):  # more than 100 % counts as 100
         return
     for more in (left + 1, 2 * left + 1):
