@@ -50,6 +50,7 @@ from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import log_beside
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
 from api.memory.latest_attempts import LatestAttempts
+from api.memory.recent_states import RecentStates
 from api.metrics import Metrics
 from api.objects.object_api import ObjectApi, Objects, is_configured
 from api.pages.answers import Answers
@@ -96,7 +97,8 @@ def create_app(
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
     index_seconds = settings.opensearch_timeout.total_seconds()
-    index = OpenSearch(client, metrics.observe_index, index_seconds)
+    recent_states = RecentStates()
+    index = OpenSearch(client, metrics.observe_index, index_seconds, recent_states.find)
     checks = CallerChecks(settings, certificates, reviewer)
     metrics.watch("certificates_current", lambda: float(not checks.problem))
     object_api: ObjectApi | None = None
@@ -137,7 +139,7 @@ def create_app(
             Middleware(AnswersFromMemory, ready=ready),
         ],
         exception_handlers=_exception_handlers(),
-        lifespan=_lifespan([topic, NodeStatesTopic(settings, devices)], client, checks, object_api),
+        lifespan=_lifespan([topic, NodeStatesTopic(settings, devices, recent_states)], client, checks, object_api),
     )
     # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
     app.router.redirect_slashes = False

@@ -71,12 +71,14 @@ class FactCollector:
     ) -> DiagnosisFacts:
         """The facts of the pod as it is now. ``attempt``: its latest one, None where none is recorded."""
         unknown = [Unknown("attempt", "index-down")] if is_index_down and attempt is None else []
-        live, nodes, observed, schedulers, findings = await asyncio.gather(
+        unknown_devices: list[Unknown] = []
+        live, nodes, observed, schedulers, findings, devices = await asyncio.gather(
             self._live(pod, now),
             self._live_nodes(pod, now, unknown),
             self._known("observations", self._observed(pod), unknown),
             self._known("schedulers", self._schedulers(pod.cluster), unknown),
             self._known("findings", self._findings(pod), unknown),
+            self._devices(attempt, original_id, unknown_devices),
         )
         unknown += live.unknown
         state = live.pod or observed
@@ -92,11 +94,13 @@ class FactCollector:
             unknown.append(Unknown("records", "not-recorded", attempt.missing))
         if nodes is None and not (attempt and attempt.chosen):
             nodes = await self._known("registrations", self._registrations(pod.cluster, attempt, now), unknown)
+        if attempt:
+            unknown += unknown_devices
         return DiagnosisFacts(
             *pod,
             now,
             attempt,
-            devices=await self._devices(attempt, original_id, unknown) if attempt else None,
+            devices=devices if attempt else None,
             pod=state,
             claims=live.claims,
             quotas=live.quotas,
@@ -163,10 +167,12 @@ class FactCollector:
         return indexed.node_states_of(await self.index.search(OBSERVATIONS.alias, body), now)
 
     async def _devices(
-        self, attempt: AttemptSummarized, original_id: str, unknown: list[Unknown]
+        self, attempt: AttemptSummarized | None, original_id: str, unknown: list[Unknown]
     ) -> list[DeviceLog] | None:
+        if attempt is None or attempt.chosen or attempt.error:
+            return None
         names = [name for group in refused_nodes(attempt) if group.has_devices for name in group.names]
-        if not names or attempt.chosen or attempt.error:
+        if not names:
             return None
         if len(names) > MAX_NODES:
             unknown.append(Unknown("devices", "not-read", f"{MAX_NODES} of {len(names)} nodes were read"))

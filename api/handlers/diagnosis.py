@@ -1,5 +1,6 @@
 """Answers why a pod waits: collects the facts and walks the decision tree."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -83,7 +84,11 @@ class DiagnosisHandlers:
             is_index_down = True
         attempt = await _shown(request, cluster, latest) if latest else None
         original_id = latest.original_id if latest else ""
-        facts = await self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down)
+        facts, _ = await asyncio.gather(
+            self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
+            # Computed while the facts are waited for, and kept: the answer takes it from there.
+            self.exclusion.of(attempt) if attempt and not (attempt.chosen or attempt.error) else _nothing(),
+        )
         # Where every source answers and none knows the pod, its name is most probably wrong.
         has_answers = not facts.unknown_of("attempt") and not any(
             each.cause in ("index-down", "api-server-down", "not-allowed") for each in facts.unknown
@@ -91,6 +96,10 @@ class DiagnosisHandlers:
         if facts.pod is None and facts.attempt is None and has_answers:
             raise pod_never_observed(pod.namespace, pod.name)
         return facts
+
+
+async def _nothing() -> None:
+    return None
 
 
 async def _shown(request: Request, cluster: Cluster, stored: StoredAttempt) -> AttemptSummarized:

@@ -1,7 +1,7 @@
 """The few reads that the API needs of OpenSearch, and what its errors mean to a caller."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from http import HTTPStatus
 from time import perf_counter
@@ -17,6 +17,7 @@ from api.http.request_spans import opensearch_span
 from api.index.circuit import TIMEOUTS, Circuit, CircuitOpenError
 from api.index.turns import Turns
 from process.addresses import without_addresses
+from schemas.events import NodeStateChanged
 from search.refusals import next_step
 from search.roles import READER
 
@@ -51,13 +52,28 @@ RequestObserver = Callable[[str, str, float], None]
 """Called after every request with its kind (``_search``, ``_mget`` …), ``answered`` or ``failed``, and seconds."""
 
 
+StatesById = Callable[[Iterable[str]], dict[str, NodeStateChanged]]
+
+
+def _no_states(_: Iterable[str]) -> dict[str, NodeStateChanged]:
+    return {}
+
+
 class OpenSearch:
     """Every method raises ``IndexDownError`` or ``IndexRefusedError`` when OpenSearch does not answer as asked.
 
     ``timeout_seconds``: of all reads for one caller together (``api.http.caller_wait``), of each where there is none.
+    ``states_in_memory``: those of some ids that need not be asked for.
     """
 
-    def __init__(self, client: AsyncOpenSearch, observe: RequestObserver, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        client: AsyncOpenSearch,
+        observe: RequestObserver,
+        timeout_seconds: float,
+        states_in_memory: StatesById = _no_states,
+    ) -> None:
+        self.states_in_memory = states_in_memory
         self._client = client
         self._observe = observe
         self._timeout_seconds = timeout_seconds

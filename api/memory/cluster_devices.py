@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+from api.memory.recent_states import RecentStates
 from broker.consumer import Connection, connected, new_consumer, reconnecting
 from broker.topics import require
 from fit.devices.as_of import put
@@ -66,10 +67,10 @@ class ClusterDevices:
 
 
 class NodeStatesTopic:
-    """Fills ``devices`` from the topic, which is compacted: from its beginning, at every start."""
+    """Fills ``devices`` and ``recent`` from the topic, which is compacted: from its beginning, at every start."""
 
-    def __init__(self, kafka: KafkaConnection, devices: ClusterDevices) -> None:
-        self._kafka, self._devices = kafka, devices
+    def __init__(self, kafka: KafkaConnection, devices: ClusterDevices, recent: RecentStates) -> None:
+        self._kafka, self._devices, self._recent = kafka, devices, recent
         self._rejects = LoggedProblem(partial(log.warning, "node states: %s; the first: %s"))
 
     async def follow(self) -> None:
@@ -105,5 +106,6 @@ class NodeStatesTopic:
         event = decode(record.value, record.headers) if record.value is not None else None
         if isinstance(event, NodeStateChanged):
             self._devices.take(event)
+            self._recent.put(event, record.value)
         elif isinstance(event, Rejected):
             self._rejects.note("records that are not node states are left out", event)

@@ -10,6 +10,7 @@ import pytest
 from api.index import attempt_queries
 from api.index.attempt_queries import PodName
 from api.index.attempt_reader import read_devices, read_latest_attempt, resolve_retries
+from api.memory.recent_states import RecentStates
 from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document, repeated_document, summary_of
@@ -70,6 +71,8 @@ class Devices:
     """Holds device records, and node states by the index of their day."""
 
     def __init__(self, *records: DevicesJudged, states: dict[str, Sequence[NodeStateChanged]]) -> None:
+        self.recent_states = RecentStates()
+        self.states_in_memory = self.recent_states.find
         self._hits = [
             {"_id": each.id, "_source": stored(devices_document(each, encode(each).value))} for each in records
         ]
@@ -89,6 +92,17 @@ class Devices:
 
 async def devices_in(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]:
     return await read_devices(index, "default", "0f" * 16, STARTED, nodes)  # type: ignore[arg-type]
+
+
+async def test_a_state_in_memory_is_not_asked_for() -> None:
+    record = devices_judged(["node1", "node2"], each=1, verdicts=["fits"], verdict=[0, 0])
+    index = Devices(record, states={"2026.11.21": [a_node_state("node1", 1, memory_used_mib=[1])]})
+    for state in (a_node_state("node2", 1, memory_used_mib=[2]), a_node_state("node2", 1, revision=99)):
+        index.recent_states.put(state, encode(state).value)
+    rows, note = await devices_in(index, "node1", "node2")
+    # That of another revision is none that the verdict refers to.
+    assert [row.memory_used_mib for row in rows] == [1, 2]
+    assert note == ""
 
 
 async def test_devices_have_their_verdicts_and_the_state_that_the_record_names() -> None:

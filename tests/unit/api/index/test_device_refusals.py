@@ -9,6 +9,7 @@ import pytest
 from api.http.cluster import Cluster
 from api.index import device_refusals
 from api.index.device_refusals import RefusalsPosition, read_refusals
+from api.memory.recent_states import RecentStates
 from schemas.codec.records import encode, encode_value
 from schemas.documents.devices import devices_document
 from schemas.documents.node_states import node_state_document
@@ -31,6 +32,7 @@ class Index:
         ]
         for hit, record in zip(self.hits, records, strict=True):
             hit["sort"] = [int(record.started_at.timestamp() * 1000), record.attempt_id]
+        self.states_in_memory = RecentStates().find
         self.state = orjson.loads(encode_value(node_state_document(a_node_state("node1", 2), STARTED)))
 
     async def search(self, _alias: str, body: dict[str, Any]) -> dict[str, Any]:
