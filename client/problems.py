@@ -8,10 +8,13 @@ Problem
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    code: ClassVar[str] = "Unknown"
+    """The code of the API's error that it comes from, or of the one that it is most like."""
     cause: str
     next_step: str = ""
 
@@ -21,18 +24,22 @@ class Problem:
 
 class NotFound(Problem):
     __slots__ = ()
+    code = "NotFound"
 
 
 class NotAllowed(Problem):
     __slots__ = ()
+    code = "Forbidden"
 
 
 class WrongRequest(Problem):
     __slots__ = ()
+    code = "BadRequest"
 
 
 class Unreachable(Problem):
     __slots__ = ()
+    code = "ServiceUnavailable"
 
 
 def problem_of_status(status: int, cause: str, next_step: str = "") -> Problem:

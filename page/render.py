@@ -12,6 +12,7 @@ from page.commands import as_curl, as_kubectl, simulated_by_kubectl
 from page.episode_strip import episode_strip
 from page.gantt import holders
 from page.page_context import NAVIGATION, ROOT, PageContext
+from views.error_meanings import meaning_of
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -55,6 +56,7 @@ def environment() -> Environment:
         "as_curl": as_curl,
         "as_kubectl": as_kubectl,
         "simulated_by_kubectl": simulated_by_kubectl,
+        "meaning_of": meaning_of,
     }
     return made
 

@@ -15,15 +15,22 @@ Names = Callable[[Json], Iterable[Mapping[str, Any]]]
 """The pods that an answer is about, for ``-o name``."""
 
 
-def answered(answer: Json | Problem) -> Json:
+def answered(answer: Json | Problem, language: str = "en") -> Json:
     """The answer; a problem ends the command."""
     if isinstance(answer, Problem):
-        end_with(answer)
+        end_with(answer, language)
     return answer
 
 
-def end_with(problem: Problem) -> NoReturn:
-    """Print the problem with its cause and the next step, and end the command."""
+def end_with(problem: Problem, language: str = "en") -> NoReturn:
+    """Print the problem with its cause and the next step, and end the command.
+
+    ``language``: before them what such a problem means, for they are English.
+    """
+    if language != "en":
+        from views.error_meanings import meaning_of
+
+        complain(meaning_of(problem.code, language))
     complain(f"{problem.cause}.")
     if problem.next_step:
         complain(problem.next_step)

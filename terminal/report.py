@@ -43,10 +43,10 @@ def report(
     if document:
         text = transport.text(PATH, query | {"format": document})
         if isinstance(text, Problem):
-            end_with(text)
+            end_with(text, lang)
         emit(text.decode("utf-8", "replace").rstrip("\n"))
         return
-    answer = answered(transport.get(PATH, query))
+    answer = answered(transport.get(PATH, query), lang)
     if not is_printed(asking, answer):
         _show(Screen(), answer, is_wide=asking.output == "wide")
 

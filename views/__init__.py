@@ -4,6 +4,7 @@
 node_groups       the nodes of an attempt, grouped by identical refusal
 answered_nodes    those groups from the JSON of the API; starts without numpy, for terminals
 log_pods          the pods of a scheduler's log, those that wait first
+error_meanings    what the codes of errors mean, in both languages
 summarized_nodes  those groups from an attempt's columns, for thousands of nodes
 ================  =========================================================================
 """

@@ -110,6 +110,7 @@ class PodPages:
             "codes": codes_of(groups),
             "devices": None,
             "devices_note": "",
+            "devices_problem": None,
         }
         if attempt.nodes and len(attempt.nodes) <= DRAWN_NODES:
             view |= await self._devices(request, attempt, groups, attempt.nodes)
@@ -123,16 +124,17 @@ class PodPages:
         # Others, which a record may hold all the same, can't be asked for.
         asked = ",".join(node for node in nodes if not subdomain_problem(node))
         if not asked:
-            return {"devices": None, "devices_note": ""}
+            return {"devices": None, "devices_note": "", "devices_problem": None}
         answered = await self.shell.ask(
             request, f"/attempts/{attempt.attempt_id}", detail="full", node=asked, limit="1"
         )
         if not answered.is_right:
-            return {"devices": None, "devices_note": answered.json()["error"]}
+            return {"devices": None, "devices_note": "", "devices_problem": answered.json()}
         body = answered.json()
         return {
             "devices": device_map(body["devices"] or [], codes_of(groups), attempt.chosen),
             "devices_note": body["devices_note"],
+            "devices_problem": None,
         }
 
     async def _known_attempt(self, request: Request) -> StoredAttempt:

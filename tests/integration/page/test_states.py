@@ -13,9 +13,11 @@ from tests.support.harness.golden_index import attempt, golden_index
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.page_server import page_server
 from tests.support.visitor import Visitor
+from views.error_meanings import error_meanings
 
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
 OF_COLOURS: Final = ["color-contrast", "scrollable-region-focusable", "target-size"]
+MEANINGS: Final = tuple(error_meanings().values())
 _EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -66,6 +68,8 @@ def test_the_state_is_shown_in_both_languages_at_both_widths_light_and_dark(
         assert answer
         assert answer.status == state.status
         assert visitor.page.locator(state.shown).first.inner_text().strip()
+        if language == "zh" and state.status >= 400:
+            assert any(each["zh"] in visitor.page.locator(state.shown).first.inner_text() for each in MEANINGS)
         for width, colours, rules in ((1280, "light", None), (390, "dark", OF_COLOURS)):
             visitor.page.set_viewport_size({"width": width, "height": 844})
             visitor.page.emulate_media(color_scheme=colours)  # type: ignore[arg-type]

@@ -5,12 +5,13 @@ import pytest
 from page.formats import amount, duration, mib, moment, requested, since, visible
 from page.page_context import PageContext
 from page.render import render, render_error
+from views.error_meanings import meaning_of
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
 
 
 def a_context(*query: tuple[str, str], path: str = "/ui", **fields: object) -> PageContext:
-    return PageContext(language="en", path=path, query=query, now=NOW, **fields)  # type: ignore[arg-type]
+    return PageContext(**{"language": "en", "path": path, "query": query, "now": NOW, **fields})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,13 @@ def test_every_error_has_its_state(status: int, state: str) -> None:
     assert f'<div class="state {state}" role="alert">' in page
     assert "cause" in page
     assert "what to do" in page
+
+
+def test_a_reader_of_chinese_reads_what_the_code_means_before_the_error_in_its_own_words() -> None:
+    context = a_context(path="/ui", language="zh")
+    page = render_error(context, 403, "alice may not <get> pods", "Ask for it", "Forbidden").decode()
+    assert f"<p>{meaning_of('Forbidden', 'zh')}</p>" in page
+    assert '<span lang="en" dir="ltr">alice may not &lt;get&gt; pods. Ask for it</span>' in page
 
 
 @pytest.mark.parametrize(

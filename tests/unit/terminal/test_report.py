@@ -3,10 +3,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from client.problems import Problem
+from client.problems import NotAllowed, Problem
 from client.transport import Json
 from terminal.kubectl import app
 from terminal.options import Asking
+from views.error_meanings import meaning_of
 
 NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
 REPORT: Json = {
@@ -26,18 +27,19 @@ REPORT: Json = {
 
 
 class Reporting:
-    """Answers every question with the report."""
+    """Answers every question with the report, or with the problem."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
+        self.problem: Problem | None = None
 
     def get(self, path: str, query: Any) -> Json | Problem:
         self.asked.append((path, query))
-        return REPORT
+        return self.problem or REPORT
 
     def text(self, path: str, query: Any) -> bytes | Problem:
         self.asked.append((path, query))
-        return b"# Failures\n"
+        return self.problem or b"# Failures\n"
 
     def namespace(self) -> str:
         return "llm"
@@ -64,3 +66,13 @@ def test_a_document_is_written_as_the_api_gives_it(api: Reporting) -> None:
     assert done.stdout == "# Failures\n"
     query = {"namespace": "llm", "since": "7d", "until": "", "lang": "zh", "format": "markdown"}
     assert api.asked == [("/reports/failures", query)]
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "csv"]])
+def test_who_asks_for_chinese_reads_in_chinese_why_there_is_no_report(api: Reporting, options: list[str]) -> None:
+    api.problem = NotAllowed("bob may not read pods of namespace llm", "Ask for it.")
+    done = CliRunner().invoke(app, ["report", "--lang", "zh", *options])
+    assert done.exit_code == 4
+    english = ["bob may not read pods of namespace llm.", "Ask for it."]
+    assert done.stderr.splitlines() == [meaning_of("Forbidden", "zh"), *english]
+    assert CliRunner().invoke(app, ["report", *options]).stderr.splitlines() == english
