@@ -1,4 +1,4 @@
-"""What the codes of errors mean, in English and Chinese. The errors' own words, which say what it is about, are English."""
+"""What the codes of errors mean, in English and Chinese. The errors' own words, which name the cause, are English."""
 
 import tomllib
 from functools import cache
