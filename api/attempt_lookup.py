@@ -63,7 +63,7 @@ class AttemptLookup:
         cached = self.current_in_memory(pod)
         is_latest = cached is not None and cached.recency == recency
         if is_latest:
-            self.metrics.lookups.labels("hit").inc()
+            self.metrics.hits.inc()
         return is_latest
 
     async def latest(self, pod: PodName) -> StoredAttempt | None:
@@ -72,7 +72,7 @@ class AttemptLookup:
         Raises ``IndexDownError`` for a pod that is not in memory while the index is down.
         """
         cached = self._cached(pod)
-        self.metrics.lookups.labels("hit" if cached else "miss").inc()
+        (self.metrics.hits if cached else self.metrics.misses).inc()
         if cached and self._memory_is_current():
             return cached
         # While this process can't read Kafka, the index may get an attempt that memory does not have.

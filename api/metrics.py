@@ -52,12 +52,11 @@ class Metrics:
             buckets=_BUCKETS_SECONDS,
             registry=self.registry,
         )
-        self.lookups = Counter(
+        lookups = Counter(
             PREFIX + "lookups", "Pods looked up in memory: hit or miss.", ["outcome"], registry=self.registry
         )
         # A ratio of hits needs both series from the start.
-        for outcome in ("hit", "miss"):
-            self.lookups.labels(outcome)
+        self.hits, self.misses = lookups.labels("hit"), lookups.labels("miss")
         self.index_seconds = Histogram(
             PREFIX + "opensearch_seconds",
             "Requests to OpenSearch.",

@@ -64,7 +64,7 @@ class ReadyAnswers:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
             return None
         kept = self._kept.peek(scope["path"])
-        if kept is None or any(name == b"if-none-match" for name, _ in scope["headers"]):
+        if kept is None or b"if-none-match" in dict(scope["headers"]):
             return None
         if not await _may_read(scope["state"]["access"], kept) or not self._attempts.has(kept.pod, kept.recency):
             return None

@@ -15,7 +15,7 @@ from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import Right, get_pod, list_pods
 from api.authority.streams import when_refused, while_allowed
-from api.http.caller_wait import bounded_wait
+from api.http.caller_wait import CallerWait
 from api.http.cluster import AGGREGATED, Cluster
 from api.http.errors import UnavailableError
 from api.http.pending_query import PendingQuery
@@ -126,7 +126,7 @@ class WatchHandlers:
         """The change's attempt from the index."""
         until = time.monotonic() + _INDEX_SECONDS
         # A watch has been open for much longer than a caller waits for an answer.
-        with bounded_wait(_INDEX_SECONDS):
+        with CallerWait(_INDEX_SECONDS):
             while time.monotonic() < until:
                 if found := await self.attempts.by_id(change.attempt.cluster, change.attempt.attempt_id):
                     return _cached(found)

@@ -16,7 +16,6 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,6 +26,11 @@ SEE_DOCS: Final = "GET /docs lists every path with its parameters."
 RETRY_AFTER_SECONDS: Final = "5"
 PROBLEM: Final = "application/problem+json"
 """The media type of errors (RFC 9457)."""
+_CACHE_CONTROL: Final = b"cache-control"
+_PROTECTION: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
 _MAX_ERROR_CHARACTERS: Final = 2000  # a query can hold thousands of wrong values
 CODES: Final = {
     400: "BadRequest",
@@ -107,14 +111,18 @@ def unreadable(document_id: str, cause: str) -> UnreadableError:
     )
 
 
-def add_protection(headers: MutableHeaders) -> None:
-    """What keeps browsers from guessing a type, framing an answer, or keeping it, where the answer does not say it."""
-    headers.setdefault("X-Content-Type-Options", "nosniff")
-    headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-    kept = headers.get("Cache-Control", "")
+def add_protection(headers: list[tuple[bytes, bytes]]) -> None:
+    """What keeps browsers from guessing a type, framing an answer, or keeping it, where the answer does not say it.
+
+    headers: as ASGI has them.
+    """
+    given = dict(headers)
+    headers.extend(each for each in _PROTECTION if each[0] not in given)
+    kept = given.get(_CACHE_CONTROL, b"")
     # ``private`` alone lets a browser keep what its user may no longer read.
-    if "no-" not in kept:
-        headers["Cache-Control"] = ", ".join(filter(None, (kept, "no-store")))
+    if b"no-" not in kept:
+        headers[:] = [each for each in headers if each[0] != _CACHE_CONTROL]
+        headers.append((_CACHE_CONTROL, kept + b", no-store" if kept else b"no-store"))
 
 
 def json_response(
@@ -195,5 +203,5 @@ async def on_failure(_: Request, error: Exception) -> Response:
     cause = f"this request failed because of a defect in the API ({type(error).__name__})"
     response = error_response(500, cause, "The traceback is in the API's log; please report it.")
     # It is sent from outside of what adds them to all others.
-    add_protection(response.headers)
+    add_protection(response.headers.raw)
     return response

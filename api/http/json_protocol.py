@@ -54,7 +54,7 @@ class JsonProtocol(PatientHttp):
         body = problem(status, error, next_step).model_dump_json().encode()
         line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
         headers = MutableHeaders({"content-type": PROBLEM, "content-length": str(len(body)), "connection": "close"})
-        add_protection(headers)
+        add_protection(headers.raw)
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         transport: Any = self.transport
         # The parser has lost the boundary between requests, so the connection can't be used again.

@@ -4,10 +4,9 @@ from functools import cache
 from time import perf_counter
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.caller_wait import bounded_wait
+from api.http.caller_wait import CallerWait
 from api.http.errors import add_protection, error_response
 from api.metrics import Metrics
 
@@ -40,7 +39,7 @@ class RequestGuard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                add_protection(MutableHeaders(raw=message["headers"]))
+                add_protection(message["headers"])
             await send(message)
 
         try:
@@ -55,7 +54,7 @@ class RequestGuard:
                 )
                 await refusal(scope, receive, send_noting_status)
             else:
-                with bounded_wait(self._index_seconds):
+                with CallerWait(self._index_seconds):
                     await self._app(scope, receive, send_noting_status)
         finally:
             # The route's template, never the path: names of pods must not become labels.

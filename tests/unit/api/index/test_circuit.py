@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.http.caller_wait import CallerWait, bounded_wait
+from api.http.caller_wait import CallerWait
 from api.index import client
 from api.index.circuit import OPEN_SECONDS, TIMEOUTS, Circuit, CircuitOpenError
 from api.index.client import IndexDownError, IndexTimeoutError, OpenSearch
@@ -92,7 +92,7 @@ async def test_m14_the_reads_for_one_caller_take_so_long_together() -> None:
         return nothing_found(request)
 
     index = OpenSearch(index_of(slowly), lambda *_: None, 10)
-    with bounded_wait(0.1):
+    with CallerWait(0.1):
         await index.search("a", EVERYTHING)
         with pytest.raises(IndexTimeoutError, match=r"no answer within 0\.0\d+ s"):
             await index.search("a", EVERYTHING)
