@@ -24,6 +24,7 @@ from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Se
 from schemas.answers.clusters import Clusters
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.diagnosis import Diagnosis
+from schemas.answers.node_groups import PodNodeGroups
 from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.reports import FailureReport
@@ -145,6 +146,7 @@ def _comparisons(comparisons: ComparisonHandlers) -> list[Operation]:
     two = "Two attempts side by side"
     return [
         Operation(POD + "/scores", comparisons.scores, PodScores, "Why a node was chosen", {}, known),
+        Operation(POD + "/groups", comparisons.groups, PodNodeGroups, "Nodes by identical refusal", {}, known),
         Operation(POD + "/comparison", comparisons.nodes, NodeComparison, "Two nodes side by side", {}, known),
         Operation(
             "/attempts/{attempt_id}/comparison", comparisons.attempt_comparison, AttemptComparison, two, {}, known

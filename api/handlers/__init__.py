@@ -12,7 +12,7 @@ watching        the changes of a pod, of attempts or of pending pods as they hap
 trends          counts over time
 reports         the failures of a range of time
 clusters        which clusters there are, their nodes, and their schedulers
-comparisons     why a node was chosen; two nodes or two attempts side by side
+comparisons     why a node was chosen, nodes by refusal; two nodes or two attempts side by side
 diagnosis       why a pod waits: the decision tree
 suggestions     what would have to change for a pod to fit
 admission       which one change would let most of the waiting pods in

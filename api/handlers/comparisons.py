@@ -1,6 +1,6 @@
-"""Answers requests about why a node was chosen, and about how two nodes or two attempts differ."""
+"""Answers requests about why a node was chosen, nodes by refusal, and how two nodes or two attempts differ."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,9 +14,12 @@ from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import NoQuery, refuse_repeated
 from api.index.attempt_queries import PodName
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
+from schemas.answers.node_groups import CountedReason, NodesAlike, PodNodeGroups
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
 from summaries.comparison import changed_fields, changed_nodes, difference, fitting_nodes, judged_nodes, runner_up
+from views.node_groups import NodeGroup
+from views.summarized_nodes import summarized_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,28 @@ class ComparisonHandlers:
             chosen=summary.chosen,
             runner_up=runner_up(summary, nodes),
             nodes=nodes,
+        )
+        return json_response(200, body)
+
+    async def groups(
+        self,
+        request: Request,
+        cluster: Cluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: NoQuery,  # noqa: ARG002 - parameters are refused by it
+    ) -> Response:
+        """Every node of the pod's latest attempt, grouped by identical refusal: the view that page and terminal show.
+
+        Thousands of nodes are a handful of groups.
+        """
+        refuse_repeated(request)
+        summary = await self._latest(request, cluster, namespace, name)
+        body = PodNodeGroups(
+            attempt_id=summary.attempt_id,
+            attempt=cluster.attempt(summary.attempt_id),
+            chosen=summary.chosen,
+            groups=[_group(each) for each in summarized_nodes(summary)],
         )
         return json_response(200, body)
 
@@ -103,3 +128,16 @@ class ComparisonHandlers:
     async def _latest(self, request: Request, cluster: Cluster, namespace: str, name: str) -> AttemptSummarized:
         attempt = await readable_latest(self.attempts, request, cluster, PodName(cluster.name, namespace, name))
         return attempt.summary()
+
+
+def _group(group: NodeGroup) -> NodesAlike:
+    return NodesAlike(
+        verdict=group.verdict,
+        is_refused=group.is_refused,
+        container=group.container,
+        reason=group.reason,
+        counts=[CountedReason(**asdict(each)) for each in group.counts],
+        devices=group.refusal.devices if group.refusal else 0,
+        nodes=group.nodes,
+        scores=group.scores,
+    )

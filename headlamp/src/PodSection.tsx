@@ -3,14 +3,13 @@ import { Typography } from '@mui/material';
 import { Answered } from './Answered';
 import {
   type Diagnosis,
-  type NodeLog,
+  type NodesAlike,
   paths,
-  type SchedulerLog,
+  type PodNodeGroups,
   type SuggestedChange,
   type Suggestions,
   useAnswer,
 } from './api';
-import { type NodeGroup, nodeGroups } from './nodeGroups';
 import { PageLink } from './PageLink';
 import { Sentence, useTexts, visible } from './text';
 
@@ -53,13 +52,13 @@ export function PodSection({ namespace, name, cluster, revision }: PodSectionPro
 function Refused({ namespace, name, cluster, revision }: PodSectionProps) {
   const { t } = useTexts();
   const suggestions = useAnswer<Suggestions>(paths.suggestions(namespace, name), cluster, revision);
-  const log = useAnswer<SchedulerLog>(paths.refusedNodes(namespace, name), cluster, revision);
+  const nodes = useAnswer<PodNodeGroups>(paths.nodeGroups(namespace, name), cluster, revision);
   return (
     <>
       <Heading>{t('What would have to change')}</Heading>
       <Answered outcome={suggestions}>{answer => <Changes changes={answer.items} />}</Answered>
       <Heading>{t('Nodes by refusal')}</Heading>
-      <Answered outcome={log}>{answer => <RefusedNodes nodes={answer.filter.nodes} />}</Answered>
+      <Answered outcome={nodes}>{answer => <RefusedNodes groups={answer.groups} />}</Answered>
     </>
   );
 }
@@ -100,7 +99,7 @@ function Changes({ changes }: { changes: SuggestedChange[] }) {
   );
 }
 
-function RefusedNodes({ nodes }: { nodes: NodeLog[] }) {
+function RefusedNodes({ groups }: { groups: NodesAlike[] }) {
   const { t } = useTexts();
   return (
     <SimpleTable
@@ -108,25 +107,25 @@ function RefusedNodes({ nodes }: { nodes: NodeLog[] }) {
         {
           label: t('Nodes'),
           gridTemplate: '1fr',
-          getter: (each: NodeGroup) => each.nodes.length.toLocaleString(),
+          getter: (each: NodesAlike) => each.nodes.length.toLocaleString(),
         },
         {
           label: t('Refusal'),
           gridTemplate: '5fr',
-          getter: (each: NodeGroup) => visible(each.reason),
+          getter: (each: NodesAlike) => visible(each.reason),
         },
         {
           label: t('Container'),
           gridTemplate: '2fr',
-          getter: (each: NodeGroup) => visible(each.container),
+          getter: (each: NodesAlike) => visible(each.container),
         },
         {
           label: t('Names'),
           gridTemplate: '3fr',
-          getter: (each: NodeGroup) => <Names names={each.nodes} />,
+          getter: (each: NodesAlike) => <Names names={each.nodes} />,
         },
       ]}
-      data={nodeGroups(nodes)}
+      data={groups.filter(each => each.is_refused)}
       emptyMessage={t('No node refused it.')}
     />
   );

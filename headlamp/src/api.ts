@@ -6,8 +6,8 @@ type Answers = components['schemas'];
 export type Diagnosis = Answers['Diagnosis'];
 export type Suggestions = Answers['Suggestions'];
 export type SuggestedChange = Answers['SuggestedChange'];
-export type SchedulerLog = Answers['SchedulerLog'];
-export type NodeLog = Answers['NodeLog'];
+export type PodNodeGroups = Answers['PodNodeGroups'];
+export type NodesAlike = Answers['NodesAlike'];
 export type Search = Answers['Search'];
 export type NodeRefusalsFound = Answers['NodeRefusalsFound'];
 export type InBothLanguages = Answers['InBothLanguages'];
@@ -17,7 +17,7 @@ export const AGGREGATED = '/apis/schedulerlog.io/v1alpha1';
 export const paths = {
   diagnosis: (namespace: string, pod: string) => `${ofPod(namespace, pod)}/diagnosis`,
   suggestions: (namespace: string, pod: string) => `${ofPod(namespace, pod)}/suggestions`,
-  refusedNodes: (namespace: string, pod: string) => `${ofPod(namespace, pod)}?status=failed`,
+  nodeGroups: (namespace: string, pod: string) => `${ofPod(namespace, pod)}/groups`,
   refusalsOfNode: (node: string) =>
     `${AGGREGATED}/schedulerlogs?node=${encodeURIComponent(node)}&group_by=node&since=7d&limit=1`,
 };

@@ -17,6 +17,7 @@ import { PodSection } from './PodSection';
 
 const POD = <PodSection namespace="default" name="gpu-pod-default" cluster="" />;
 const NODE = <NodeSection name="node3" cluster="" />;
+const GROUPS = `${AGGREGATED}/namespaces/default/pods/gpu-pod-default/schedulerlog/groups`;
 const FORBIDDEN = 'pods "gpu-pod-default" is forbidden';
 
 /** Stands for Headlamp's server; `refused` has the status of each path that is not answered. */
@@ -70,10 +71,32 @@ test('a refused pod has the sentence, the changes and its nodes by refusal', asy
     'Ask ubuntu-container: nvidia.com/gpucores for 25 instead of 30: then it fits on node2.'
   );
   expect(screen.getByText('nvidia.com/gpucores').tagName).toBe('CODE');
-  const alike = await screen.findByText(
-    '3/8 AllocatedCardsInsufficientRequest, 5/8 CardInsufficientCore'
-  );
-  expect(alike.closest('tr')?.textContent).toContain('node1, node5');
+});
+
+test('its nodes are drawn as the API groups them', async () => {
+  serve();
+  show(POD);
+  const { groups } = answers[GROUPS];
+  for (const group of groups) {
+    const row = (await screen.findByText(group.reason)).closest('tr');
+    const cells = [...row!.cells].map(each => each.textContent);
+    expect(cells).toEqual([
+      `${group.nodes.length}`,
+      group.reason,
+      group.container,
+      group.nodes.join(', '),
+    ]);
+  }
+  expect(groups.flatMap(each => each.nodes)).toHaveLength(9);
+});
+
+test('a node that was not refused is no row', async () => {
+  const picked = { ...answers[GROUPS].groups[0], is_refused: false, reason: 'of no refusal' };
+  const groups = { ...answers[GROUPS], groups: [picked, ...answers[GROUPS].groups.slice(1)] };
+  serve(asked => (asked === GROUPS ? Response.json(groups) : undefined));
+  show(POD);
+  await screen.findByText(answers[GROUPS].groups[1].reason);
+  expect(screen.queryByText('of no refusal')).toBeNull();
 });
 
 test('the same in Chinese', async () => {

@@ -3,6 +3,7 @@
 ============  =======================================================
 attempts      attempts of pods: the proposal's answer, history, search
 comparisons   why a node was chosen; two nodes or two attempts side by side
+node_groups   the nodes of an attempt by identical refusal
 diagnosis     why a pod waits
 simulation    where a pod would go that does not exist yet
 suggestions   what would have to change for a pod to fit

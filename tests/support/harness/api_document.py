@@ -22,6 +22,7 @@ _THEN: Final = "at=2026-04-22T14:00:00Z"
 REQUESTS: Final = {
     "getPodSchedulerlog": _POD + "/schedulerlog",
     "getPodScores": _POD + "/scores",
+    "getPodGroups": _POD + "/groups",
     "getPodComparison": _POD + "/comparison?nodes=node3,node5",
     "getAttemptComparison": _ATTEMPT + "/comparison?with=6f97a54de6fbb9e27ee3a1dc8d608d38",
     "getPodDiagnosis": _POD + "/diagnosis",

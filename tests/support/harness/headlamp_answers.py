@@ -26,7 +26,7 @@ _POD: Final = f"{AGGREGATED}/namespaces/default/pods/gpu-pod-default/schedulerlo
 _PATHS: Final = (
     f"{_POD}/diagnosis",
     f"{_POD}/suggestions",
-    f"{_POD}?status=failed",
+    f"{_POD}/groups",
     f"{AGGREGATED}/schedulerlogs?node=node3&group_by=node&since=7d&limit=1",
 )
 

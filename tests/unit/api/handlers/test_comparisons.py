@@ -1,5 +1,6 @@
 """Scores and comparisons over HTTP: refused questions, and what is not there."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from itertools import permutations
 
@@ -11,6 +12,7 @@ from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import attempt
 from tests.support.harness.guarded_api import READS_LLM, Guarded
+from views.answered_nodes import answered_nodes
 
 POD = "/api/v1/namespaces/llm/pods/deepseek-5996b8569d-kgwgx"
 ATTEMPT = "/api/v1/attempts/" + attempt().attempt_id
@@ -29,6 +31,8 @@ ATTEMPT = "/api/v1/attempts/" + attempt().attempt_id
         (ATTEMPT + "/comparison?with=a/b", 400, "parameter with"),
         (ATTEMPT + "/comparison?with=none", 404, "no attempt none"),
         ("/api/v1/namespaces/llm/pods/other/scores", 404, "no scheduling attempt"),
+        (POD + "/groups?status=failed", 400, "'status' is unknown"),
+        ("/api/v1/namespaces/llm/pods/other/groups", 404, "no scheduling attempt"),
     ],
 )
 async def test_a_wrong_question_names_its_mistake(path: str, status: int, cause: str) -> None:
@@ -37,6 +41,26 @@ async def test_a_wrong_question_names_its_mistake(path: str, status: int, cause:
     answer = await caller.get(path)
     assert answer.status_code == status, answer.text
     assert cause in Error.model_validate_json(answer.content).error
+
+
+async def test_nodes_are_grouped_as_the_terminal_groups_them() -> None:
+    caller = Caller()
+    caller.remember(attempt())
+    body = (await caller.get(POD + "/groups")).json()
+    nodes = (await caller.get(POD + "/schedulerlog")).json()["filter"]["nodes"]
+    groups = answered_nodes(nodes, body["chosen"])
+    assert [(each["verdict"], each["reason"], each["nodes"], each["is_refused"]) for each in body["groups"]] == [
+        (each.verdict, each.reason, each.nodes, each.is_refused) for each in groups
+    ]
+    assert [each["counts"] for each in body["groups"]] == [[asdict(count) for count in each.counts] for each in groups]
+
+
+async def test_the_groups_are_for_who_may_read_the_pod() -> None:
+    api = Guarded()
+    api.begin()
+    path = "/api/v1/namespaces/llm/pods/deepseek-a/groups"
+    assert await api.status(path, api.reviews.caller("alice", READS_LLM)) == 200
+    assert await api.status(path, api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))) == 403
 
 
 async def test_nodes_are_compared_in_the_order_of_the_question() -> None:
