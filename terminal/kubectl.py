@@ -16,9 +16,11 @@ _NO_FILES: Final = ":4"
 """What kubectl does with the list (cobra's ShellCompDirective): it is all that is possible."""
 _FILES_TOO: Final = ":0"
 
-app = lazy_application(
-    "Why a pod waits, or why it is where it is; what would have to change.", QUESTIONS, add_completion=True
-)
+_ABOUT: Final = "Why a pod waits, or why it is where it is; what would have to change."
+_OF_TYPER: Final = ("--install-completion", "--show-completion")
+
+# Without Typer's option that installs a completion: for bash it would take the place of kubectl's own.
+app = lazy_application(_ABOUT, QUESTIONS)
 
 
 def run() -> None:
@@ -33,6 +35,6 @@ def complete(words: Sequence[str]) -> None:
     os.environ |= {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(max(len(words), 1))}
     found = io.StringIO()
     with redirect_stdout(found), suppress(SystemExit):
-        app(prog_name="schedulerlog")
-    lines = found.getvalue().split()
+        lazy_application(_ABOUT, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
+    lines = [each for each in found.getvalue().split() if each not in _OF_TYPER]
     sys.stdout.write("".join(f"{each}\n" for each in [*lines, _NO_FILES if lines else _FILES_TOO]))

@@ -346,6 +346,28 @@ def test_the_exit_code_of_kubectl_schedulerlog_says_why_there_is_no_answer(
     assert kubectl("viewer", "why", "train-0", "--context", "nowhere").exit_code == 5
 
 
+def test_the_exit_code_is_the_same_by_the_apis_own_address(world: World) -> None:
+    """With a token for the API, which asks the API server what its owner may read."""
+    authority = str(world.folder / "certificate/ca.crt")
+
+    def ended(caller: str, *words: str) -> tuple[int, str]:
+        of_caller = ("create", "token", caller, "--namespace", world.team_a, "--audience", "schedulerlog")
+        token = world.cluster.kubectl(*of_caller).strip() if caller else ""
+        address = {"SCHEDULERLOG_API_URL": str(world.client.base_url), "SCHEDULERLOG_API_CA_FILE": authority}
+        done = CliRunner().invoke(app, words, env=address | {"SCHEDULERLOG_API_TOKEN": token})
+        assert "Traceback" not in done.output
+        return done.exit_code, done.stderr
+
+    own, others = f"{world.team_a}/train-0", f"{world.team_b}/secret-model"
+    assert ended("viewer", "history", own) == (0, "")
+    code, refusal = ended("viewer", "why", others)
+    assert (code, "may not" in refusal) == (4, True), refusal
+    for words in (["why", own], ["list", "-n", world.team_a], ["trends", "-A"], ["node", "node1"]):
+        assert ended("stranger", *words)[0] == 4, words
+    assert ended("", "why", own)[0] == 4
+    assert ended("viewer", "history", f"{world.team_a}/does-not-exist")[0] == 3
+
+
 @pytest.mark.parametrize("name", ["api", "certificate"])
 def test_every_right_is_used_and_no_other_asked_for(world: World, name: str) -> None:
     requests = requests_of(world.cluster, NAMESPACE, f"schedulerlog-{name}")

@@ -23,12 +23,17 @@ def test_the_plugin_has_the_questions_and_no_service() -> None:
     assert CliRunner().invoke(app, ["pipeline"]).exit_code == 2
 
 
+def test_the_plugin_installs_no_completion_which_would_take_the_place_of_kubectls() -> None:
+    assert CliRunner().invoke(app, ["--install-completion"]).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [
         (["hi"], ["history", ":4"]),
         ([""], [*QUESTIONS, ":4"]),
         (["list", "--pen"], ["--pending", ":4"]),
+        (["--"], ["--help", ":4"]),
         # Nothing is known of it: kubectl lets the shell propose files.
         (["explain", ""], [":0"]),
     ],
