@@ -14,7 +14,7 @@ from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import NoQuery, refuse_repeated
 from api.index.attempt_queries import PodName
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
-from schemas.answers.node_groups import CountedReason, NodesAlike, PodNodeGroups
+from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
 from summaries.comparison import changed_fields, changed_nodes, difference, fitting_nodes, judged_nodes, runner_up
@@ -136,7 +136,7 @@ def _group(group: NodeGroup) -> NodesAlike:
         is_refused=group.is_refused,
         container=group.container,
         reason=group.reason,
-        counts=[CountedReason(**asdict(each)) for each in group.counts],
+        counts=[ReasonRange(**asdict(each)) for each in group.counts],
         devices=group.refusal.devices if group.refusal else 0,
         nodes=group.nodes,
         scores=group.scores,

@@ -5,7 +5,7 @@ from pydantic import Field
 from schemas.answers.attempts import Answer
 
 
-class CountedReason(Answer):
+class ReasonRange(Answer):
     code: str = Field(description="As HAMi spells it (docs/reasons.md).")
     min_count: int = Field(description="The least number of devices of a node that it refused.")
     max_count: int = Field(description="The greatest; the same where all nodes of the group have as many.")
@@ -21,7 +21,7 @@ class NodesAlike(Answer):
     reason: str = Field(
         description="As HAMi writes it (1/8 CardCordoned, 2/8 NumaNotFit), with a range where the nodes differ."
     )
-    counts: list[CountedReason] = Field(description="The reasons that count devices, the most frequent first.")
+    counts: list[ReasonRange] = Field(description="The reasons that count devices, the most frequent first.")
     devices: int = Field(description="How many devices each of the nodes has; 0 where nothing counts them.")
     nodes: list[str] = Field(description="By name.")
     scores: list[float] = Field(description="The score of each node that fits; empty for others.")
