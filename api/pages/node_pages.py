@@ -33,10 +33,13 @@ class NodePages:
             return self.shell.show_problem(request, state)
         range_, end = _range(request), parse_time(state.json()["at"], datetime.now(UTC))
         begin = end - (datetime.now(UTC) - parse_time(range_, datetime.now(UTC)))
-        devices, timeline, attempts = await asyncio.gather(
+        devices, timeline, refusals, attempts = await asyncio.gather(
             self.shell.ask(request, f"/nodes/{name}/occupancy", at=state.json()["at"]),
             self.shell.ask(
                 request, f"/nodes/{name}/occupancy", since=_text(begin), until=_text(end), limit=MAX_PLACEMENTS
+            ),
+            self.shell.ask(
+                request, "/schedulerlogs", node=name, group_by="node", since=_text(begin), until=_text(end), limit="1"
             ),
             self.shell.ask(request, "/schedulerlogs", node=name, until=at and _text(end), limit="8"),
         )
@@ -52,6 +55,7 @@ class NodePages:
             "begin": begin,
             "end": end,
             "lines": [],
+            "refusals": part_of(refusals),
             "attempts": part_of(attempts),
             "judged": judged,
             "path": state.path,

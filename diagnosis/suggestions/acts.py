@@ -120,7 +120,7 @@ def pods_to_end(trial: Trial, ask: Ask, holders_on: Holders) -> Iterator[Suggest
         with trial.without_pods(uses):
             proved = trial.decide(ask)
         if proved:
-            edits = [Edit("use", uid, _text(use), "") for uid, use in zip(needed[node], uses, strict=True)]
+            edits = [_end_of(uid, use) for uid, use in zip(needed[node], uses, strict=True)]
             yield suggestion(edits, proved)
 
 
@@ -136,6 +136,13 @@ def _amount(use: PodUse) -> tuple[int, int]:
     return sum(share.memory_mib for share in shares), sum(share.cores for share in shares)
 
 
-def _text(use: PodUse) -> str:
-    memory_mib, cores = _amount(use)
-    return f"{memory_mib} MiB and {cores} % cores on {len(use.by_uuid)} devices of {use.node}"
+def _end_of(uid: str, use: PodUse) -> Edit:
+    (memory_mib, cores), count = _amount(use), len(use.by_uuid)
+    devices = "1 device" if count == 1 else f"{count} devices"
+    return Edit(
+        "use",
+        uid,
+        f"{memory_mib} MiB and {cores} % cores on {devices} of {use.node}",
+        "",
+        before_zh=f"{use.node} 上 {count} 块设备的 {memory_mib} MiB 显存和 {cores} % 算力",
+    )

@@ -1,6 +1,7 @@
 """The answer that says what would have to change, from the changes that the fit proved. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -13,6 +14,7 @@ from schemas.events import AttemptSummarized
 
 OTHERS: Final = "a pod of another namespace"
 """In place of a name that the caller may not read."""
+_OTHERS_ZH: Final = "其他命名空间的 Pod"
 
 
 class Found(NamedTuple):
@@ -67,4 +69,5 @@ def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str
 def _shown(edit: Edit, names: Mapping[str, str]) -> Edit:
     if edit.constraint != "use":
         return edit
-    return Edit(edit.constraint, names.get(edit.where, OTHERS), edit.before, edit.after)
+    name = names.get(edit.where, OTHERS)
+    return replace(edit, where=name, where_zh=_OTHERS_ZH if name == OTHERS else "")

@@ -40,6 +40,9 @@ class Edit:
     """Empty: it goes."""
     share: float = 1.0
     """How much of it is given up."""
+    where_zh: str = ""
+    before_zh: str = ""
+    """Both in Chinese, where they are words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,14 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
 
 def sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
     """The changes as one sentence with the node. edits: those of the suggestion, as the reader may see them."""
-    english, chinese = ([_TEXTS[each.constraint][place].format(**_words(each)) for each in edits] for place in (0, 1))
+    english = [
+        _TEXTS[each.constraint][0].format(where=each.where, before=each.before, after=each.after) for each in edits
+    ]
+    chinese = [_TEXTS[each.constraint][1].format(**_in_chinese(each)) for each in edits]
     node = suggestion.allocation.node
     text = f"{', and '.join(english)}: then it fits on {node}."
     return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后可调度到 {node}。")
 
 
-def _words(edit: Edit) -> dict[str, str]:
-    return {"where": edit.where, "before": edit.before, "after": edit.after}
+def _in_chinese(edit: Edit) -> dict[str, str]:
+    return {"where": edit.where_zh or edit.where, "before": edit.before_zh or edit.before, "after": edit.after}

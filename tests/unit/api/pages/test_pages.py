@@ -56,6 +56,12 @@ async def test_every_page_is_shown_in_both_languages(api: Caller, path: str, lan
     assert language == "zh" or not re.search(r"[\u4e00-\u9fff]", answer.text.replace("中文", ""))
 
 
+async def test_a_node_has_its_refusals_by_reason(api: Caller) -> None:
+    (counted,) = (await api.get("/api/v1/schedulerlogs?node=node3&group_by=node&since=7d&limit=1")).json()["nodes"]
+    text = (await api.get("/ui/nodes/node3?range=7d")).text
+    assert f'reason={counted["reason"]}"><code class="reason">{counted["reason"]}</code>' in text
+
+
 async def test_the_language_follows_the_browser_and_once_chosen_every_link_keeps_it(api: Caller) -> None:
     assert '<html lang="zh-CN"' in (await api.get("/ui", **{"accept-language": "zh-CN,zh"})).text
     text = (await api.get(f"{POD}?lang=zh")).text
