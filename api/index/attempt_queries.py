@@ -68,12 +68,13 @@ def _of_pod(pod: PodName) -> Json:
     return all_of([of_cluster(pod.cluster), term("namespace", pod.namespace), term("pod", pod.name)])
 
 
-def latest_attempt_query(pod: PodName) -> Json:
-    """The body of a search for the latest attempt of a pod, as a whole."""
+def latest_attempts_query(cluster: str, namespace: str, pods: Sequence[str]) -> Json:
+    """The body of a search for the latest attempt of each of ``pods``, as a whole; ``fields`` of a hit has its pod."""
     return {
-        "query": _of_pod(pod),
+        "query": all_of([of_cluster(cluster), term("namespace", namespace), {"terms": {"pod": list(pods)}}]),
         "sort": SORT,
-        "size": 1,
+        "collapse": {"field": "pod"},
+        "size": len(pods),
         "_source": WHOLE_SUMMARY,
         "track_total_hits": False,
     }

@@ -6,7 +6,7 @@ A retry that changed nothing is stored as a short document that refers to the at
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -52,8 +52,9 @@ async def read_latest_attempt(index: OpenSearch, pod: PodName) -> tuple[AttemptS
 
     None where the index has no attempt of the pod, or where the original of its latest one is past its retention.
     """
-    answer = await index.search(ATTEMPTS.alias, attempt_queries.latest_attempt_query(pod))
-    return await _whole(index, answer["hits"]["hits"])
+    body = partial(attempt_queries.latest_attempts_query, pod.cluster, pod.namespace)
+    answer = await index.search_for(ATTEMPTS.alias, pod.name, ("latest", pod.cluster, pod.namespace), body)
+    return await _whole(index, [hit for hit in answer["hits"]["hits"] if hit["fields"]["pod"] == [pod.name]])
 
 
 async def read_attempt(index: OpenSearch, cluster: str, attempt_id: str) -> tuple[AttemptSummarized, str] | None:
@@ -85,18 +86,19 @@ async def resolve_retries(
     fields: object,
     decode: Callable[[Json], AttemptSummarized | Rejected],
 ) -> dict[str, AttemptSummarized]:
-    """Attempt id to summary of the documents ``sources`` (by id), which are at ``locations``.
+    """Attempt id to summary of the documents at ``locations``.
 
-    A retry gets the nodes of the attempt that it repeats; ``fields`` of that one are read. A retry whose original is
-    past its retention is left out. Raises ``UnreadableError``.
+    A retry gets the nodes of the attempt that it repeats. ``sources`` (by id) may have that one too; of others
+    ``fields`` are read. A retry whose original is past its retention is left out. Raises ``UnreadableError``.
     """
-    retries = {name: retry for name, source in sources.items() if (retry := _retry_of(source, name))}
+    retries = {name: retry for _, name in locations if (retry := _retry_of(sources[name], name))}
     # A retry is stored in the same daily index as the attempt that it repeats.
     originals = {(index_name, retries[name].repeats) for index_name, name in locations if name in retries}
-    original_sources = await read_documents(index, sorted(originals), fields)
+    missing = sorted(location for location in originals if location[1] not in sources)
+    original_sources = {**sources, **await read_documents(index, missing, fields)}
     summaries = {}
-    for name, source in sources.items():
-        retry = retries.get(name)
+    for _, name in locations:
+        source, retry = sources[name], retries.get(name)
         if retry is None:
             summaries[name] = decode_document(decode, source, name)
         elif retry.repeats in original_sources:

@@ -1,13 +1,14 @@
 """The few reads that the API needs of OpenSearch, and what its errors mean to a caller."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Final
 from urllib.parse import quote
 
+import orjson
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError, TransportError
@@ -15,6 +16,7 @@ from opensearchpy.exceptions import ConnectionTimeout, SerializationError, Trans
 from api.http.caller_wait import CallerWait, current_wait
 from api.http.request_spans import opensearch_span
 from api.index.circuit import TIMEOUTS, Circuit, CircuitOpenError
+from api.index.coalescing import Coalescing
 from api.index.turns import Turns
 from process.addresses import without_addresses
 from schemas.events import NodeStateChanged
@@ -28,12 +30,13 @@ _NO_INDEX: Final = "index_not_found_exception"
 _NOT_ALLOWED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 PING_TIMEOUT_SECONDS: Final = 2.0
-_AT_A_TIME: Final = 32
-"""Requests to OpenSearch: more than this process can use the answers of; fewer than its queues hold."""
+_AT_A_TIME: Final = 16
+"""Requests to OpenSearch: what more callers ask waits, and is asked for together (``coalescing``)."""
 # Before the first document is written there is no index behind an alias; the answer is then an empty list, not a 404.
 _MISSING_INDEX_IS_EMPTY: Final = {"ignore_unavailable": "true", "allow_no_indices": "true"}
 # Without this, OpenSearch answers 200 with the hits of the shards that it could read, which looks like a whole answer.
 _ALL_SHARDS: Final = {"allow_partial_search_results": "false"}
+_SEARCH: Final = _MISSING_INDEX_IS_EMPTY | _ALL_SHARDS
 
 
 class IndexDownError(Exception):
@@ -79,18 +82,25 @@ class OpenSearch:
         self._timeout_seconds = timeout_seconds
         self._circuit = Circuit()
         self._turns = Turns(_AT_A_TIME)
+        self._coalescing = Coalescing()
         self.refused = 0
         """Requests that were not sent, because the last ones were not answered in time."""
 
     async def search(self, alias: str, body: Json) -> Json:
-        """The answer to a search over all shards."""
-        return await self._request("POST", f"/{alias}/_search", body, _MISSING_INDEX_IS_EMPTY | _ALL_SHARDS)
+        """The answer to a search over all shards. Callers who ask the same share it: nobody changes it."""
+        path = f"/{alias}/_search"
+        return await self._request((path, orjson.dumps(body)), "", path, lambda _: body, _SEARCH)
+
+    async def search_for(self, alias: str, item: str, group: Hashable, body: Callable[[Sequence[str]], Json]) -> Json:
+        """As ``search``, of the ``body`` for this item and for all others of its group that are asked for meanwhile."""
+        return await self._request((alias, group), item, f"/{alias}/_search", body, _SEARCH)
 
     async def documents(self, requested: Sequence[Json]) -> list[Json | None]:
         """``_source`` of each requested document (``_index``, ``_id``, optionally ``_source``); None if missing."""
         if not requested:
             return []
-        answer = await self._request("POST", "/_mget", {"docs": list(requested)})
+        body = {"docs": list(requested)}
+        answer = await self._request(("/_mget", orjson.dumps(body)), "", "/_mget", lambda _: body)
         for document in answer["docs"]:
             # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
             if "error" in document and (cause := _cause(document)) and _NO_INDEX not in cause:
@@ -99,44 +109,46 @@ class OpenSearch:
 
     async def ping(self) -> None:
         """Return if OpenSearch answers within two seconds; whatever the circuit breaker says."""
-        await self._timed(nullcontext(), PING_TIMEOUT_SECONDS, "GET", "/")
+        with _bounded(PING_TIMEOUT_SECONDS), self._observed("/"):
+            async with asyncio.timeout(PING_TIMEOUT_SECONDS):
+                await self._send("GET", "/", None, None)
 
     async def _request(
-        self, method: str, path: str, body: Json | None = None, query: dict[str, str] | None = None
+        self,
+        key: Hashable,
+        item: str,
+        path: str,
+        body: Callable[[Sequence[str]], Json],
+        query: dict[str, str] | None = None,
     ) -> Json:
         wait = current_wait() or CallerWait(self._timeout_seconds)
-        if wait.remaining() <= 0:
+        if (seconds := wait.remaining()) <= 0:
             raise IndexDownError(f"its answers took more than {self._timeout_seconds:g} s together")
+
+        async def send(taken: Callable[[], list[str]]) -> Json:
+            # Around everything: the wait for a turn and for a connection, the answer, and the second try.
+            with self._observed(path):
+                async with self._turns.turn(wait.until()):
+                    return await self._send("POST", path, body(taken()), query)
+
         try:
-            with self._circuit.request():
-                return await self._timed(self._turns.turn(wait.until()), wait.remaining(), method, path, body, query)
+            with self._circuit.request(), _bounded(seconds):
+                async with asyncio.timeout(seconds):
+                    return await self._coalescing.answer(key, item, send)
         except CircuitOpenError:
             self.refused += 1
             raise IndexDownError(
                 f"the last {TIMEOUTS} requests were not answered in time; it is asked again once a second"
             ) from None
 
-    async def _timed(
-        self,
-        turn: AbstractAsyncContextManager[None],
-        seconds: float,
-        method: str,
-        path: str,
-        body: Json | None = None,
-        query: dict[str, str] | None = None,
-    ) -> Json:
+    @contextmanager
+    def _observed(self, path: str) -> Iterator[None]:
         # "failed" until an answer is decoded, so that a cancelled request is counted too.
         started, outcome = perf_counter(), "failed"
         try:
-            # Around everything: the wait for a turn and for a connection, the answer, and the second try.
             with opensearch_span(path):
-                async with asyncio.timeout(seconds), turn:
-                    answer = await self._send(method, path, body, query)
+                yield
             outcome = "answered"
-        except TimeoutError:
-            raise IndexTimeoutError(f"no answer within {seconds:.2g} s") from None
-        else:
-            return answer
         finally:
             self._observe(path.rsplit("/", 1)[-1] or "ping", outcome, perf_counter() - started)
 
@@ -167,6 +179,15 @@ class OpenSearch:
         if isinstance(answer, dict):
             return answer
         raise IndexDownError(f"an answer without an object in JSON: {str(answer)[:200]!r}")
+
+
+@contextmanager
+def _bounded(seconds: float) -> Iterator[None]:
+    """Raises ``IndexTimeoutError`` where what is inside was not answered within ``seconds``."""
+    try:
+        yield
+    except TimeoutError:
+        raise IndexTimeoutError(f"no answer within {seconds:.2g} s") from None
 
 
 def _error_text(error: TransportError) -> str:

@@ -1,13 +1,13 @@
 """Reads the episodes of one pod from the index, and adds the attempt in memory that the index may not show yet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.index import attempt_queries
 from api.index.attempt_queries import PodName
-from api.index.attempt_reader import Location, read_documents, resolve_retries, with_node_columns
+from api.index.attempt_reader import Location, resolve_retries, with_node_columns
 from api.index.client import OpenSearch
 from api.index.episodes import (
     AttemptOutline,
@@ -24,12 +24,18 @@ from schemas.documents.attempts import episode_of, summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
 
+Json = dict[str, Any]
+
 MAX_SCANNED: Final = 20_000
 """Attempts that one page reads at most. An episode with more attempts continues on the next page."""
 
 
 FEW_NODES: Final = 100
 """Documents of attempts on so few nodes are read whole: leaving out parts of one takes OpenSearch a millisecond."""
+_WITHOUT_COLUMNS: Final[Json] = {
+    "includes": [*attempt_queries.WHOLE_SUMMARY, "@timestamp", "changes"],
+    "excludes": attempt_queries.NODE_COLUMNS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,12 @@ def _outline(cached: AttemptSummarized) -> AttemptOutline:
 async def _episodes(
     index: OpenSearch, cluster: Cluster, runs: Sequence[AttemptRun], cached: AttemptSummarized | None
 ) -> list[Episode]:
-    summaries = await _latest_summaries(index, [run.latest for run in runs if run.latest.index_name])
-    first_locations = [_location(run.first) for run in runs if run.first.index_name]
-    firsts = await read_documents(index, first_locations, ["@timestamp", "changes"])
+    # One read for the latest attempts, whose texts are shown, and for the first ones. A retry mostly repeats its first.
+    stored = {each.attempt_id: each for run in runs for each in (run.latest, run.first) if each.index_name}
+    sources = await _read(index, list(stored.values()))
+    latest = [run.latest for run in runs if run.latest.attempt_id in sources]
+    summaries = await _latest_summaries(index, latest, stored, sources)
+    firsts = {name: sources[name] for run in runs if (name := run.first.attempt_id) in sources}
     first_seen_at = {name: str(source["@timestamp"]) for name, source in firsts.items()}
     changes = {name: list(source.get("changes") or []) for name, source in firsts.items()}
     if cached:
@@ -118,22 +127,45 @@ async def _episodes(
     ]
 
 
-async def _latest_summaries(index: OpenSearch, latest: Sequence[AttemptOutline]) -> dict[str, AttemptSummarized]:
-    """Attempt id to summary, with node columns where the filter's line needs them."""
-    small = [_location(attempt) for attempt in latest if attempt.offered_nodes <= FEW_NODES]
-    sources = await read_documents(index, small, fields=True)
-    whole = await resolve_retries(index, small, sources, True, summary_of)
-    large = [_location(attempt) for attempt in latest if attempt.offered_nodes > FEW_NODES]
-    return whole | await _without_columns(index, large)
+async def _read(index: OpenSearch, attempts: Sequence[AttemptOutline]) -> dict[str, Json]:
+    """Id to source of the documents that still exist; without node columns where there are many nodes."""
+    requested = [
+        {
+            "_index": attempt.index_name,
+            "_id": attempt.attempt_id,
+            "_source": True if _is_small(attempt) else _WITHOUT_COLUMNS,
+        }
+        for attempt in attempts
+    ]
+    sources = await index.documents(requested)
+    found = zip(attempts, sources, strict=True)
+    return {attempt.attempt_id: source for attempt, source in found if source is not None}
 
 
-async def _without_columns(index: OpenSearch, locations: Sequence[Location]) -> dict[str, AttemptSummarized]:
-    fields = attempt_queries.SUMMARY_WITHOUT_NODES
-    sources = await read_documents(index, locations, fields)
-    summaries = await resolve_retries(index, locations, sources, fields, attempt_queries.decode_without_nodes)
-    resolved = [location for location in locations if location[1] in summaries]
-    whole = await with_node_columns(index, resolved, summaries, attempt_queries.filter_summary_needs_nodes)
-    return {summary.attempt_id: summary for summary in whole}
+def _is_small(attempt: AttemptOutline) -> bool:
+    return attempt.offered_nodes <= FEW_NODES
+
+
+async def _latest_summaries(
+    index: OpenSearch,
+    latest: Sequence[AttemptOutline],
+    stored: Mapping[str, AttemptOutline],
+    sources: Mapping[str, Json],
+) -> dict[str, AttemptSummarized]:
+    """Attempt id to summary of ``latest``, with node columns where the filter's line needs them.
+
+    ``sources``: of these attempts and of others, by id.
+    """
+    small = [_location(attempt) for attempt in latest if _is_small(attempt)]
+    whole_sources = {name: source for name, source in sources.items() if _is_small(stored[name])}
+    whole = await resolve_retries(index, small, whole_sources, True, summary_of)
+    large = [_location(attempt) for attempt in latest if not _is_small(attempt)]
+    others = {name: source for name, source in sources.items() if name not in whole_sources}
+    fields, decode = attempt_queries.SUMMARY_WITHOUT_NODES, attempt_queries.decode_without_nodes
+    summaries = await resolve_retries(index, large, others, fields, decode)
+    resolved = [location for location in large if location[1] in summaries]
+    complete = await with_node_columns(index, resolved, summaries, attempt_queries.filter_summary_needs_nodes)
+    return whole | {summary.attempt_id: summary for summary in complete}
 
 
 def _location(attempt: AttemptOutline) -> Location:

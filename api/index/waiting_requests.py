@@ -48,7 +48,7 @@ async def read_waiting_requests(index: OpenSearch, cluster: str, namespace: str 
     """What the waiting pods of a namespace ask for, or of all. Raises ``UnreadableError`` and as of the index."""
     answer = await index.search(POD_STATES.alias, requests_query(cluster, namespace, since))
     buckets = answer.get("aggregations", {}).get("requests", {}).get("buckets", [])
-    buckets.sort(key=lambda bucket: bucket["first"]["value"])
+    buckets = sorted(buckets, key=lambda bucket: bucket["first"]["value"])
     examples = [bucket["example"]["hits"]["hits"][0]["_source"]["attempt_id"] for bucket in buckets]
     attempts = await _read_attempts(index, cluster, examples)
     found = [

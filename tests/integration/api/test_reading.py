@@ -1,5 +1,6 @@
 """The API on a real topic and a real index that hold many attempts, some of other tests."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from schemas.events import Owner, PodDescription, PodRef, Refusal, Report
+from schemas.events import AttemptSummarized, Owner, PodDescription, PodRef, Refusal, Report
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
 from tests.support.harness.api_process import Served, serving
@@ -390,3 +391,38 @@ def test_pods_of_one_name_in_two_namespaces_are_two_pods(filling: Filling, api: 
     filling.index(one, two)
     filling.publish(one)
     assert [names(api.schedulerlog(pod)) for pod in ("api-ns1/same", "api-ns2/same")] == [["node1"], ["node2"]]
+
+
+def test_h9_pods_that_are_asked_for_at_once_are_read_together_and_each_caller_gets_their_own(
+    filling: Filling, api: Served
+) -> None:
+    pods = [f"api-together/{number}" for number in range(12)] + ["api-together-2/other", "api-together-2/none"]
+    tried = [
+        an_attempt(pod, started_at=NOW - timedelta(days=days), nodes=[f"{pod.replace('/', '-')}-{days}"])
+        for pod in pods[:-1]
+        # Two pods had the name, one after the other, and the older one was tried on a day of its own.
+        for days in (3, 2)
+    ]
+    filling.index(*tried, _of_another_uid(tried[0]))
+    answered = 'schedulerlog_api_opensearch_seconds_count{outcome="answered",request="_search"}'
+    before = api.metric(answered)
+    asked = pods * 10
+    for pod, answer in zip(asked, asyncio.run(_at_once(api, asked)), strict=True):
+        if pod.endswith("none"):
+            assert answer.status_code == 404
+        else:
+            assert names(answer) == [f"{pod.replace('/', '-')}-2"]
+    assert api.metric(answered) - before < len(asked)
+
+
+async def _at_once(api: Served, pods: list[str]) -> list[httpx.Response]:
+    async with httpx.AsyncClient(base_url=api.client.base_url, timeout=60) as client:
+        named = [pod.split("/") for pod in pods]
+        paths = [f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog" for namespace, name in named]
+        return await asyncio.gather(*map(client.get, paths))
+
+
+def _of_another_uid(attempt: AttemptSummarized) -> AttemptSummarized:
+    pod = PodRef(namespace=attempt.pod.namespace, name=attempt.pod.name, uid="another")
+    earlier = {"started_at": attempt.started_at - timedelta(days=1), "attempt_id": "33" * 16, "nodes": ["older"]}
+    return attempt.model_copy(update={"pod": pod} | earlier)

@@ -54,7 +54,10 @@ def holding(*summaries: AttemptSummarized) -> Answering:
 
     def answer(request: httpx.Request) -> httpx.Response:
         documents = [(each.attempt_id, orjson.loads(encode_value(attempt_document(each, "")))) for each in summaries]
-        hits = [{"_index": "i", "_id": name, "_source": source, "sort": [1, name]} for name, source in documents]
+        hits = [
+            {"_index": "i", "_id": name, "_source": source, "sort": [1, name], "fields": {"pod": [source["pod"]]}}
+            for name, source in documents
+        ]
         return httpx.Response(200, json={"hits": {"total": {"value": len(hits)}, "hits": hits}, "docs": []})
 
     return answer

@@ -240,7 +240,7 @@ async def test_a_defect_shows_no_traceback() -> None:
 
 async def test_an_unreadable_document_is_named() -> None:
     def broken(_: httpx.Request) -> httpx.Response:
-        hit = {"_index": "i", "_id": "abc", "_source": {"summary": {"version": -1}}}
+        hit = {"_index": "i", "_id": "abc", "_source": {"summary": {"version": -1}}, "fields": {"pod": ["deepseek-a"]}}
         return httpx.Response(200, json={"hits": {"hits": [hit]}})
 
     answer = await Caller(broken).get(POD)

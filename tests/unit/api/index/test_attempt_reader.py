@@ -38,8 +38,9 @@ class Index:
         if has_original:
             self.sources[ORIGINAL.attempt_id] = stored(attempt_document(ORIGINAL, ""))
 
-    async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
-        hit = {"_index": INDEX_NAME, "_id": RETRY.attempt_id, "_source": self.sources[RETRY.attempt_id]}
+    async def search_for(self, _alias: str, item: str, *_: object) -> dict[str, Any]:
+        source = self.sources[RETRY.attempt_id]
+        hit = {"_index": INDEX_NAME, "_id": RETRY.attempt_id, "_source": source, "fields": {"pod": [item]}}
         return {"hits": {"hits": [hit]}}
 
     async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:

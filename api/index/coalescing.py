@@ -1,0 +1,61 @@
+"""One request to OpenSearch for all callers who ask the same of it while it waits for its turn.
+
+A request that was sent takes no more callers, so nobody gets an answer from before the question. Who may read what was
+asked is decided before anything is asked, and each caller picks their own out of what came.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+MAX_ITEMS: Final = 16
+"""Of one request: sixteen attempts of 5,000 nodes are some 10 MB."""
+Send = Callable[[Callable[[], list[str]]], Awaitable[Json]]
+"""Waits for the turn, and then calls what it is given: what is asked for, each once, to which nothing is added then."""
+
+
+class _Request:
+    def __init__(self) -> None:
+        self.items: dict[str, None] = {}
+        self.callers = 0
+        self.answer: asyncio.Future[Json]
+
+
+class Coalescing:
+    def __init__(self) -> None:
+        self._waiting: dict[Hashable, _Request] = {}
+
+    async def answer(self, key: Hashable, item: str, send: Send) -> Json:
+        """The answer to the request for ``item`` and for all that was asked with the same ``key`` until its turn.
+
+        It is given to all of them: nobody changes it. The request ends with its last caller, and raises as ``send``.
+        """
+        request = self._waiting.get(key)
+        if request is None or len(request.items | {item: None}) > MAX_ITEMS:
+            request = self._begin(key, send)
+        request.items[item] = None
+        request.callers += 1
+        try:
+            # A caller who leaves does not take the answer from the others.
+            return await asyncio.shield(request.answer)
+        finally:
+            request.callers -= 1
+            if not request.callers:
+                self._close(key, request)
+                request.answer.cancel()
+
+    def _begin(self, key: Hashable, send: Send) -> _Request:
+        request = self._waiting[key] = _Request()
+
+        def taken() -> list[str]:
+            self._close(key, request)
+            return list(request.items)
+
+        request.answer = asyncio.ensure_future(send(taken))
+        return request
+
+    def _close(self, key: Hashable, request: _Request) -> None:
+        if self._waiting.get(key) is request:
+            del self._waiting[key]
