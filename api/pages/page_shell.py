@@ -11,13 +11,14 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http.cluster import CLUSTER, Cluster
 from api.http.errors import ApiError, BadRequestError, UnavailableError
-from api.http.param_types import namespace_problem
+from api.http.param_types import namespace_problem, parse_time
 from api.pages.answers import Answered, Answers
 from api.pages.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
 from page.render import render, render_error
 from page.texts import chosen_language
 from process.object_names import subdomain_problem
+from schemas.codec.records import rfc3339
 
 
 def context_of(request: Request) -> PageContext:
@@ -66,6 +67,7 @@ class PageShell:
             "items": body.get("items", []),
             "total": body.get("total", 0),
             "token": body.get("continue"),
+            "moment": _moment(request) if answered.is_right else {},
         }
         return self.show(request, template, view, answered.status)
 
@@ -74,6 +76,13 @@ class PageShell:
         body = answered.json()
         page = render_error(context_of(request), answered.status, body["error"], body["next"], body.get("code", ""))
         return HTMLResponse(page, answered.status)
+
+
+def _moment(request: Request) -> dict[str, str]:
+    """What leads to the first page of the list as it is now: its range in times that stay what they are."""
+    now, query = datetime.now(UTC), request.query_params
+    asked = {"since": query.get("since"), "until": query.get("until") or rfc3339(now)}
+    return {"continue": ""} | {name: rfc3339(parse_time(text, now)) for name, text in asked.items() if text}
 
 
 def cluster_of(request: Request) -> Cluster:

@@ -1,7 +1,10 @@
 """Every page on the golden records, in both languages, and with names that would do harm."""
 
+import html
 import re
+from datetime import datetime
 from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -54,6 +57,17 @@ async def test_every_page_is_shown_in_both_languages(api: Caller, path: str, lan
     check(answer.text)
     assert f'<html lang="{language}' in answer.text
     assert language == "zh" or not re.search(r"[\u4e00-\u9fff]", answer.text.replace("中文", ""))
+
+
+@pytest.mark.parametrize("path", ["/ui/search?since=2h", "/ui/findings?since=7d", "/ui/trends", "/ui/report?since=2h"])
+async def test_a_list_has_a_link_to_this_moment(api: Caller, path: str) -> None:
+    text = (await api.get(path)).text
+    (link,) = re.findall(r'href="([^"]+)">Link to this moment', text)
+    asked = dict(parse_qsl(urlsplit(html.unescape(link)).query))
+    assert all(datetime.fromisoformat(asked[name]).tzinfo for name in ("since", "until"))
+    # It leads to itself.
+    again = (await api.get(html.unescape(link))).text
+    assert f'href="{link}">Link to this moment' in again
 
 
 async def test_a_node_has_its_refusals_by_reason(api: Caller) -> None:
