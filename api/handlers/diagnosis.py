@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, TypeGuard
 
 from pydantic import Field
 from starlette.requests import Request
@@ -32,6 +32,9 @@ class DiagnosisQuery(Query):
     attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
         None, description="Of this attempt of the pod; without it, of the pod as it is now."
     )
+    exclusion: bool = Field(
+        True, description="false: without `excluded_by`, which takes most of the time at thousands of nodes."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +60,27 @@ class DiagnosisHandlers:
         facts = await self._facts(request, cluster, PodName(cluster.name, namespace, name), query)
         path = cluster.attempt(facts.attempt.attempt_id) if facts.attempt else None
         found = diagnose(facts, path)
-        if found.state == "refused" and facts.attempt and facts.is_latest:
+        if query.exclusion and found.state == "refused" and facts.attempt and facts.is_latest:
             found = found.model_copy(update={"excluded_by": await self.exclusion.of(facts.attempt)})
         return json_response(200, found, {"Cache-Control": "no-store"})
 
     async def _facts(self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery) -> DiagnosisFacts:
         now = datetime.now(UTC)
         if query.attempt is None:
-            return await self._facts_now(request, cluster, pod, now)
+            return await self._facts_now(request, cluster, pod, now, query)
         asked = await readable_attempt_of(self.attempts, request, cluster, pod, query.attempt)
         try:
             latest = await self.attempts.latest(pod)
         except IndexDownError:
             latest = None
         if latest and latest.attempt_id == asked.attempt_id:
-            return await self._facts_now(request, cluster, pod, now)
+            return await self._facts_now(request, cluster, pod, now, query)
         attempt = await _shown(request, cluster, asked)
         return await self.facts.of_attempt(pod, attempt, asked.original_id, now)
 
-    async def _facts_now(self, request: Request, cluster: Cluster, pod: PodName, now: datetime) -> DiagnosisFacts:
+    async def _facts_now(
+        self, request: Request, cluster: Cluster, pod: PodName, now: datetime, query: DiagnosisQuery
+    ) -> DiagnosisFacts:
         is_index_down = False
         latest: StoredAttempt | None = None
         try:
@@ -87,7 +92,7 @@ class DiagnosisHandlers:
         facts, _ = await asyncio.gather(
             self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
             # Computed while the facts are waited for, and kept: the answer takes it from there.
-            self.exclusion.of(attempt) if attempt and not (attempt.chosen or attempt.error) else _nothing(),
+            self.exclusion.of(attempt) if query.exclusion and _may_be_refused(attempt) else _nothing(),
         )
         # Where every source answers and none knows the pod, its name is most probably wrong.
         has_answers = not facts.unknown_of("attempt") and not any(
@@ -96,6 +101,10 @@ class DiagnosisHandlers:
         if facts.pod is None and facts.attempt is None and has_answers:
             raise pod_never_observed(pod.namespace, pod.name)
         return facts
+
+
+def _may_be_refused(attempt: AttemptSummarized | None) -> TypeGuard[AttemptSummarized]:
+    return attempt is not None and not (attempt.chosen or attempt.error)
 
 
 async def _nothing() -> None:

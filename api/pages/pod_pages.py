@@ -44,8 +44,12 @@ class PodPages:
         stored = await self._attempt(request)
         asked = request.query_params.get("attempt") or request.query_params.get("at")
         attempt = await self._shown(request, stored) if stored else None
+        # What excludes the pod from every node stands with what would have to change, which is fetched later.
         diagnosis = await self.shell.ask(
-            request, f"{_path(request)}/diagnosis", attempt=attempt.attempt_id if attempt and asked else None
+            request,
+            f"{_path(request)}/diagnosis",
+            attempt=attempt.attempt_id if attempt and asked else None,
+            exclusion="false",
         )
         if diagnosis.status == HTTPStatus.BAD_REQUEST or (not diagnosis.is_right and attempt is None):
             return self.shell.show_problem(request, diagnosis)

@@ -95,6 +95,8 @@ def test_the_diagnosis_names_what_keeps_the_pod_from_every_node_together(attempt
     answer = api.get(PATH.removesuffix("suggestions") + "diagnosis").json()
     # It would fit with less memory, and also where the holder ended: it takes both to keep it out.
     assert (answer["state"], answer["excluded_by"]) == ("refused", ["use", "memory"])
+    without = api.get(PATH.removesuffix("suggestions") + "diagnosis", exclusion="false").json()
+    assert (without["sentence"], without["excluded_by"]) == (answer["sentence"], None)
 
 
 def test_an_unknown_pod_and_another_pods_attempt_are_not_found(attempt_id: str, api: Served) -> None:
