@@ -18,6 +18,11 @@ NARROW: Final = (390, 320)
 """Pixels: a telephone, and a page that is enlarged four times (WCAG 1.4.10)."""
 GUARDED: Final = "/ui/pods/llm/deepseek-a"
 _EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_FOLDED: Final = (
+    "[...document.querySelectorAll('.status')].filter((each) => "
+    "each.offsetHeight > 2.5 * parseFloat(getComputedStyle(each).fontSize)).map((each) => each.textContent)"
+)
+"""Chinese may be folded behind every character: a narrow column would have one below the other."""
 _REACHABLE: Final = (
     "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]"
     ".filter((each) => each.checkVisibility() && !each.disabled && each.tabIndex >= 0)"
@@ -37,10 +42,10 @@ def test_a_view_fits_both_widths_sends_nothing_elsewhere_and_is_small(visitor: V
     assert visitor.wrong == []
     assert visitor.elsewhere == []
     assert 0 < sum(visitor.wire_bytes) < MAX_WIRE_BYTES
-    assert visitor.page.evaluate(_EXCESS) <= 0
-    for width in NARROW:
+    for width in (1280, *NARROW):
         visitor.page.set_viewport_size({"width": width, "height": 844})
         assert visitor.page.evaluate(_EXCESS) <= 0, width
+        assert visitor.page.evaluate(_FOLDED) == [], width
 
 
 @pytest.mark.parametrize("view", VIEWS)

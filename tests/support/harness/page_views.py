@@ -13,6 +13,7 @@ VIEWS: Final = {
     "trends": "/ui/trends",
     "report": "/ui/report",
     "search": "/ui/search",
+    "search in Chinese": "/ui/search?lang=zh",
     "nothing found": "/ui/search?q=nothing",
     "nodes": "/ui/nodes",
     "node": "/ui/nodes/node1?range=7d",
