@@ -1,8 +1,12 @@
-"""Whether OpenSearch answers: one probe for all who ask, and nobody waits twice while it hangs."""
+"""Whether OpenSearch answers: one probe for all who ask, and none waits long twice while it hangs."""
 
 import asyncio
+from typing import Final
 
 from api.index.client import IndexDownError, IndexRefusedError, IndexTimeoutError, OpenSearch
+
+BACK_SECONDS: Final = 0.2
+"""How long a caller waits while OpenSearch hung the last time: one that is back answers within that."""
 
 
 class IndexProbe:
@@ -15,14 +19,15 @@ class IndexProbe:
     async def problem(self) -> str:
         """Why OpenSearch does not answer; empty where it does.
 
-        Takes two seconds where OpenSearch hangs, and no time from then on: the answer is that of the last probe, until
-        one that was begun meanwhile ends otherwise.
+        Takes two seconds where OpenSearch hangs, and ``BACK_SECONDS`` from then on: the answer is that of the last
+        probe, unless the one that is under way ends otherwise.
         """
         if self._probing is None or self._probing.done():
             self._probing = asyncio.create_task(self._probe())
-        if not self._hangs:
-            # A caller who leaves does not take the probe from the others.
-            await asyncio.shield(self._probing)
+        # A caller who leaves does not take the probe from the others: waiting cancels nothing.
+        ended, _ = await asyncio.wait({self._probing}, timeout=BACK_SECONDS if self._hangs else None)
+        for probe in ended:
+            probe.result()
         return self._problem
 
     async def _probe(self) -> None:
