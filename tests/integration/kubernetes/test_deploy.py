@@ -34,6 +34,7 @@ POLICIES = ("event-reporters", "device-annotations")
 def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with a node on which pods run, with the kinds of other projects, and empty at the end."""
     define_others_kinds(control_plane)
+    apply(control_plane, of_kind(built(control_plane, KUSTOMIZE / "base"), "Namespace", "ServiceAccount"))
     control_plane.start_scheduler({})
     with emptied(control_plane), created_nodes(control_plane, [{"metadata": {"name": "deploy-node"}}]):
         yield control_plane
@@ -63,6 +64,15 @@ def admitted(cluster: ControlPlane, spec: Json) -> str:
     with cluster.client() as client:
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = client.post(f"/api/v1/namespaces/{NAMESPACE}/pods", json=pod, params=query)
+    return "" if answer.is_success else str(answer.json()["message"])
+
+
+def refused(cluster: ControlPlane, found: Json) -> str:
+    """Why the API server does not take an object of another project's kind; empty for one that it takes."""
+    path = f"/apis/{found['apiVersion']}/namespaces/{NAMESPACE}/{found['kind'].lower()}s"
+    named = found | {"metadata": found["metadata"] | {"name": "tried"}}
+    with cluster.client() as client:
+        answer = client.post(path, json=named, params={"dryRun": "All", "fieldValidation": "Strict"})
     return "" if answer.is_success else str(answer.json()["message"])
 
 
@@ -101,6 +111,33 @@ def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str
     alone = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
     assert alone != built(cluster, KUSTOMIZE / "base")
     apply(cluster, [found for found in alone if found["kind"] != "Job"], "--dry-run=server", "--force-conflicts")
+
+
+@pytest.mark.parametrize(
+    ("component", "kind", "field", "wrong", "why"),
+    [
+        ("strimzi", "KafkaTopic", "partition", 12, 'unknown field "spec.partition"'),
+        ("strimzi", "KafkaUser", "authentication", {"type": "kerberos"}, "spec.authentication.type: Unsupported value"),
+        ("keda", "ScaledObject", "maxReplicaCount", "12", 'spec.maxReplicaCount: Invalid value: "string"'),
+        (
+            "prometheus",
+            "ServiceMonitor",
+            "endpoints",
+            [{"ports": "metrics"}],
+            'unknown field "spec.endpoints[0].ports"',
+        ),
+        ("prometheus", "PrometheusRule", "groups", [{"rules": []}], "spec.groups[0].name: Required value"),
+        ("cert-manager", "Certificate", "usages", ["serving"], "spec.usages[0]: Unsupported value"),
+        ("cert-manager", "Issuer", "ca", {}, "spec.ca.secretName: Required value"),
+    ],
+)
+def test_the_definitions_of_other_projects_refuse_what_they_do_not_know(
+    cluster: ControlPlane, component: str, kind: str, field: str, wrong: object, why: str, tmp_path: Path
+) -> None:
+    ours = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
+    [one, *_] = of_kind(ours, kind)
+    assert refused(cluster, one) == ""
+    assert why in refused(cluster, one | {"spec": one["spec"] | {field: wrong}})
 
 
 def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: ControlPlane, tmp_path: Path) -> None:

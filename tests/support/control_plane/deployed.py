@@ -16,15 +16,8 @@ KUSTOMIZE: Final = Path(__file__).parents[3] / "deploy" / "kustomize"
 NAMESPACE: Final = "schedulerlog"
 OVERLAYS: Final = tuple(sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir()))
 
-# Kinds of other projects that components use. Their definitions here take every content: that the API server of a
-# cluster with the real ones accepts it is not shown.
-OTHERS_KINDS: Final = {
-    "cert-manager.io/v1": ("Certificate", "Issuer"),
-    "kafka.strimzi.io/v1": ("Kafka", "KafkaNodePool", "KafkaTopic", "KafkaUser"),
-    "keda.sh/v1alpha1": ("ScaledObject",),
-    "monitoring.coreos.com/v1": ("PrometheusRule", "ServiceMonitor"),
-}
-
+DEFINITIONS: Final = Path(__file__).parent / "definitions"
+"""CustomResourceDefinitions of the projects whose kinds components use, as they publish them."""
 
 _TEXTS: Final[dict[Path, str]] = {}
 """What kustomize made of the folders of deploy/, which no test changes: kubectl takes half a second for each."""
@@ -78,30 +71,29 @@ def emptied(cluster: ControlPlane) -> Iterator[None]:
 
 
 def define_others_kinds(cluster: ControlPlane) -> None:
-    """CustomResourceDefinitions for the kinds of other projects."""
-    apply(cluster, [crd(version, kind) for version, kinds in OTHERS_KINDS.items() for kind in kinds])
-    names = [
-        _plural(kind) + "." + version.partition("/")[0] for version, kinds in OTHERS_KINDS.items() for kind in kinds
-    ]
-    cluster.kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in names), "--timeout=60s")
+    definitions = published_definitions()
+    apply(cluster, definitions)
+    names = [f"crd/{found['metadata']['name']}" for found in definitions]
+    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+
+
+def published_definitions() -> list[Json]:
+    return [found for path in sorted(DEFINITIONS.glob("*.json")) for found in json.loads(path.read_bytes())]
 
 
 def crd(api_version: str, kind: str) -> Json:
-    """A definition that takes every content."""
+    """A definition that takes every content: no test with it shows that a cluster's own takes ours."""
     group, _, version = api_version.partition("/")
+    plural = f"{kind.lower()}s"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
-    names = {"kind": kind, "plural": _plural(kind), "singular": kind.lower()}
+    names = {"kind": kind, "plural": plural, "singular": kind.lower()}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{_plural(kind)}.{group}"},
+        "metadata": {"name": f"{plural}.{group}"},
         "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [served]},
     }
-
-
-def _plural(kind: str) -> str:
-    return f"{kind.lower()}s"
 
 
 def pod_templates(objects: Iterable[Json]) -> Iterator[tuple[str, Json]]:
