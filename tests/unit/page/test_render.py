@@ -1,10 +1,12 @@
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from page.formats import amount, duration, mib, moment, requested, since, visible
 from page.page_context import PageContext
-from page.render import render, render_error
+from page.render import environment, render, render_error
 from views.error_meanings import meaning_of
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
@@ -105,3 +107,25 @@ def test_what_containers_ask_for_is_read_from_the_answers_json_and_else_shown_as
     none = '{"container":"side","vendor":"","count":0,"memory_mib":null,"memory_percent":null,"cores_percent":0}'
     assert requested(f"{shared} {none}") == "main: 2 x NVIDIA, 3 GiB, 30 %; side: –"
     assert requested("{not json") == "{not json"
+
+
+@pytest.mark.parametrize(
+    ("line", "chinese"),
+    [
+        ("node7: 3/8 CardInsufficientMemory became fit", "node7: 3/8 CardInsufficientMemory → 可放置"),
+        ("bind: nothing became bound to node10", "绑定: 无 → 绑定到 node10"),
+        ("node2: not offered became node unregistered", "node2: 未提供 → 未注册"),
+        ("and 5 more", "and 5 more"),
+        ("<b>: fit became <i>", "&lt;b&gt;: 可放置 → &lt;i&gt;"),
+    ],
+)
+def test_what_changed_is_in_the_readers_language(line: str, chinese: str) -> None:
+    assert shown_change(line, "zh") == chinese
+    assert shown_change(line, "en") == str(escape(line))
+
+
+def shown_change(line: str, language: str) -> str:
+    context = a_context(language=language)
+    template = environment().get_template("parts.html")
+    parts: Any = template.make_module({"page": context, "t": context.text, "l": context.in_language})
+    return " ".join(str(parts.changed(line)).split())
