@@ -18,3 +18,16 @@ def test_l9_aliases_as_people_write_them_are_read() -> None:
     text = b"limits: &limits {nvidia.com/gpu: 1}\ncontainers:\n" + b"- {name: a, resources: {limits: *limits}}\n" * 500
     [(_, found)] = documents(text)
     assert found["containers"][499]["resources"]["limits"] == {"nvidia.com/gpu": 1}
+
+
+@pytest.mark.parametrize("opening", ["[", "{", "- ", '{"a":', "? "])
+def test_m11_what_is_nested_deep_is_refused_before_the_rest_is_read(opening: str) -> None:
+    """M11: 64,000 brackets held a process for half a minute, and 8,000 dashes were a defect of the API."""
+    with pytest.raises(YamlError, match="line 1: is nested more than 100 deep"):
+        list(documents((opening * 64_000).encode()))
+    assert list(documents(b"[" * 98 + b"]" * 98))
+
+
+@pytest.mark.parametrize("text", ["1:30", "1:30.5", "1" + ":59" * 20_000, "1" + ":59" * 20_000 + ".5"])
+def test_m11_numbers_to_the_base_of_60_are_text_as_they_are_to_kubernetes(text: str) -> None:
+    assert list(documents(f"at: {text}".encode())) == [(1, {"at": text})]
