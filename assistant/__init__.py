@@ -7,5 +7,6 @@ tools             the tools: each asks the API, as its caller may, and answers b
 answers           pure: what a tool returns, a short text with the ids of its evidence
 callers           whose rights a question has: those of the kubeconfig, or of the caller's bearer token
 http_server       the server over HTTP
+bounded_calls     what it takes of all callers together
 ================  ==================================================================================
 """

@@ -6,6 +6,7 @@ from typing import Any, Final
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 
+from assistant.bounded_calls import BoundedCalls
 from process.addresses import HostPort
 from process.patient_http import PatientHttp, bound_handshakes
 
@@ -22,7 +23,7 @@ def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | No
     bound_handshakes()
     uvicorn.Server(
         uvicorn.Config(
-            app,
+            BoundedCalls(app),
             listen.host,
             listen.port,
             http=PatientHttp,

@@ -18,6 +18,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from process.addresses import LOOPBACK, HostPort
+from process.bodies import Bodies
 from process.kafka_connection import kafka_at
 from process.tracing import TracingSettings, tracing
 from scheduler import malloc
@@ -28,7 +29,6 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.extender_protocol import FilterRequest
 from scheduler.http import server
 from scheduler.http.app import create_app
-from scheduler.http.bodies import Bodies
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.kafka_publisher import Publisher

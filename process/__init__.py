@@ -28,6 +28,7 @@
 ``errors``                 what ends a command with one line
 ``signals``                work until SIGTERM or SIGINT
 ``exposition``             the metrics of a process in Prometheus' text or as OpenMetrics
+``bodies``                 bodies of requests, within the memory that all callers share
 ``patient_http``           uvicorn's HTTP protocol, with bounds on what clients send and how long they take
 ``health``                 /metrics, /healthz and /readyz
 ``profiled``               ``--profiling`` for a command that runs for long

@@ -17,6 +17,7 @@ from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from hami.vendors import Vendors
 from kube.resources import Key
+from process.bodies import Bodies
 from process.health import serving
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.profiled import serving_profiles
@@ -34,8 +35,7 @@ from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, leas
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
-from scheduler.http.app import NotReadyError, create_app, create_webhook
-from scheduler.http.bodies import Bodies
+from scheduler.http.app import SHORTER_BODIES, NotReadyError, create_app, create_webhook
 from scheduler.http.callers import AllowedCallers
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
@@ -179,7 +179,7 @@ async def _assemble(
         return answer(body, rules, columns.quotas)
 
     at_its_own = bool(settings.webhook_listen)
-    bodies = Bodies(settings.max_body_size)
+    bodies = Bodies(settings.max_body_size, SHORTER_BODIES)
     webhook = create_webhook(review, metrics, bodies) if at_its_own else None
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(

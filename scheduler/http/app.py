@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from process.bodies import Bodies, RefusedBodyError
 from process.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
-from scheduler.http.bodies import Bodies, RefusedBodyError
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
@@ -30,6 +30,10 @@ Problems = Callable[[], Mapping[str, str]]
 """What is wrong, by part; the values are empty for parts that are well."""
 NEEDED: Final = frozenset(("cluster",))
 """The parts without which nothing can be decided."""
+SHORTER_BODIES: Final = (
+    " (--max-body-size); with nodeCacheCapable: true kube-scheduler sends the names of nodes and not the whole objects"
+)
+"""The advice for who sends a body that is too long."""
 
 
 class NotReadyError(Exception):

@@ -33,7 +33,7 @@ class HttpServer(uvicorn.Server):
 class Protocol(PatientHttp):
     """A request's scope says whether its client has shown a certificate that the handshake has checked."""
 
-    # Bodies of megabytes have a pace and a budget of their own: see `scheduler.http.bodies`.
+    # Bodies of megabytes have a pace and a budget of their own: see `process.bodies`.
     is_for_bodies = False
     _is_known_client = False
 
@@ -114,7 +114,7 @@ def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
         server_header=False,
         # Without descriptors asyncio logs an error for each of them once a second.
         backlog=128,
-        # Each connection may have a small body under way (`scheduler.http.bodies`). kube-scheduler opens some dozen.
+        # Each connection may have a small body under way (`process.bodies`). kube-scheduler opens some dozen.
         limit_concurrency=500,
         timeout_graceful_shutdown=5,
         # Longer than kube-scheduler lets a connection lie idle between two pods of a quiet minute.

@@ -118,6 +118,12 @@ async def test_over_http_the_callers_token_is_passed_on() -> None:
                 assert ATTEMPT in done.structured_content["evidence"]
         async with Client(address) as client:
             await client.call_tool("why_pod", CALLS["why_pod"])
+        # M1, M2: 4 MB of empty lists took 90 MB, and a stream on which nothing is sent stayed open.
+        headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        lists = b'{"jsonrpc": "2.0", "id": 1, "params": [' + b"[]," * 1_300_000 + b"[]]}"
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            assert (await http.post(address, content=lists)).status_code == 413
+            assert (await http.get(address)).status_code == 405
     assert seen == ["Bearer ann", "Bearer ben", ""]
 
 

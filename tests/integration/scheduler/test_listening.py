@@ -13,11 +13,12 @@ import orjson
 import pytest
 from cryptography.x509 import ObjectIdentifier
 
+from process import bodies
 from process.addresses import LOOPBACK, HostPort
+from process.bodies import Bodies
 from process.certificate_authority import CLIENT, SERVER, Authority
-from scheduler.http import bodies, server
-from scheduler.http.app import create_app
-from scheduler.http.bodies import Bodies
+from scheduler.http import server
+from scheduler.http.app import SHORTER_BODIES, create_app
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.certificates import Secret, a_pair
 from tests.support.harness.scheduler_app import Serving
@@ -125,7 +126,7 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
 async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     """A scheduler that listens in this process, for bodies of up to 100,000 bytes."""
     serving = Serving(tmp_path, a_node("node1"))
-    app = create_app(serving.scheduler, serving.metrics, dict, Bodies(100_000))
+    app = create_app(serving.scheduler, serving.metrics, dict, Bodies(100_000, SHORTER_BODIES))
     with server.bind(HostPort(LOOPBACK, 0)) as listener:
         uvicorn_server = server.HttpServer(server.config(app, None))
         running = asyncio.create_task(uvicorn_server.serve(sockets=[listener]))

@@ -12,12 +12,12 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from fit.manifests import Manifest, parse
+from process.bodies import Bodies
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.http.app import create_app
-from scheduler.http.bodies import Bodies
+from scheduler.http.app import SHORTER_BODIES, create_app
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
@@ -73,7 +73,7 @@ class Serving:
             self.scheduler,
             self.metrics,
             lambda: self.problems | {"spool": self.spool.problem},
-            Bodies(max_body_bytes),
+            Bodies(max_body_bytes, SHORTER_BODIES),
             simulates_whole_nodes=simulates_whole_nodes,
         )
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler")

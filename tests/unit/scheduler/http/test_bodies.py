@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from scheduler.http.bodies import SMALL_BYTES, Bodies
+from process.bodies import SMALL_BYTES, Bodies
 from scheduler.parsed_json import parsed
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
@@ -86,7 +86,7 @@ async def test_m1_the_values_of_whole_nodes_are_not_too_many() -> None:
     node = a_node("node") | {"status": {"images": [{"names": names, "sizeBytes": 123456789}] * 84}}
     body = orjson.dumps({"Pod": a_pod(), "Nodes": {"items": [node] * 2000}})
     assert 28 * MIB < len(body) < 32 * MIB
-    Bodies(32 * MIB)._refuse_many_values(body)
+    Bodies(32 * MIB).refuse_many_values(body)
 
 
 @contextmanager

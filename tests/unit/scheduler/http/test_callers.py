@@ -7,8 +7,8 @@ import httpx
 import pytest
 from starlette.requests import Request
 
+from process.bodies import Bodies
 from scheduler.http.app import create_app
-from scheduler.http.bodies import Bodies
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.http.server import KNOWN_CLIENT
 from tests.support.builders.kube_objects import a_node, a_pod

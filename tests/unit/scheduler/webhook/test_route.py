@@ -8,8 +8,8 @@ import httpx
 import orjson
 import pytest
 
+from process.bodies import Bodies
 from scheduler.http.app import NotReadyError, create_app
-from scheduler.http.bodies import Bodies
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.harness.scheduler_app import Serving

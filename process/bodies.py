@@ -20,7 +20,6 @@ BYTES_PER_VALUE: Final = 20
 empty lists has one for each three, and takes thirty times its length when it is parsed."""
 _LARGE_BYTES: Final = 1024 * 1024
 """What is in a shorter body is no burden."""
-_WHOLE_NODES: Final = "; with nodeCacheCapable: true kube-scheduler sends the names of nodes and not the whole objects"
 
 
 class RefusedBodyError(Exception):
@@ -44,9 +43,10 @@ class _Share:
 class Bodies:
     """Reads the bodies of all callers of a process."""
 
-    def __init__(self, max_bytes: int) -> None:
-        """`max_bytes`: of one body."""
+    def __init__(self, max_bytes: int, advice: str = "") -> None:
+        """`max_bytes`: of one body. `advice`: what who sends a longer one may do."""
         self._max_bytes = max_bytes
+        self._advice = advice
         self._left = AT_ONCE * max_bytes
 
     @asynccontextmanager
@@ -66,7 +66,7 @@ class Bodies:
             raise RefusedBodyError(408, f"the body has not arrived within {BODY_SECONDS:.0f} s") from None
         except ClientDisconnect:
             raise RefusedBodyError(400, "the body ends early") from None
-        self._refuse_many_values(body)
+        self.refuse_many_values(body)
         return body
 
     async def _whole(self, request: Request, share: _Share) -> bytes:
@@ -83,9 +83,7 @@ class Bodies:
 
     def _refuse_long(self, size: int) -> None:
         if size > self._max_bytes:
-            raise RefusedBodyError(
-                413, f"the body is longer than {self._max_bytes} bytes (--max-body-size){_WHOLE_NODES}"
-            )
+            raise RefusedBodyError(413, f"the body is longer than {self._max_bytes} bytes{self._advice}")
 
     def _take(self, size: int, share: _Share) -> None:
         more = max(size - SMALL_BYTES, 0) - share.size
@@ -94,9 +92,10 @@ class Bodies:
         self._left -= more
         share.size += more
 
-    def _refuse_many_values(self, body: bytes) -> None:
+    def refuse_many_values(self, body: bytes) -> None:
+        """Raises `RefusedBodyError` for a body that takes a multiple of its length when it is parsed."""
         if len(body) <= _LARGE_BYTES:
             return
         values, limit = sum(map(body.count, (b",", b"[", b"{"))), self._max_bytes // BYTES_PER_VALUE
         if values > limit:
-            raise RefusedBodyError(413, f"the body has some {values} JSON values, more than {limit}{_WHOLE_NODES}")
+            raise RefusedBodyError(413, f"the body has some {values} JSON values, more than {limit}{self._advice}")
