@@ -15,12 +15,13 @@ ENV PATH=/opt/uv/bin:$PATH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_NO_CAC
     UV_PROJECT_ENVIRONMENT=/opt/schedulerlog
 WORKDIR /build
 COPY pyproject.toml uv.lock ./
-COPY deploy/image/reduce.py deploy/image/
+COPY deploy/image/reduce.py deploy/image/installed.py deploy/image/
 # Everything by the lock file with its hashes. Without Kafka's Java runtime, which has no place here.
 RUN uv sync --quiet --locked --no-dev --extra ${EXTRA} --no-install-project --python "$(command -v python3)" \
     && /opt/schedulerlog/bin/python deploy/image/reduce.py /opt/schedulerlog/lib/python3*/site-packages \
     && mkdir -p documents \
     && uv export --quiet --locked --no-dev --extra ${EXTRA} --format cyclonedx1.5 --output-file documents/sbom.cdx.json \
+    && /opt/schedulerlog/bin/python deploy/image/installed.py documents/sbom.cdx.json \
     && uv export --quiet --locked --only-group build --format requirements.txt --output-file build.txt
 COPY . .
 # Python writes what it compiles below this folder, its own library included: the processes of a container may not write.
@@ -28,14 +29,16 @@ ENV PYTHONPYCACHEPREFIX=/opt/schedulerlog/compiled
 RUN cp LICENSE NOTICE documents/ \
     && uv build --quiet --wheel --build-constraints build.txt --require-hashes --out-dir dist \
     && uv pip install --quiet --python /opt/schedulerlog/bin/python --no-index --no-deps dist/*.whl \
-    && /opt/schedulerlog/bin/python deploy/image/import_all.py
+    && /opt/schedulerlog/bin/python deploy/image/import_all.py \
+    && rm -rf /opt/schedulerlog/compiled/tmp
 
 FROM ${PYTHON_IMAGE} AS runtime
-# What installs packages, and what no service imports.
+# What installs packages, what no service imports, and converters between character sets, of which Python has its own.
 RUN library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))') \
     && for name in ensurepip idlelib lib2to3 pydoc_data tkinter turtledemo; do rm -rf "$library/$name"; done \
     && for name in pip setuptools wheel pkg_resources _distutils_hack; do rm -rf "$library/site-packages/$name"*; done \
     && rm -rf /usr/local/bin/pip* /usr/local/include /usr/share/python-wheels \
+    && rm -rf /usr/lib/*/gconv /usr/lib/*/perl-base /usr/bin/perl* /usr/share/perl5 /var/cache/debconf /var/lib/apt/lists/* \
     && echo 'schedulerlog:x:10001:' >> /etc/group \
     && echo 'schedulerlog:x:10001:10001::/var/lib/schedulerlog:/usr/sbin/nologin' >> /etc/passwd \
     && mkdir -p /var/lib/schedulerlog && chown 10001:10001 /var/lib/schedulerlog

@@ -91,6 +91,7 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, das
 
 sbom: install  ## Write what the container image brings, as CycloneDX, to .run/sbom.cdx.json
 	@.run/uv/bin/uv export --quiet --locked --no-dev --extra services --format cyclonedx1.5 --output-file .run/sbom.cdx.json
+	@.venv/bin/python deploy/image/installed.py .run/sbom.cdx.json
 
 image: install  ## Build the container image, on the engine of .ci/docker-engine where none answers, and its SBOM
 	@.ci/image

@@ -37,6 +37,12 @@ def test_every_shipped_alert_has_its_section_and_no_other_has() -> None:
     assert sorted(SECTIONS) == sorted({*RULES, *ALERTS, *OBJECTIVES})
 
 
+def test_every_alert_has_a_case_for_promtool() -> None:
+    text = Path("deploy/kustomize/components/prometheus/rules_test.yaml").read_text()
+    fires = re.findall(r"alertname: (\w+)\n\s+eval_time: \w+\n\s+exp_alerts:\n", text)
+    assert {*re.findall(r'__name__="ALERTS", alertname="(\w+)"', text), *fires} == {*ALERTS, *OBJECTIVES}
+
+
 @pytest.mark.parametrize("name", ALERTS | OBJECTIVES)
 def test_an_alert_of_prometheus_links_to_its_section(name: str) -> None:
     assert (ALERTS | OBJECTIVES)[name]["annotations"]["runbook_url"].endswith(f"/docs/operations.md#{name.lower()}")

@@ -3,27 +3,34 @@
 import fcntl
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from testcontainers.core.docker_client import DockerClient
 
 from demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
 from embedded import kafka_probe, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
+from process.version import VERSION
 from tests.support.backends import containers
 
 ROOT = Path(__file__).parents[3]
 COMPOSE = Path(sys.executable).with_name("docker-compose")
+
+MAX_IMAGE_BYTES = 250_000_000
+MAX_OWN_BYTES = 145_000_000
+"""Without the base, which is another one where the public images can't be pulled."""
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
@@ -111,6 +118,54 @@ def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_
         for service in ("scheduler", "worker", "placements", "api"):
             user = compose("exec", "-T", service, "sh", "-c", "id -u; id -g")
             assert user.stdout.split() == ["10001", "10001"], service
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    """Its name; Compose builds the image if none is given."""
+    if given := os.environ.get("SCHEDULERLOG_IMAGE"):
+        return given
+    with a_composition({}) as compose:
+        built = compose("build", "provision")
+    assert built.returncode == 0, built.stderr
+    return "schedulerlog:local"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with closing(DockerClient().client) as found:
+        yield found
+
+
+def output(client: Any, image: str, command: list[str], entrypoint: str) -> bytes:
+    """Of a container as the Pod Security Standard `restricted` lets it run, without a network."""
+    printed: bytes = client.containers.run(
+        image, command, entrypoint=entrypoint, remove=True, read_only=True, cap_drop=["ALL"], network_disabled=True,
+        security_opt=["no-new-privileges"],
+    )  # fmt: skip
+    return printed
+
+
+def test_the_image_is_below_250_mb_and_has_labels_and_a_user_with_a_number(client: Any, image: str) -> None:
+    found = client.images.get(image).attrs
+    assert found["Size"] < MAX_IMAGE_BYTES
+    own = output(client, image, ["-s", "-B1", "--apparent-size", "/opt/schedulerlog"], "du")
+    assert int(own.split()[0]) < MAX_OWN_BYTES
+    labels = {name.removeprefix("org.opencontainers.image.") for name in found["Config"]["Labels"]}
+    assert labels >= {"title", "description", "source", "licenses", "version", "revision"}
+    assert found["Config"]["User"] == "10001:10001"
+
+
+def test_the_image_starts_every_service_on_a_read_only_root_and_lists_its_packages(client: Any, image: str) -> None:
+    assert VERSION in output(client, image, ["--version"], "schedulerlog").decode()
+    for service in ("scheduler", "ingest", "pipeline", "api", "mcp"):
+        assert b"Usage" in output(client, image, [service, "--help"], "schedulerlog")
+    listed = json.loads(output(client, image, ["/usr/share/doc/schedulerlog/sbom.cdx.json"], "cat"))
+    assert listed["bomFormat"] == "CycloneDX"
+    names = "import importlib.metadata as m, json; print(json.dumps([[d.name, d.version] for d in m.distributions()]))"
+    installed = json.loads(output(client, image, ["-c", names], "/opt/schedulerlog/bin/python"))
+    ours = {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in installed}
+    assert {(each["name"], each["version"]) for each in listed["components"]} == ours - {("schedulerlog", VERSION)}
 
 
 def answer_about(pod: Pod, api: str) -> dict[str, Any]:

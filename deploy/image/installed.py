@@ -1,0 +1,33 @@
+"""Leave in a list of packages those that are installed here: ``installed.py CYCLONEDX_FILE``.
+
+uv lists what the lock file has for every system and every version of Python.
+"""
+
+import json
+import re
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+
+def main(path: Path) -> None:
+    document = json.loads(path.read_bytes())
+    found = {(normalized(each.name), each.version) for each in distributions()}
+    kept = [each for each in document["components"] if (each["name"], each["version"]) in found]
+    left_out = {each["bom-ref"] for each in document["components"]} - {each["bom-ref"] for each in kept}
+    document["components"] = kept
+    document["dependencies"] = [
+        each | {"dependsOn": [name for name in each.get("dependsOn", []) if name not in left_out]}
+        for each in document["dependencies"]
+        if each["ref"] not in left_out
+    ]
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def normalized(name: str) -> str:
+    """As package indexes write it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
