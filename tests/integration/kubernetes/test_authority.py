@@ -234,6 +234,93 @@ def test_a_row_of_the_matrix(world: World, row: int, caller: str, path: str, sta
         assert world.team_b not in answer.text
 
 
+LONG = "x" * 100_000
+LOG, OTHERS_LOG = f"/api/v1{POD}/schedulerlog", f"/api/v1{OTHER}/schedulerlog"
+ADMIN = {
+    "Impersonate-User": "admin", "X-Remote-User": "admin", "X-Remote-Group": "system:masters",
+    "X-Forwarded-User": "admin", "X-Original-URL": "/healthz", "X-Rewrite-URL": "/healthz",
+}  # fmt: skip
+WRITES = ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
+ODD_PATHS = (
+    "/api/v1/namespaces/team-a%2Fpods%2Fx/pods/y/schedulerlog",
+    "/api/v1/namespaces/%2e%2e/pods/y/schedulerlog",
+    "/api/v1/namespaces/..%2f/pods/y/schedulerlog",
+    "/api/v1/namespaces/a%252fb/pods/y/schedulerlog",
+    "/api/v1/namespaces/a;b/pods/y/schedulerlog",
+    "/api/v1//namespaces/a/pods/y/schedulerlog",
+    "/api/v1/./namespaces//pods/y/schedulerlog",
+    "/api/v1/namespaces/a%5Cb/pods/y/schedulerlog",
+    "/api/v1/namespaces/a%00/pods/y/schedulerlog",
+)
+NO_NAMESPACES = ("team-a.", "a" * 64, "%D0%B0", "team-a%20")
+REQUESTS: list[tuple[int, str, str, str, dict[str, str], set[int]]] = [
+    *(
+        (2, "nobody", "GET", LOG, {"Authorization": value}, {401})
+        for value in ("Basic YTpi", "Bearer", "bearer  x y", "Bearer x, Bearer y")
+    ),
+    (2, "nobody", "GET", LOG, {"Authorization": f"Bearer {LONG}"}, {431}),
+    (6, "nobody", "GET", LOG + "?access_token={token}", {}, {401}),
+    (6, "nobody", "GET", LOG, {"Cookie": "token={token}"}, {401}),
+    (6, "nobody", "GET", LOG, {"X-Forwarded-Access-Token": "{token}"}, {401}),
+    *((7, "alice", "GET", OTHERS_LOG, {name: value}, {403}) for name, value in ADMIN.items()),
+    (12, "alice", "HEAD", LOG, {}, {200}),
+    *((20, "nobody", method, LOG, {}, {401}) for method in WRITES),
+    *((20, "alice", method, LOG, {}, {405}) for method in WRITES),
+    (21, "alice", "GET", OTHERS_LOG, {"If-None-Match": "{tag}"}, {403}),
+    *((23, "all", "GET", path, {}, {400, 404}) for path in ODD_PATHS),
+    *(
+        (24, "alice", "GET", f"/api/v1/namespaces/{name}/pods/train-0/schedulerlog", {}, {400})
+        for name in NO_NAMESPACES
+    ),
+    (26, "alice", "GET", OTHERS_LOG, {"X-HTTP-Method-Override": "OPTIONS"}, {403}),
+    *((40, "lead", "GET", f"/api/v1/schedulerlogs?namespace={{team_a}}&continue={token}", {}, {400})
+      for token in ("rubbish", "_all", "e30.e30", "%00")),
+    *((74, "nobody", "GET", path, {}, {401}) for path in ("/docs", "/openapi.json", "/does-not-exist")),
+    *((76, "alice", "GET", path, {}, {400, 401, 403, 404})
+      for path in ("/healthz/../metrics", "/healthz/%2e%2e/metrics", "/metrics/", "/metricsx")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "caller", "method", "path", "headers", "statuses"), REQUESTS)
+def test_a_row_of_the_matrix_by_its_request(
+    world: World, row: int, caller: str, method: str, path: str, headers: dict[str, str], statuses: set[int]
+) -> None:
+    names = {
+        "team_a": world.team_a,
+        "team_b": world.team_b,
+        "token": world.headers["alice"]["Authorization"].removeprefix("Bearer "),
+        "tag": world.get("bob", OTHER + "/schedulerlog").headers["etag"],
+    }
+    sent = world.headers[caller] | {name: value.format(**names) for name, value in headers.items()}
+    answer = world.client.request(method, path.format(**names), headers=sent)
+    assert answer.status_code in statuses, f"row {row}: {answer.status_code} {answer.text}"
+    if answer.status_code == 401:
+        assert answer.headers["www-authenticate"].split()[0] == "Bearer"
+    if method == "HEAD":
+        assert not answer.content
+
+
+def test_a_pod_that_is_not_there_is_refused_as_one_that_is(world: World) -> None:
+    """Rows 13 and 14: but for the name that was asked for, byte for byte."""
+    there, absent = (
+        world.get("alice", f"/namespaces/{{team_b}}/pods/{name}/schedulerlog") for name in (OTHERS_POD, "no-such-pod1")
+    )
+    assert there.text.replace(OTHERS_POD, "no-such-pod1") == absent.text
+    assert there.status_code == absent.status_code == 403
+
+
+def test_what_was_written_for_one_caller_is_not_given_to_another(world: World) -> None:
+    """Row 22."""
+    path = "/namespaces/{team_a}/pods/train-2/schedulerlog?detail=full"
+    everything, redacted = world.get("all", path), world.get("alice", path)
+    assert OTHERS_POD in everything.text
+    assert OTHERS_POD not in redacted.text
+    assert everything.headers["etag"] != redacted.headers["etag"]
+    for answer in (everything, redacted):
+        assert "private" in answer.headers["cache-control"]
+        assert "Authorization" in answer.headers["vary"]
+
+
 def test_probes_and_metrics(world: World) -> None:
     """Rows 71 to 73."""
     get = world.client.get
