@@ -2,7 +2,7 @@
 
 aiokafka makes its connections itself, and leaves their errors in its log: its callers get no more than ``Unable to
 bootstrap``. So its class of connections and its bootstrap are replaced here, for all clients of this process. Its
-version is pinned; tests/contract/test_faust_internals.py names what to read again when the pin moves.
+version is pinned; tests/contract/test_library_internals.py names what to read again when the pin moves.
 """
 
 import ssl

@@ -4,7 +4,7 @@ A batch that is too large, or that can't be unpacked, is read as one record with
 ``UNREADABLE`` names the cause: it becomes a dead letter, and the records behind it are read. aiokafka itself has no
 bound, and an error that it raises for a batch would be raised again at every try. Its decoders and its class of a
 partition's fetched records are replaced here, for all consumers of this process; its version is pinned, and
-tests/contract/test_faust_internals.py names what to read again when the pin moves.
+tests/contract/test_library_internals.py names what to read again when the pin moves.
 """
 
 import gzip

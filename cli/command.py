@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from process.install_command import install_command
 from process.lazy_commands import LazyCommand, lazy_application
 from process.version import VERSION
 from terminal.commands import QUESTIONS
@@ -29,7 +30,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     }
 )
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all", "grpc": "sniffer", "google": "sniffer"})
-"""What ``pip install 'schedulerlog[…]'`` calls a package, or those that a command needs; else as the command."""
+"""What the extra (``schedulerlog[…]``) of a package is called, or those that a command needs; else as the command."""
 
 app = lazy_application(
     "Every GPU scheduling decision as a structured event: why here, why not there, what would have to change.",
@@ -63,4 +64,4 @@ def run() -> None:
             raise  # a mistake of this project: no extra brings its own modules
         called = next((word for word in sys.argv[1:] if word in COMMANDS), "")
         extra = EXTRAS.get(absent) or EXTRAS.get(called, called) or "all"
-        sys.exit(f"schedulerlog {called} needs the package {absent}: pip install 'schedulerlog[{extra}]'")
+        sys.exit(f"schedulerlog {called} needs the package {absent}: {install_command(f'schedulerlog[{extra}]')}")

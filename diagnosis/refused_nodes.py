@@ -119,13 +119,17 @@ def judged_nodes(attempt: AttemptSummarized) -> int:
     """How many nodes the attempt judged; where a source only counts them, as many as it looked at."""
     if attempt.refused_nodes:
         return max(attempt.offered_nodes, *attempt.refused_nodes.values())
-    not_reached = [code for code, word in enumerate(attempt.verdicts) if word == NOT_REACHED]
-    return len(attempt.nodes) - int(np.isin(attempt.verdict, not_reached).sum())
+    return len(attempt.nodes) - len(_rows_with(attempt, NOT_REACHED))
+
+
+def _rows_with(attempt: AttemptSummarized, *verdicts: str) -> npt.NDArray[np.intp]:
+    """The rows of the nodes with one of these verdicts, shape (k,)."""
+    has_one = np.array([word in verdicts for word in attempt.verdicts], np.bool_)
+    return np.flatnonzero(has_one[attempt.verdict])
 
 
 def _named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
-    refuses = [code for code, word in enumerate(attempt.verdicts) if word in (REFUSED, UNREGISTERED)]
-    for rows in rows_by_refusal(attempt, np.flatnonzero(np.isin(attempt.verdict, refuses))):
+    for rows in rows_by_refusal(attempt, _rows_with(attempt, REFUSED, UNREGISTERED)):
         code, place = int(attempt.refusal[rows[0]]), int(attempt.refused_by[rows[0]])
         refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, int(rows[0]))
         name, rest = deciding_reason(refusal)

@@ -19,6 +19,7 @@
 ``tls``                    TLS towards servers: whom we trust, and how we are known
 ``server_tls``             HTTPS with certificates that may be replaced while connections are open
 ``certificate_authority``  a private authority that signs certificates, for who has none; needs cryptography
+``install_command``        the command that adds a package to this process' environment
 ``version``                the version of this program
 ``variables``              names of environment variables that several processes read
 ``flags``                  flags of a command from a model of settings

@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 
 from process import addresses
 from process.errors import SettingError
+from process.install_command import install_command
 from process.settings import EnvironmentSettings, Flag
 
 Kind = Literal["server", "client", "producer", "consumer"]
@@ -99,7 +100,9 @@ def tracing(settings: TracingSettings, service: str) -> Iterator[Tracing]:
         # A quarter of a second to import: only who wants spans pays for it.
         from process.otlp import OtlpTracing
     except ImportError as error:
-        raise SettingError(f"--otlp-endpoint needs OpenTelemetry: pip install 'schedulerlog[otel]' ({error})") from None
+        raise SettingError(
+            f"--otlp-endpoint needs OpenTelemetry: {install_command('schedulerlog[otel]')} ({error})"
+        ) from None
     found = OtlpTracing(settings.otlp_endpoint, f"schedulerlog-{service}")
     try:
         yield found

@@ -6,6 +6,7 @@ from typing import Any
 from opensearchpy import AsyncHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
 
 from process.errors import SettingError
+from process.install_command import install_command
 from process.opensearch_connection import OpenSearchConnection
 from search.serializer import OrjsonSerializer
 
@@ -57,7 +58,7 @@ def _aws_credentials() -> Any:
         from botocore.session import Session
     except ImportError:
         raise SettingError(
-            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: pip install botocore"
+            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: " + install_command("botocore")
         ) from None
     credentials = Session().get_credentials()
     if credentials is None:

@@ -1,6 +1,6 @@
 """Overrides of the internals of Faust, mode and aiokafka, whose private names this module uses.
 
-The versions are pinned (docs/decisions/0002); tests/contract/test_faust_internals.py names what to read again when a
+The versions are pinned (docs/decisions/0002); tests/contract/test_library_internals.py names what to read again when a
 pin moves. ``RunConsumer`` gives Faust a run of records as one message: what Faust does per message costs more than
 folding it.
 """

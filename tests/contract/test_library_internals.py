@@ -1,6 +1,6 @@
-"""What our code overrides and reads in Faust, mode and aiokafka is as it was when it was read.
+"""What our code overrides and reads in Faust, mode, aiokafka and uvicorn is as it was when it was read.
 
-See pipeline.worker.faust_consumer, broker.refusals and broker.unpacking.
+See pipeline.worker.faust_consumer, broker.refusals, broker.unpacking, process.patient_http and api.server.
 
 When a pin moves, a failure here names what to read again before the override is kept.
 """
@@ -18,12 +18,17 @@ from faust.tables.manager import TableManager
 from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from mode import Service
+from uvicorn import Server
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from api.server import ServerWithCertificate
 from broker.refusals import ExplainedConnection, TokenAuthenticator
 from broker.unpacking import BoundedPartitionRecords
 from pipeline.worker.faust_consumer import ConsumerInLoop, NoTables, RunConsumer
+from process.patient_http import PatientHttp
+from scheduler.http.server import HttpServer
 
-PINNED = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
+PINNED = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0", "uvicorn": "0.54.0"}
 
 OVERRIDDEN = {
     ConsumerInLoop: {
@@ -53,12 +58,33 @@ OVERRIDDEN = {
         "on_buffer_drop": "4b57e8a418d5",
         "_wait_next_records": "6218e1969a63",
     },
+    PatientHttp: {
+        "connection_made": "6efb565ff3d3",
+        "connection_lost": "c91a4c9bf2e2",
+        "data_received": "010a7ae59a5d",
+        "on_message_begin": "96d377fdc7c2",
+        "on_headers_complete": "1ea8589acfad",
+        "on_message_complete": "1fbad42dc31f",
+        "on_response_complete": "64e254f28e38",
+        "pause_writing": "17a8fd215d96",
+        "resume_writing": "7844bbaa8cce",
+    },
+    ServerWithCertificate: {
+        "__init__": "c150b55284f7",
+        "startup": "2aa1d70a244b",
+        "shutdown": "9b33c5056299",
+        "serve": "112ef41af521",
+    },
+    HttpServer: {
+        "capture_signals": "e1bbcd4770d1",
+    },
 }
-"""Our class, the method of Faust's that it replaces, and the beginning of the SHA-256 of that method's source."""
+"""Our class, the library's method that it replaces, and the beginning of the SHA-256 of that method's source."""
 
 CALLED = {
     Service: ("start", "maybe_start", "stop", "_stopped_set", "_stop_children", "_stop_futures", "_stop_exit_stacks"),
     TableManager: ("_update_channels",),
+    HttpToolsProtocol: ("send_400_response",),
     Consumer: ("_to_message", "_get_active_partitions", "perform_seek", "highwater"),
 }
 READ = {
@@ -66,6 +92,8 @@ READ = {
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
     PartitionRecords: ("while records.has_next()", "for record in next_batch:", "= next_batch.next_offset"),
     AIOKafkaConsumer: ("=self._fetch_max_wait_ms",),
+    HttpToolsProtocol: ("self.transport", "self.scope", "self.loop"),
+    Server: ("self.servers.append(", "self.lifespan.state", "self.server_state", "config.http_protocol_class"),
     AIOKafkaClient: ("await create_conn(", 'raise KafkaConnectionError(f"Unable to bootstrap'),
 }
 

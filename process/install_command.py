@@ -1,0 +1,14 @@
+"""The command that adds a package to the environment in which this process runs."""
+
+import sys
+from pathlib import Path
+
+
+def install_command(requirement: str, prefix: Path = Path(sys.prefix)) -> str:
+    """For a shell. requirement: as pip reads it (``schedulerlog[otel]``). prefix: the environment's folder."""
+    # pipx and uv keep an environment for each command, which `pip` on the PATH does not reach.
+    if (prefix / "pipx_metadata.json").exists():
+        return f"pipx runpip schedulerlog install '{requirement}'"
+    if (prefix / "uv-receipt.toml").exists():
+        return f"uv tool install --with '{requirement}' schedulerlog"
+    return f"pip install '{requirement}'"
