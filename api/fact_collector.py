@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
 from cachetools import TTLCache
 
@@ -47,6 +47,11 @@ def remembered_nodes() -> Remembered[str, Nodes]:
 
 def _remembered_rows() -> "TTLCache[_RowsKey, list[DeviceLog]]":
     return TTLCache(MAX_ROWS, ttl=ROWS_SECONDS, getsizeof=len)
+
+
+def may_be_refused(attempt: AttemptSummarized | None) -> TypeGuard[AttemptSummarized]:
+    """Is there an attempt, which placed the pod nowhere and judged nodes without an error?"""
+    return attempt is not None and not (attempt.chosen or attempt.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class FactCollector:
             unknown.append(Unknown("records", "not-recorded", attempt.missing))
         if nodes is None and not (attempt and attempt.chosen):
             nodes = await self._known("registrations", self._registrations(pod.cluster, attempt, now), unknown)
+        # Not of an attempt of an earlier pod of this name.
         if attempt:
             unknown += unknown_devices
         return DiagnosisFacts(
@@ -169,7 +175,7 @@ class FactCollector:
     async def _devices(
         self, attempt: AttemptSummarized | None, original_id: str, unknown: list[Unknown]
     ) -> list[DeviceLog] | None:
-        if attempt is None or attempt.chosen or attempt.error:
+        if not may_be_refused(attempt):
             return None
         names = [name for group in refused_nodes(attempt) if group.has_devices for name in group.names]
         if not names:

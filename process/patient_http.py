@@ -42,8 +42,6 @@ class PatientHttp(HttpToolsProtocol):
     _arriving_bytes: int = 0
     """Size of what is being parsed now."""
     _is_whole = True
-    _is_awaited = False
-    """Has the client begun a request whose rest, or whose head, it has limited time for?"""
     _sending: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
 
@@ -60,7 +58,8 @@ class PatientHttp(HttpToolsProtocol):
         self._arriving_bytes = len(data)
         super().data_received(data)
         # Once for a request: bytes that drip in do not extend it. None for one that arrived whole, as almost all do.
-        if self._is_awaited and self._sending is None:
+        is_awaited = not self._is_whole and (self.is_for_bodies or self._head_bytes is not None)
+        if is_awaited and self._sending is None:
             self._expect(self.request_seconds)
         if self._head_bytes is not None:
             self._head_bytes += len(data)
@@ -69,18 +68,17 @@ class PatientHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._is_whole, self._is_awaited = False, True
+        self._is_whole = False
         self._expect_nothing()
 
     def on_headers_complete(self) -> None:
         self._head_bytes = None
         if not self.is_for_bodies:
-            self._is_awaited = False
             self._expect_nothing()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._is_whole, self._is_awaited = True, False
+        self._is_whole = True
         self._expect_nothing()
         # What arrived together with the end of a body is no part of the next head.
         self._head_bytes = -self._arriving_bytes

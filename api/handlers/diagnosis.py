@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, TypeGuard
+from typing import Annotated
 
 from pydantic import Field
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod
 from api.exclusion import Exclusion
-from api.fact_collector import FactCollector
+from api.fact_collector import FactCollector, may_be_refused
 from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
 from api.handlers.others import may_see_lock_holder, without_lock_holder
@@ -92,7 +92,7 @@ class DiagnosisHandlers:
         facts, _ = await asyncio.gather(
             self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
             # Computed while the facts are waited for, and kept: the answer takes it from there.
-            self.exclusion.of(attempt) if query.exclusion and _may_be_refused(attempt) else _nothing(),
+            self.exclusion.of(attempt) if query.exclusion and may_be_refused(attempt) else _nothing(),
         )
         # Where every source answers and none knows the pod, its name is most probably wrong.
         has_answers = not facts.unknown_of("attempt") and not any(
@@ -101,10 +101,6 @@ class DiagnosisHandlers:
         if facts.pod is None and facts.attempt is None and has_answers:
             raise pod_never_observed(pod.namespace, pod.name)
         return facts
-
-
-def _may_be_refused(attempt: AttemptSummarized | None) -> TypeGuard[AttemptSummarized]:
-    return attempt is not None and not (attempt.chosen or attempt.error)
 
 
 async def _nothing() -> None:

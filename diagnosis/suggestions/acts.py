@@ -11,6 +11,7 @@ from diagnosis.suggestions.trial import FLAGS, Trial, rows_where
 from fit.devices.pod_usage import PodUse
 from fit.devices.quota import UNLIMITED
 from fit.judge.decision import Allocation
+from fit.judge.fitting_nodes import growing_runs
 
 Holders = Mapping[str, Mapping[str, PodUse]]
 """Node to what its pods hold, by uid."""
@@ -89,12 +90,13 @@ def nodes_to_empty(trial: Trial, ask: Ask) -> list[str]:
     columns, found = trial.columns, list[str]()
     could = trial.could_fit(ask, ["use"])
     in_use = dict(zip(could, columns.nodes["used_memory"][columns.ids(could)].tolist(), strict=True))
-    left, size = sorted(could, key=lambda node: (in_use[node], node)), _FIRST_RUN
-    while left and len(found) < MAX_NODES:
-        decision = trial.decide(ask, ["use"], left[:size])
+    left = sorted(could, key=lambda node: (in_use[node], node))
+    for run in growing_runs(len(left), _FIRST_RUN):
+        decision = trial.decide(ask, ["use"], left[run])
         fitting = set(nodes_that_fit(decision)) if decision else set()
-        found += [node for node in left[:size] if node in fitting]
-        left, size = left[size:], size * 4
+        found += [node for node in left[run] if node in fitting]
+        if len(found) >= MAX_NODES:
+            break
     return found[:MAX_NODES]
 
 

@@ -1,6 +1,6 @@
 """Whether a pod fits on any of many nodes, without scores, reasons or an allocation: for asking "what if" often."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -29,12 +29,15 @@ def fits_anywhere(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Ve
     """Whether `decide` would choose one of these nodes. Arguments as of `could_fit`."""
     # The order of trying changes nothing: it ends at the first run with a node that fits.
     left = ids[could_fit(by_vendor, requests, ids)] if len(ids) > _FIRST_RUN else ids
-    size = _FIRST_RUN
-    while left.size:
-        if _passed(by_vendor, requests, left[:size]):
-            return True
-        left, size = left[size:], size * 4
-    return False
+    return any(_passed(by_vendor, requests, left[run]) for run in growing_runs(len(left), _FIRST_RUN))
+
+
+def growing_runs(count: int, first: int) -> Iterator[slice]:
+    """``count`` nodes in runs, for who ends at the first that will do: ``first`` of them, then four times as many."""
+    start, size = 0, first
+    while start < count:
+        yield slice(start, start + size)
+        start, size = start + size, size * 4
 
 
 def _passed(by_vendor: Mapping[str, PodConstraints], requests: Sequence[VendorRequest], ids: Ints) -> bool:
