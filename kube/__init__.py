@@ -16,6 +16,7 @@ lease                  the rules of a Lease: who leads, and what to write
 With network:
 
 credentials            the API server's address and our token or certificate
+connector              connections, which close without waiting for the server
 client                 requests
 reflector              list and watch: keeps a handler informed of every change
 leadership             what a leader election offers to its user

@@ -15,6 +15,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from kube.connector import Connector
 from kube.credentials import ApiCredentials
 from kube.errors import NO_ANSWER, KubeApiError, error_of
 from kube.rate_limiter import RateLimiter
@@ -54,7 +55,7 @@ class Client:
         self._rate_limiter = rate_limiter or RateLimiter(0, 1)
         self._timeout = timeout_seconds
         # No limit: watches hold their connections for minutes and would use up aiohttp's default of 100.
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=75)
+        connector = Connector(limit=0, keepalive_timeout=75)
         self._session = aiohttp.ClientSession(
             # A cookie of a load balancer must not tie all later requests to one API server.
             connector=connector,

@@ -59,6 +59,11 @@ class World:
         found: Json = answer.json() if answer.status_code == httpx.codes.OK else {}
         return found
 
+    def counts_what_is_placed(self) -> bool:
+        """Whether the API has read the states since a pod was placed: both devices are whole before the first one."""
+        whole = self.simulated(a_gpu_pod("whole", NAME, gpus=2, gpumem=16_000))
+        return bool(whole) and (whole["node"] is None) == bool(shown(self.pods()))
+
     def placed(self, name: str) -> tuple[str, list[str]] | None:
         """The node of the pod and its devices, as the API server has them."""
         found = shown(list_pods(self.client, self.namespace)).get(name)
@@ -144,7 +149,8 @@ def test_after_the_change_the_pod_is_where_the_suggestion_says(
     name = pod["metadata"]["name"]
     create_pods(world.client, world.namespace, [pod])
     eventually(partial(world.is_refused, name), world.log.read_text)
-    found = eventually(partial(world.simulated, pod), "the API knows no devices")
+    eventually(world.counts_what_is_placed, "the API knows no devices")
+    found = world.simulated(pod)
     assert found["node"] is None
     suggested = {item["edits"][0]["constraint"]: item for item in found["suggestions"]["items"] if one_edit(item)}
     suggestion = suggested[constraint]

@@ -1,0 +1,35 @@
+"""The connections of a client, closed without waiting for the server."""
+
+import asyncio
+from typing import Any
+from weakref import WeakSet
+
+import aiohttp
+
+
+class Connector(aiohttp.TCPConnector):
+    """Its `close` leaves no socket open.
+
+    aiohttp knows no more of a connection that was given up in the middle of an answer, such as a watch's. Its TLS waits
+    up to half a minute for the server's farewell, which a busy server sends late.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._transports = WeakSet[asyncio.Transport]()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Any],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's
+    ) -> aiohttp.connector.Connection:
+        connection = await super().connect(req, traces, timeout)
+        if connection.transport:
+            self._transports.add(connection.transport)
+        return connection
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        for transport in self._transports:
+            transport.abort()
