@@ -1,10 +1,13 @@
 """The connections of a client, closed without waiting for the server."""
 
 import asyncio
-from typing import Any
-from weakref import WeakSet
+from typing import Any, Final
 
 import aiohttp
+from cachetools import LRUCache
+
+_RECENT: Final = 100
+"""Connections that `close` ends; uvloop's can't be referred to weakly."""
 
 
 class Connector(aiohttp.TCPConnector):
@@ -16,7 +19,7 @@ class Connector(aiohttp.TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._transports = WeakSet[asyncio.Transport]()
+        self._recent = LRUCache[asyncio.Transport, None](_RECENT)
 
     async def connect(
         self,
@@ -26,10 +29,10 @@ class Connector(aiohttp.TCPConnector):
     ) -> aiohttp.connector.Connection:
         connection = await super().connect(req, traces, timeout)
         if connection.transport:
-            self._transports.add(connection.transport)
+            self._recent[connection.transport] = None
         return connection
 
     async def close(self, *, abort_ssl: bool = False) -> None:
         await super().close(abort_ssl=abort_ssl)
-        for transport in self._transports:
+        for transport in self._recent:
             transport.abort()

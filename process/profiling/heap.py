@@ -59,6 +59,9 @@ def _frame(frame: tracemalloc.Frame, names: dict[tuple[str, int], str]) -> Frame
 
 def _functions(files: set[str]) -> dict[tuple[str, int], str]:
     """The function at (file, line). tracemalloc knows lines alone; the functions are looked up among those alive."""
+    # The collector lists nothing of what was frozen, as the worker's modules are. It searches them again from now on,
+    # which costs less than the tracing.
+    gc.unfreeze()
     codes = {each.__code__ for each in gc.get_objects() if isinstance(each, FunctionType)}
     return dict(_lines([code for code in codes if code.co_filename in files]))
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from embedded.control_plane.credentials import kubeconfig
 from kube.client import Client
@@ -67,17 +68,22 @@ async def given_up(server: SilentServer, use: Callable[[Client], Coroutine[None,
     await client.close()
 
 
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("use", [watch, get])
 @pytest.mark.parametrize("stage", STAGES)
 def test_close_leaves_no_socket_open_of_a_request_that_was_given_up(
-    stage: str, use: Callable[[Client], Coroutine[None, None, None]], tmp_path: Path
+    stage: str,
+    use: Callable[[Client], Coroutine[None, None, None]],
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+    tmp_path: Path,
 ) -> None:
     server = SilentServer(stage, AUTHORITY, tmp_path)
     with ExitStack() as stack, warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         serving = threading.Thread(target=server.serve, args=(stack,))
         serving.start()
-        asyncio.run(given_up(server, use))
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(given_up(server, use))
         serving.join()
         gc.collect()
     assert [str(each.message) for each in found if each.category is ResourceWarning] == []
