@@ -27,8 +27,9 @@ test: install  ## Run every test, with the real broker, index and Kubernetes, on
 	wait $$downloading || { cat .run/install.log; exit 1; }
 	@$(PYTEST) $(ARGS)
 
+# These compute, and each worker collects all of them: a third one would take longer.
 unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, within a minute on two cores
-	@$(PYTEST) tests/unit tests/contract $(ARGS)
+	@$(RUN) pytest -n 2 tests/unit tests/contract $(ARGS)
 
 # A test of a million examples may take more than the ten minutes that every other test is given.
 stress: install  ## Run the tests that take a slice of their examples in the suite with all of them (ARGS="-k races")

@@ -24,6 +24,10 @@ class _Scrape(NamedTuple):
     more: Sequence[MoreText]
 
 
+STOP_SECONDS: Final = 0.1
+"""The end of a process waits so long at most for a server of a thread; half a second by default."""
+
+
 def always() -> str:
     """The check of a process that is alive, or ready, whenever it can answer."""
     return ""
@@ -47,7 +51,7 @@ def serving(
         yield None
         return
     with _server(address, _Scrape(with_process(registry), more), alive, ready) as server:
-        thread = threading.Thread(target=server.serve_forever, name="health", daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(STOP_SECONDS,), name="health", daemon=True)
         thread.start()
         try:
             # The port is read from the socket: for port 0 the kernel has chosen it.

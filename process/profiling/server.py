@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from process.health import STOP_SECONDS
 from process.profiling import flame, heap, sampler
 from process.profiling.pprof import Profile, encoded
 
@@ -45,7 +46,7 @@ class ProfilingServer(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
         self.is_busy = threading.Lock()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        threading.Thread(target=self.serve_forever, name="profiling", daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(STOP_SECONDS,), name="profiling", daemon=True).start()
 
     @property
     def address(self) -> str:

@@ -92,7 +92,8 @@ async def examples() -> dict[str, Any]:
                 found[operation][name] = "2026-04-22T02:15:43.000000Z"
         _fix_times(found[operation])
     found |= {name: _text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
-    found |= {name: await _first_event(caller, path) for name, path in WATCHES.items()}
+    events = await asyncio.gather(*(_first_event(caller, path) for path in WATCHES.values()))
+    found |= dict(zip(WATCHES, events, strict=True))
     # What is posted is answered with the same parts.
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
     found["simulate"] = {"node": None} | {name: found[operation] for name, operation in parts.items()}

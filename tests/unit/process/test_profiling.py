@@ -60,13 +60,14 @@ def test_a_flame_has_the_hottest_branch_first_and_shares_of_the_whole() -> None:
 
 
 @contextmanager
-def running(name: str) -> Iterator[None]:
-    """A thread that burns CPU time until the end."""
-    ending = threading.Event()
+def running(name: str) -> Iterator[list[int]]:
+    """A thread that burns CPU time until the end, and then the nanoseconds that it has burnt."""
+    ending, burnt = threading.Event(), list[int]()
 
     def burn() -> None:
         while not ending.is_set():
             sum(range(1000))
+        burnt.append(time.thread_time_ns())
 
     def wait() -> None:
         ending.wait()
@@ -74,22 +75,21 @@ def running(name: str) -> Iterator[None]:
     threads = [threading.Thread(target=burn, name=name), threading.Thread(target=wait, name="waits")]
     for thread in threads:
         thread.start()
-    yield
+    yield burnt
     ending.set()
     for thread in threads:
         thread.join()
 
 
 def test_cpu_time_is_found_in_the_thread_and_function_that_spend_it() -> None:
-    before = time.process_time_ns()
-    with running("burns"):
+    with running("burns") as burnt:
         found = sampler.profile(0.5)
-    spent = time.process_time_ns() - before
     by_thread: dict[str, int] = {}
     for sample in found.samples:
         by_thread[sample.labels[0][1]] = by_thread.get(sample.labels[0][1], 0) + sample.values[1]
-    assert spent * 0.5 < by_thread["burns"] < spent * 1.05
-    assert by_thread.get("waits", 0) < spent * 0.01
+    # On a busy machine the thread burns long before the first look and after the last.
+    assert sum(by_thread.values()) * 0.9 < by_thread["burns"] <= burnt[0]
+    assert by_thread.get("waits", 0) < burnt[0] * 0.01
     hottest = max(found.samples, key=lambda sample: sample.values[1])
     assert "burn" in {frame.function.rsplit(".", 1)[-1] for frame in hottest.stack}
 

@@ -65,9 +65,9 @@ async def server(api: Guarded, tmp_path: Path) -> AsyncIterator[Server]:
         servers.append((server, asyncio.create_task(server.serve([listening]))))
         ports.append(listening.getsockname()[1])
     yield Server(ports[0], ports[1], authority, servers[0][0].server_state.connections)
-    for server, running in servers:
+    for server, _ in servers:
         server.should_exit = True
-        await running
+    await asyncio.gather(*(running for _, running in servers))
 
 
 def request(path: str = POD, *headers: str, close: bool = True) -> bytes:

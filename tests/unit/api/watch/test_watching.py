@@ -21,6 +21,7 @@ from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import POD, Caller, holding
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.watching import WrittenTopic, lines, reached, types
+from tests.support.stress import examples
 
 PATH = POD + "?watch=true"
 ATTEMPTS, PENDING = "/api/v1/schedulerlogs?watch=true", "/api/v1/pending?watch=true"
@@ -268,7 +269,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     path=st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/pending"]),
     query=st.dictionaries(
