@@ -24,6 +24,7 @@ def create_server(callers: Callers) -> MCPServer[Any]:
     for tool, title in (
         (tools.why_pod, "Why a pod waits"),
         (tools.suggest, "What would have to change"),
+        (tools.suggest_for_many, "What would let most pods in"),
         (tools.simulate, "Where a pod would go"),
         (tools.pending, "Pods that wait"),
         (tools.trends, "Counts over time"),

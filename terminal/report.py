@@ -57,6 +57,10 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
     then = "" if before is None else f", {before:,} in the range before"
     screen.line(f"{found['failed']:,} of {counted(found['attempts'], 'attempt')} failed{where}{then}.", "bold")
     screen.line(f"{clock(found['since'])} to {clock(found['until'])} UTC", "dim")
+    if change := found.get("best_change"):
+        screen.blank()
+        screen.line("The one change that helps most:", "bold")
+        screen.line(f"{change['sentence'][found['language']]} ({WHO[change['who_acts']]})", indent=2)
     _show_reasons(screen, found["reasons"], is_wide=is_wide)
     _show_waits(screen, found["waiting"], "Waiting now")
     _show_waits(screen, found["placed"], "Placed after waiting")

@@ -25,6 +25,7 @@ LOG = Path("tests/conformance/cases/logs/042.log")
 CALLS: dict[str, dict[str, Any]] = {
     "why_pod": {"pod": NAME, "namespace": NAMESPACE},
     "suggest": {"pod": NAME, "namespace": NAMESPACE},
+    "suggest_for_many": {},
     "simulate": {"pod": Path("examples/pods/1-gpu-pod.yaml").read_text()},
     "pending": {},
     "trends": {"by": "reason"},

@@ -22,6 +22,10 @@ REPORT: Json = {
     "waiting": {
         "pods": 12, "gpu_hours": 340.25, "causes": [{"cause": "", "pods": 12, "gpu_hours": 340.25}]
     },
+    "best_change": {
+        "sentence": {"en": "Uncordon the device of m-one: then 2 pods fit.", "zh": "解除 m-one 的隔离。"},
+        "who_acts": "administrator",
+    },
     "placed": NO_WAIT, "time_to_placement": {"pods": 3, "p50": 12.5, "p90": 400.0, "p99": None}, "findings": [],
 }  # fmt: skip
 
@@ -55,6 +59,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Reporting:
 def test_the_report_begins_with_how_many_failed(api: Reporting) -> None:
     lines = CliRunner().invoke(app, ["report", "-A"], env={"COLUMNS": "80"}).stdout.splitlines()
     assert lines[0] == "1,234 of 5,000 attempts failed, 900 in the range before."
+    assert "  Uncordon the device of m-one: then 2 pods fit. (an administrator)" in lines
     assert "CardInsufficientMemory, by you or waiting" in lines
     assert "Waiting now: 12 pods, 340.2 GPU-hours" in lines
     assert "Time to placement of 3 pods: p50 12s, p90 6m40s" in lines

@@ -1,0 +1,117 @@
+"""The short texts of the answers. The numbers and ids behind them are in the structured content."""
+
+from typing import Final
+
+from assistant.answers import Json, items, sentences
+
+_WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
+
+
+def diagnosis(found: Json) -> str:
+    obstacle = found["obstacle"]
+    if not obstacle:
+        return str(found["sentence"]["en"])
+    who = " or ".join(_WHO[each] for each in obstacle["who_acts"])
+    others = items(each["sentence"]["en"] for each in found["other_obstacles"])
+    return sentences(
+        f"{found['sentence']['en']} (state: {found['state']}, reason: {obstacle['code']})",
+        f"Likely cause: {obstacle['likely_cause']['en']}",
+        f"Remedy, by {who}: {obstacle['remedy']['en']}",
+        f"Also in the way:\n{others}" if others else "",
+    )
+
+
+def suggestions(found: Json) -> str:
+    if found["state"] != "refused":
+        return {"placed": "The pod has a node.", "fits": "The pod fits the cluster as it is."}[found["state"]]
+    changes = [f"{each['sentence']['en']} Then it fits on {each['node']}." for each in found["items"]]
+    return sentences(
+        f"It would fit after any one of these:\n{items(changes)}" if changes else "No change is known that would help.",
+        f"Kept from every node by {', '.join(found['excluded_by'])} together." if found["excluded_by"] else "",
+        _not_known(found),
+    )
+
+
+def changes_for_many(found: Json) -> str:
+    head = f"{found['waiting']} pods wait, {found['judged']} were tried, {found['fit']} of these fit as it is."
+    changes = items(_change(each) for each in found["items"])
+    return sentences(head, changes or "No single change is known that would let one in.", _not_known(found))
+
+
+def _change(change: Json) -> str:
+    return f"{change['sentence']['en']} By {_WHO[change['who_acts']]}."
+
+
+def _not_known(found: Json) -> str:
+    unknown = items(each["en"] for each in found["not_known"])
+    return f"Not known:\n{unknown}" if unknown else ""
+
+
+def pending(found: Json) -> str:
+    rows = (
+        f"{each['pods']} pods of {each['workloads']} workloads since {each['first_judged_at']}, "
+        f"{each['gpu_hours']:,.1f} GPU-hours: {each['obstacle']['sentence']['en'] if each['obstacle'] else 'not known'}"
+        for each in found["items"]
+    )
+    return sentences(f"{found['pods']} pods wait, for {found['total']} obstacles.", items(rows, found["total"]))
+
+
+def trends(found: Json) -> str:
+    head = (
+        f"{found['count']} by {found['by']} from {found['since']} to {found['until']}; levels are means of "
+        f"{found['interval_seconds']} s."
+    )
+    return sentences(head, items(map(_series, found["items"])))
+
+
+def report(found: Json) -> str:
+    reasons = (f"{each['code']}: {each['attempts']} attempts. {each['remedy']}" for each in found["reasons"])
+    causes = (
+        f"{each['cause'] or 'not known'}: {each['pods']} pods, {each['gpu_hours']:,.1f} GPU-hours"
+        for each in found["waiting"]["causes"]
+    )
+    waiting = f"{found['waiting']['pods']} pods wait now, {found['waiting']['gpu_hours']:,.1f} GPU-hours:"
+    change = found["best_change"]
+    return sentences(
+        f"{found['failed']} of {found['attempts']} attempts failed from {found['since']} to {found['until']}.",
+        items(reasons),
+        f"{waiting}\n{items(causes)}" if found["waiting"]["pods"] else "",
+        f"The one change that helps most: {_change(change)}" if change else "",
+    )
+
+
+def _series(series: Json) -> str:
+    before = series["total_before"]
+    changes = (f", from {each['before']:.1f} to {each['after']:.1f} at {each['at']}" for each in series["changes"][-3:])
+    return f"{series['key']}: {series['total']}, before {'not known' if before is None else before}{''.join(changes)}"
+
+
+def node(found: Json) -> str:
+    rows = (
+        f"{each['uuid']} {each['model']}: memory {_of(each, 'memory', 'mib')} MiB, "
+        f"cores {_of(each, 'cores', 'percent')} %, {each['slots_held']} slots, held by {_holders(each) or 'no pod'}"
+        for each in found["devices"]
+    )
+    return sentences(f"{found['node']} at {found['at']}: {len(found['devices'])} devices.", items(rows))
+
+
+def _of(device: Json, what: str, unit: str) -> str:
+    held, total = device[f"{what}_held_{unit}"], device[f"{what}_total_{unit}"]
+    return f"{'?' if held is None else held}/{'?' if total is None else total}"
+
+
+def _holders(device: Json) -> str:
+    names = (
+        f"{each['namespace']}/{each['name']}" if each["name"] else "another namespace" for each in device["held_by"]
+    )
+    return ", ".join(dict.fromkeys(names))
+
+
+def attempts(found: Json) -> str:
+    rows = (
+        f"{each['started_at']} {each['namespace']}/{each['name']}: {each['status']}"
+        + (f" on {each['chosen']}" if each["chosen"] else "")
+        + f". {each['summary']}"
+        for each in found["items"]
+    )
+    return sentences(f"{found['total']} attempts.", items(rows, found["total"]))
