@@ -4,7 +4,8 @@ import asyncio
 from typing import Any, Final
 
 import aiohttp
-from cachetools import LRUCache
+
+from process.bounded_cache import BoundedCache
 
 _RECENT: Final = 100
 """Connections that `close` ends; uvloop's can't be referred to weakly."""
@@ -19,7 +20,7 @@ class Connector(aiohttp.TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._recent = LRUCache[asyncio.Transport, None](_RECENT)
+        self._recent = BoundedCache[asyncio.Transport, None](_RECENT)
 
     async def connect(
         self,
@@ -29,7 +30,7 @@ class Connector(aiohttp.TCPConnector):
     ) -> aiohttp.connector.Connection:
         connection = await super().connect(req, traces, timeout)
         if connection.transport:
-            self._recent[connection.transport] = None
+            self._recent.put(connection.transport, None)
         return connection
 
     async def close(self, *, abort_ssl: bool = False) -> None:

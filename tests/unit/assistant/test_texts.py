@@ -3,7 +3,7 @@
 from assistant.texts import changes_for_many
 
 
-def test_the_change_that_lets_most_pods_in_has_who_acts_and_what_is_not_known() -> None:
+def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
     change = {
         "sentence": {"en": "Uncordon the devices of m-one: then 2 of the 4 pods fit."},
         "who_acts": "administrator",
