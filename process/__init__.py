@@ -41,6 +41,7 @@
 ``log_once``               log a problem when it changes, not while it lasts
 ``backoff``                pauses between tries, and waiting for a store that is down
 ``scratch``                a folder of the process, while it runs
+``state_folder``           the folder of what has to outlive a process
 ``bounded_cache``          a mapping that drops its oldest entries
 =========================  ===============================================================================
 """

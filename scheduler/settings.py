@@ -26,6 +26,7 @@ from process.settings import (
     ListenAddressIfGiven,
     Size,
 )
+from process.state_folder import state_folder
 from scheduler.bind.bind_request import ANSWER_AFTER
 
 LEASE_NAME = "schedulerlog-scheduler"
@@ -112,8 +113,10 @@ class Settings(EnvironmentSettings):
 
     publish: bool = True
     """Send decisions to Kafka, or leave them in the spool."""
-    spool: Annotated[Path, Flag(metavar="FOLDER")] = Path(".run/spool")
-    """The folder for decisions that Kafka does not have yet."""
+    # Not below the working folder: started from another one, a scheduler would not find what it has to send.
+    spool: Annotated[Path, Flag(metavar="FOLDER")] = Field(default_factory=lambda: state_folder() / "spool")
+    """The folder for decisions that Kafka does not have yet; default: $XDG_STATE_HOME/schedulerlog/spool, where
+    XDG_STATE_HOME is ~/.local/state if it is not set."""
     spool_max_size: Annotated[Size, Field(gt=0)] = 4 * 1024**3
     """The most that folder may take."""
     spool_sync: Annotated[Literal["always", "interval"], Flag(metavar="always|interval")] = "always"
