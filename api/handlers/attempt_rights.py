@@ -19,6 +19,16 @@ async def readable_latest(attempts: AttemptLookup, request: Request, cluster: Cl
     return latest
 
 
+async def readable_of_pod(
+    attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName, attempt_id: str | None
+) -> StoredAttempt:
+    """The named attempt of the pod; None: its latest. Raises ``ForbiddenError``, ``NotFoundError``."""
+    if attempt_id is None:
+        return await readable_latest(attempts, request, cluster, pod)
+    await access_of(request).require(cluster, get_pod(pod.namespace, pod.name))
+    return await readable_attempt_of(attempts, request, cluster, pod, attempt_id)
+
+
 async def readable_attempt_of(
     attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName, attempt_id: str
 ) -> StoredAttempt:

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
-from api.handlers.attempt_rights import readable_attempt, readable_latest
+from api.handlers.attempt_rights import readable_attempt, readable_of_pod
 from api.http.cluster import Cluster
-from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery
+from api.http.comparison_query import AttemptComparisonQuery, AttemptQuery, NodeComparisonQuery
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
-from api.http.query_params import NoQuery, refuse_repeated
+from api.http.query_params import refuse_repeated
 from api.index.attempt_queries import PodName
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
@@ -32,14 +32,14 @@ class ComparisonHandlers:
         cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: NoQuery,  # noqa: ARG002 - parameters are refused by it
+        query: AttemptQuery,
     ) -> Response:
-        """Why here: every node that fitted in the pod's latest attempt, with the terms of its score.
+        """Why here: every node that fitted in the pod's latest attempt, or the given one, with the terms of its score.
 
         `runner_up` is the best node that the pod did not get, and by how much.
         """
         refuse_repeated(request)
-        summary = await self._latest(request, cluster, namespace, name)
+        summary = await self._summary(request, PodName(cluster.name, namespace, name), cluster, query)
         nodes = fitting_nodes(summary)
         body = PodScores(
             attempt_id=summary.attempt_id,
@@ -57,14 +57,14 @@ class ComparisonHandlers:
         cluster: Cluster,
         namespace: NamespaceInPath,
         name: PodInPath,
-        query: NoQuery,  # noqa: ARG002 - parameters are refused by it
+        query: AttemptQuery,
     ) -> Response:
-        """Every node of the pod's latest attempt, grouped by identical refusal: the view that page and terminal show.
+        """Every node of the pod's latest attempt, or the given one, grouped by identical refusal.
 
-        Thousands of nodes are a handful of groups.
+        This is the view that page and terminal show: thousands of nodes are a handful of groups.
         """
         refuse_repeated(request)
-        summary = await self._latest(request, cluster, namespace, name)
+        summary = await self._summary(request, PodName(cluster.name, namespace, name), cluster, query)
         body = PodNodeGroups(
             attempt_id=summary.attempt_id,
             attempt=cluster.attempt(summary.attempt_id),
@@ -81,9 +81,9 @@ class ComparisonHandlers:
         name: PodInPath,
         query: NodeComparisonQuery,
     ) -> Response:
-        """Two nodes side by side, as the pod's latest attempt judged them: verdict, reason, score and its terms."""
+        """Two nodes side by side, as the pod's latest attempt or the given one judged them: verdict, reason, score."""
         refuse_repeated(request, "nodes")
-        summary = await self._latest(request, cluster, namespace, name)
+        summary = await self._summary(request, PodName(cluster.name, namespace, name), cluster, query)
         judged = judged_nodes(summary)
         if missing := [node for node in query.nodes if node not in judged]:
             raise NotFoundError(
@@ -125,9 +125,10 @@ class ComparisonHandlers:
         )
         return json_response(200, body)
 
-    async def _latest(self, request: Request, cluster: Cluster, namespace: str, name: str) -> AttemptSummarized:
-        attempt = await readable_latest(self.attempts, request, cluster, PodName(cluster.name, namespace, name))
-        return attempt.summary()
+    async def _summary(
+        self, request: Request, pod: PodName, cluster: Cluster, query: AttemptQuery
+    ) -> AttemptSummarized:
+        return (await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)).summary()
 
 
 def _group(group: NodeGroup) -> NodesAlike:

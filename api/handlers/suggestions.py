@@ -11,10 +11,9 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
-from api.authority.rights import get_pod
-from api.handlers.attempt_rights import readable_attempt_of, readable_latest
+from api.handlers.attempt_rights import readable_of_pod
 from api.handlers.others import readable_namespaces
 from api.http.cluster import Cluster
 from api.http.errors import json_response
@@ -107,7 +106,8 @@ class SuggestionHandlers:
     ) -> Response:
         """The smallest changes after which the pod fits, the cheapest first, and what keeps it from every node."""
         refuse_repeated(request)
-        attempt = await self._attempt(request, cluster, namespace, name, query)
+        pod = PodName(cluster.name, namespace, name)
+        attempt = await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)
         summary, now, unknown = attempt.summary(), datetime.now(UTC), list[str]()
         found, names = Found([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
@@ -123,15 +123,6 @@ class SuggestionHandlers:
         as_of = summary.started_at if query.as_of == "attempt" else now
         body = suggestions_of(summary, cluster.attempt(summary.attempt_id), as_of, found, names, unknown)
         return json_response(200, body, {"Cache-Control": "no-store"})
-
-    async def _attempt(
-        self, request: Request, cluster: Cluster, namespace: str, name: str, query: SuggestionsQuery
-    ) -> StoredAttempt:
-        pod = PodName(cluster.name, namespace, name)
-        if query.attempt is None:
-            return await readable_latest(self.attempts, request, cluster, pod)
-        await access_of(request).require(cluster, get_pod(namespace, name))
-        return await readable_attempt_of(self.attempts, request, cluster, pod, query.attempt)
 
     async def _cluster(
         self, summary: AttemptSummarized, original_id: str, as_of: str, unknown: list[str]

@@ -86,7 +86,7 @@ class WatchHandlers:
         watch = Watch(
             view, cluster, is_sse, is_sse or query.allow_watch_bookmarks, _seconds(query, cluster, view), wanted
         )
-        subscription = await subscribed(self.log, key, since, view)
+        subscription = await subscribed(self.log, key, since, watch)
         try:
             initial = await self._initial(key, view) if since is None and query.send_initial_events else None
         except BaseException:

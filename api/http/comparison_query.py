@@ -14,7 +14,13 @@ def _two(names: list[str]) -> list[str]:
     return names
 
 
-class NodeComparisonQuery(Query):
+class AttemptQuery(Query):
+    attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
+        None, description="Of this attempt of the pod; of its latest one unless given."
+    )
+
+
+class NodeComparisonQuery(AttemptQuery):
     nodes: Annotated[list[ObjectName], BeforeValidator(split_at_commas), AfterValidator(_two)] = Field(
         description="Two nodes: separate their names by a comma, or repeat the parameter.", examples=["node1,node2"]
     )

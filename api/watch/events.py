@@ -44,9 +44,9 @@ class Watch:
         return bookmark(KINDS[self.view], version, is_sse=self.is_sse, ends_initial=ends_initial)
 
 
-async def subscribed(log: ChangeLog, key: tuple[str, ...], since: Offsets | None, view: ViewName) -> Subscription:
+async def subscribed(log: ChangeLog, key: tuple[str, ...], since: Offsets | None, watch: Watch) -> Subscription:
     """A place in the log behind ``since``, or at its end. Raises ``ExpiredError``, ``UnavailableError``."""
-    until = time.monotonic() + _BEHIND_SECONDS
+    until = time.monotonic() + min(_BEHIND_SECONDS, watch.seconds)
     # Another replica may have read further.
     while since and not log.has_read(since):
         if time.monotonic() > until:
@@ -55,7 +55,7 @@ async def subscribed(log: ChangeLog, key: tuple[str, ...], since: Offsets | None
             )
         await asyncio.sleep(_LOOK_SECONDS)
     try:
-        return log.subscribe(key, since, only_latest=view != "attempts")
+        return log.subscribe(key, since, only_latest=watch.view != "attempts")
     except OffsetsGoneError:
         raise expired() from None
 

@@ -10,7 +10,7 @@ from schemas.answers.attempts import Error
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import attempt
+from tests.support.harness.golden_index import attempt, golden_index
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from views.answered_nodes import answered_nodes
 
@@ -69,6 +69,23 @@ async def test_nodes_are_compared_in_the_order_of_the_question() -> None:
     body = (await caller.get(POD + "/comparison?nodes=node5&nodes=node3")).json()
     assert [node["node"] for node in body["nodes"]] == ["node5", "node3"]
     assert body["difference"] == {"score": 0.2, "slots": 0.1, "cores": 0, "memory": 0.1}
+
+
+@pytest.mark.parametrize("answer", ["groups", "scores", "comparison?nodes=node5&nodes=node3"])
+async def test_an_attempt_that_is_given_is_the_one_that_is_shown(answer: str) -> None:
+    """The golden attempt, a later one of the same pod, and one of another pod."""
+    before = attempt()
+    started_at = before.started_at + timedelta(minutes=1)
+    later = before.model_copy(update={"attempt_id": "a7" * 16, "started_at": started_at, "version": before.version + 1})
+    pod = before.pod.model_copy(update={"name": "other", "uid": "u-other"})
+    others = later.model_copy(update={"attempt_id": "b8" * 16, "pod": pod})
+    caller = Caller(golden_index)
+    caller.remember(before, later, others)
+    path = f"{POD}/{answer}{'&' if '?' in answer else '?'}attempt="
+    assert (await caller.get(POD + "/" + answer)).json()["attempt_id"] == later.attempt_id
+    for each in (before, later):
+        assert (await caller.get(path + each.attempt_id)).json()["attempt_id"] == each.attempt_id
+    assert (await caller.get(path + others.attempt_id)).status_code == 404
 
 
 async def test_attempts_of_two_pods_are_compared_with_the_earlier_one_first() -> None:

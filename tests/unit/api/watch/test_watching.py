@@ -1,6 +1,7 @@
 """Watches of the whole application: what is sent, from which place on, and when it ends."""
 
 import asyncio
+import math
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -121,6 +122,14 @@ async def test_a_replica_that_is_behind_says_so(topic: WrittenTopic, monkeypatch
     answer = await topic._caller.get(PATH + "&resourceVersion=99.0")
     assert answer.status_code == 503
     assert "this replica" in answer.json()["error"]
+
+
+async def test_a_replica_that_is_behind_waits_no_longer_than_the_watch_was_to_last(
+    topic: WrittenTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.watch.events._BEHIND_SECONDS", math.inf)
+    answer = await topic._caller.get(PATH + "&resourceVersion=99.0&timeoutSeconds=1")
+    assert answer.status_code == 503
 
 
 async def test_a_reader_that_is_too_slow_ends_with_an_error(topic: WrittenTopic) -> None:
