@@ -141,7 +141,11 @@ def _extender(
             return refused.response()
         except NotReadyError as problem:
             # To the API server this is a webhook that can't be reached, and its `failurePolicy` says what follows.
-            return PlainTextResponse(f"{problem}\n", 503)
+            # Of an error it shows the user the message of a Status alone, not a text.
+            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "ServiceUnavailable"}
+            return Response(
+                orjson.dumps(status | {"message": str(problem), "code": 503}), 503, media_type="application/json"
+            )
 
     async def answered(request: Request, body: bytes) -> Response:
         # HAMi's status and text (route.go); its webhook answers an empty body with a review.

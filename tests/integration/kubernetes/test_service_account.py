@@ -15,11 +15,15 @@ from kube.credentials import ApiCredentials, from_kubeconfig
 from kube.errors import KubeApiError
 from kube.lease import LeaseTimings
 from kube.resources import NODES
+from process.certificate_authority import Authority
+from tests.support.control_plane.extender_process import Extender
 from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
-from tests.support.control_plane.service_account import a_kubeconfig, service_account
+from tests.support.control_plane.service_account import a_kubeconfig, granted, service_account
+from tests.support.control_plane.webhook import registered_webhook
 from tests.support.harness.scheduler_on_fake_api import LEASE, OnApi
-from tests.support.waiting import eventually_async
+from tests.support.waiting import eventually, eventually_async
 
+NAME = "hami-without-quotas"
 Json = dict[str, Any]
 PATIENT = LeaseTimings(60, 50, 0.2)
 """A machine that stands still for seconds in the middle of the test does not cost the lead."""
@@ -74,6 +78,36 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
             on_api.spool.close()
         held = admin.get(f"/apis/coordination.k8s.io/v1/namespaces/{LEASE.namespace}/leases/{LEASE.name}").json()
         assert held["spec"]["holderIdentity"] == "", "given back at the end"
+
+
+def test_l7_until_quotas_are_listed_no_pod_is_let_past_them(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """An account without the right to list them: the API server refuses pods and says why, until it has the right."""
+    rules = documented_rules()
+    of_quotas = [rule for rule in rules if rule["resources"] == ["resourcequotas"]]
+    assert of_quotas
+    others = [rule for rule in rules if rule not in of_quotas]
+    pod, pods = a_gpu_pod("pod1", NAME, gpumem=3000), f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+    del pod["spec"]["schedulerName"]
+    folder = tmp_path / "account"
+    with service_account(control_plane, namespace, others, folder) as account, control_plane.client() as client:
+        kubeconfig, authority = a_kubeconfig(folder, control_plane), Authority.new("the tests' authority")
+        extender = Extender(tmp_path / "extender", kubeconfig, authority, NAME, "--no-publish")
+        extender.start(until_ready=False)
+        try:
+            with registered_webhook(control_plane, extender, namespace):
+                refused = eventually(lambda: _error(client.post(pods, json=pod)), extender.log.read_text)
+                assert "resourcequotas" in refused, refused
+                with granted(control_plane, namespace, account, of_quotas):
+                    eventually(lambda: client.post(pods, json=pod).is_success, extender.log.read_text)
+                    assert client.post(pods, json=pod).json()["spec"]["schedulerName"] == NAME
+        finally:
+            extender.stop()
+
+
+def _error(answer: httpx.Response) -> str:
+    return str(answer.json()["message"]) if answer.is_error else ""
 
 
 async def test_a_token_that_was_replaced_in_its_file_is_taken_when_the_old_one_is_refused(kubeconfig: Path) -> None:

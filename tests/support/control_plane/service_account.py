@@ -23,14 +23,23 @@ def service_account(cluster: ControlPlane, namespace: str, rules: Sequence[Json]
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
     with cluster.client() as client:
         create(client, accounts, {"metadata": {"name": name}})
+    with granted(cluster, namespace, name, rules):
+        write_token(cluster, namespace, name, folder)
+        yield name
+
+
+@contextlib.contextmanager
+def granted(cluster: ControlPlane, namespace: str, account: str, rules: Sequence[Json]) -> Iterator[None]:
+    """The account is allowed what ``rules`` say, everywhere, besides what it is allowed already."""
+    name = f"{account}-{uuid.uuid4().hex[:8]}"
+    with cluster.client() as client:
         create(client, f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
-        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
         binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
         create(client, f"{RBAC}/clusterrolebindings", binding)
-        write_token(cluster, namespace, name, folder)
         try:
-            yield name
+            yield
         finally:
             for kind in ("clusterrolebindings", "clusterroles"):
                 client.delete(f"{RBAC}/{kind}/{name}")

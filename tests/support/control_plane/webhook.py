@@ -11,11 +11,8 @@ from tests.support.waiting import eventually
 
 
 @contextmanager
-def webhook_of(cluster: ControlPlane, extender: Extender, namespace: str, probe: Json) -> Iterator[None]:
-    """The API server asks about every pod of the namespace; what fails there is refused, not ignored.
-
-    probe: a pod that names no scheduler, and gets the extender's.
-    """
+def registered_webhook(cluster: ControlPlane, extender: Extender, namespace: str) -> Iterator[None]:
+    """The API server asks about every pod of the namespace, soon; what fails there is refused, not ignored."""
     path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     called = {
@@ -33,11 +30,21 @@ def webhook_of(cluster: ControlPlane, extender: Extender, namespace: str, probe:
     with cluster.client() as client:
         create(client, path, {"metadata": {"name": namespace}, "webhooks": [called]})
         try:
-            # The API server learns of it with a delay; until then pods pass unchanged.
-            pods = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
-            eventually(
-                lambda: create(client, pods, probe)["spec"]["schedulerName"] == extender.name, extender.log.read_text
-            )
             yield
         finally:
             client.delete(f"{path}/{namespace}")
+
+
+@contextmanager
+def webhook_of(cluster: ControlPlane, extender: Extender, namespace: str, probe: Json) -> Iterator[None]:
+    """The API server asks about every pod of the namespace, from now on.
+
+    probe: a pod that names no scheduler, and gets the extender's.
+    """
+    with registered_webhook(cluster, extender, namespace), cluster.client() as client:
+        # The API server learns of it with a delay; until then pods pass unchanged.
+        pods = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+        eventually(
+            lambda: create(client, pods, probe)["spec"]["schedulerName"] == extender.name, extender.log.read_text
+        )
+        yield

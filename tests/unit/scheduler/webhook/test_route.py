@@ -74,5 +74,10 @@ async def test_l7_until_quotas_are_listed_the_webhook_is_not_ready(tmp_path: Pat
     app = create_app(serving.scheduler, serving.metrics, dict, Bodies(10_000), review=review)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler") as client:
         response = await client.post("/webhook", json=a_review(1))
-    assert (response.status_code, response.text) == (503, "resourcequotas are being listed\n")
+    assert (response.status_code, response.headers["content-type"]) == (503, "application/json")
+    # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
+    assert response.json() == {
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "ServiceUnavailable",
+        "message": "resourcequotas are being listed", "code": 503,
+    }  # fmt: skip
     await serving.close()
