@@ -167,6 +167,13 @@ class Ground:
             is_flooded,
             "OpenSearch's look at its disk",
         )
+        # It forbids new indices as well, and where nobody waits for the end of that, for good.
+        settings = f"{self.servers.opensearch_url}/_cluster/settings?flat_settings=true"
+        _wait(
+            lambda: '"cluster.blocks.create_index":"true"' in self.client.get(settings).text,
+            is_flooded,
+            "OpenSearch's look at its disk",
+        )
 
     def wait_answered(self, load: Load) -> None:
         """Return when the API knows the latest of every pod that was answered until now."""
