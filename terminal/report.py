@@ -57,7 +57,7 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
     then = "" if before is None else f", {before:,} in the range before"
     screen.line(f"{found['failed']:,} of {counted(found['attempts'], 'attempt')} failed{where}{then}.", "bold")
     screen.line(f"{clock(found['since'])} to {clock(found['until'])} UTC", "dim")
-    if change := found.get("best_change"):
+    if change := found["best_change"]:
         screen.blank()
         screen.line("The one change that helps most:", "bold")
         screen.line(f"{change['sentence'][found['language']]} ({WHO[change['who_acts']]})", indent=2)

@@ -8,10 +8,10 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup
 from api.handlers.attempt_rights import readable_attempt, readable_of_pod
 from api.http.cluster import Cluster
-from api.http.comparison_query import AttemptComparisonQuery, AttemptQuery, NodeComparisonQuery
+from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
-from api.http.query_params import refuse_repeated
+from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempt_queries import PodName
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
@@ -39,7 +39,7 @@ class ComparisonHandlers:
         `runner_up` is the best node that the pod did not get, and by how much.
         """
         refuse_repeated(request)
-        summary = await self._summary(request, PodName(cluster.name, namespace, name), cluster, query)
+        summary = await self._summary(request, cluster, namespace, name, query)
         nodes = fitting_nodes(summary)
         body = PodScores(
             attempt_id=summary.attempt_id,
@@ -64,7 +64,7 @@ class ComparisonHandlers:
         This is the view that page and terminal show: thousands of nodes are a handful of groups.
         """
         refuse_repeated(request)
-        summary = await self._summary(request, PodName(cluster.name, namespace, name), cluster, query)
+        summary = await self._summary(request, cluster, namespace, name, query)
         body = PodNodeGroups(
             attempt_id=summary.attempt_id,
             attempt=cluster.attempt(summary.attempt_id),
@@ -83,7 +83,7 @@ class ComparisonHandlers:
     ) -> Response:
         """Two nodes side by side, as the pod's latest attempt or the given one judged them: verdict, reason, score."""
         refuse_repeated(request, "nodes")
-        summary = await self._summary(request, PodName(cluster.name, namespace, name), cluster, query)
+        summary = await self._summary(request, cluster, namespace, name, query)
         judged = judged_nodes(summary)
         if missing := [node for node in query.nodes if node not in judged]:
             raise NotFoundError(
@@ -126,8 +126,9 @@ class ComparisonHandlers:
         return json_response(200, body)
 
     async def _summary(
-        self, request: Request, pod: PodName, cluster: Cluster, query: AttemptQuery
+        self, request: Request, cluster: Cluster, namespace: str, name: str, query: AttemptQuery
     ) -> AttemptSummarized:
+        pod = PodName(cluster.name, namespace, name)
         return (await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)).summary()
 
 

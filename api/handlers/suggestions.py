@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 from starlette.requests import Request
@@ -17,8 +17,8 @@ from api.handlers.attempt_rights import readable_of_pod
 from api.handlers.others import readable_namespaces
 from api.http.cluster import Cluster
 from api.http.errors import json_response
-from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
-from api.http.query_params import Query, refuse_repeated
+from api.http.param_types import NamespaceInPath, PodInPath
+from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempt_queries import PodName
 from api.index.client import IndexDownError, OpenSearch
 from api.index.cluster_states import read_states_of_attempt
@@ -36,10 +36,7 @@ from fit.judge.decision import SchedulingPolicy
 from schemas.events import AttemptSummarized
 
 
-class SuggestionsQuery(Query):
-    attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
-        None, description="The request of this attempt of the pod; of its latest one unless given."
-    )
+class SuggestionsQuery(AttemptQuery):
     as_of: Literal["now", "attempt"] = Field(
         "now", description="On which cluster: as it is now, or as the attempt found it."
     )

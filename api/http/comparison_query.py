@@ -5,19 +5,13 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from api.http.param_types import ATTEMPT_ID, ObjectName
-from api.http.query_params import Query, split_at_commas
+from api.http.query_params import AttemptQuery, Query, split_at_commas
 
 
 def _two(names: list[str]) -> list[str]:
     if len(set(names)) != 2 or len(names) != 2:
         raise ValueError(f"{len(names)} names are given; two different ones are compared, as in nodes=a,b")
     return names
-
-
-class AttemptQuery(Query):
-    attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
-        None, description="Of this attempt of the pod; of its latest one unless given."
-    )
 
 
 class NodeComparisonQuery(AttemptQuery):

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from api.http.errors import BadRequestError
 from api.http.param_types import (
+    ATTEMPT_ID,
     ContinueToken,
     Keyword,
     NamespaceName,
@@ -56,6 +57,12 @@ def refuse_repeated(request: Request, *repeatable: str) -> None:
     counts = Counter(key for key, _ in given if key not in repeatable)
     if repeated := next((key for key, count in counts.items() if count > 1), None):
         raise BadRequestError(f"parameter {repeated[:60]!a} is given {counts[repeated]} times", "Give it once.")
+
+
+class AttemptQuery(Query):
+    attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
+        None, description="Of this attempt of the pod; of its latest one unless given."
+    )
 
 
 class NoQuery(Query):

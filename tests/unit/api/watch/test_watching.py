@@ -278,7 +278,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(150))
 @given(
     path=st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/pending"]),
     query=st.dictionaries(
