@@ -51,9 +51,10 @@ def line(points: Mapping[int, float]) -> Line:
     nodes, costs = np.array(list(points), float), np.array(list(points.values()), float)
     # Divided by the costs: else the largest size alone would decide.
     both = np.stack([1 / costs, nodes / costs], axis=1)
-    fixed, per_node = np.linalg.lstsq(both, np.ones(len(costs)), rcond=None)[0]
+    # To nine digits, in which all processors agree: the last ones decide how a number halfway between two is rounded.
+    fixed, per_node = (float(f"{each:.9g}") for each in np.linalg.lstsq(both, np.ones(len(costs)), rcond=None)[0])
     if fixed >= 0 and per_node >= 0:
-        return Line(float(fixed), float(per_node))
+        return Line(fixed, per_node)
     # The best of the two that remain: it grows from 0, or it does not grow.
     candidates = [Line(*(float(x) for x in pair)) for pair in _edges(both)]
     return min(candidates, key=lambda each: sum((each.at(at) / cost - 1) ** 2 for at, cost in points.items()))

@@ -11,6 +11,7 @@ from fit.judge import verdict_codes
 from fit.judge.decision import ContainerJudgement, Decision
 from schemas.codec.chunking import runs
 from schemas.events import DevicesJudged, Request
+from schemas.events.columns import widest_character
 
 _NO_POSITIONS: Final[Ints] = np.zeros(0, np.int64)
 _LARGEST_COUNT: Final = 2**31
@@ -52,8 +53,10 @@ class _DeviceColumns:
     def _sizes(self) -> Ints:
         """Texts count as they are, each number as wide as the widest of its column: an upper bound without encoding."""
         rows = np.diff(self._judged.offsets)
-        row_bytes = widest(self._verdict) + (0 if self._judged.whole.all() else widest(self._judged.device))
-        node_bytes = sum(map(widest, (self._revision, self._judged.devices, rows)))
+        row_bytes = widest_character(self._verdict) + (0 if self._judged.whole.all() else widest(self._judged.device))
+        devices = self._judged.devices
+        row_counts = 0 if np.array_equal(rows, devices) else widest(rows)
+        node_bytes = widest(self._revision) + widest(devices) + row_counts
         # 1: the comma behind the name.
         sizes: Ints = self._names.sizes + 1 + node_bytes + rows * row_bytes
         return sizes

@@ -13,6 +13,7 @@ from schemas import events
 from schemas.codec.chunking import refusal_runs
 from schemas.codec.code_tables import cut_refusals
 from schemas.events import NodesJudged
+from schemas.events.columns import widest_character
 
 _FLOAT_BYTES: Final = 17
 """A float32 in its shortest text, and a comma."""
@@ -54,9 +55,10 @@ class _NodeColumns:
 
     def runs(self, max_bytes: int) -> Iterator[slice]:
         """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
-        all_codes = (self._verdict, self._refusal, self._decision.refused_by)
-        floats = 1 + len(self._terms)
-        numbers = sum(map(widest, all_codes)) + floats * np.where(self._fits, _FLOAT_BYTES, _ZERO_BYTES)
+        codes = widest(self._refusal) + sum(map(widest_character, (self._verdict, self._decision.refused_by)))
+        # A run in which no node fits has no scores.
+        floats = (1 + len(self._terms)) if self._fits.any() else 0
+        numbers = codes + floats * np.where(self._fits, _FLOAT_BYTES, _ZERO_BYTES)
         # 1: the comma behind the name.
         return refusal_runs(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
 

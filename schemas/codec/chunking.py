@@ -12,6 +12,7 @@ import numpy.typing as npt
 from schemas.codec.code_tables import cut_refusals, one_refusal_table
 from schemas.codec.records import MAX_VALUE_BYTES, EncodedRecord, encode, encode_value
 from schemas.events import AttemptSummarized, Refusal
+from schemas.events.columns import widest_character
 
 HEAD_BYTES: Final = 4 * 1024
 """Reserved in every record for what it holds once: names, requests, tables of words."""
@@ -122,11 +123,12 @@ def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
         sizes = quotes[1::2] - quotes[::2] + 1
     else:  # a name with a quote in it
         sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
-    tables = len(summary.verdicts), len(summary.requests), len(summary.refusals)
     # A code has at most as many digits as its table has entries, and -1 has two characters; each has a comma.
-    codes = sum(max(len(str(entries)), 2) + 1 for entries in tables)
-    # A float32 takes up to 16 characters; where no node fits, all are ``0.0``.
-    floats = sum(17 if column.any() else 4 for column in (summary.score, *summary.score_terms.values()))
+    codes = max(len(str(len(summary.refusals))), 2) + 1
+    codes += sum(widest_character(column) for column in (summary.verdict, summary.refused_by))
+    # A float32 takes up to 16 characters; scores of 0 alone are left out, and terms of 0 are ``0.0``.
+    floats = 17 if summary.score.any() else 0
+    floats += sum(17 if column.any() else 4 for column in summary.score_terms.values())
     return sizes + codes + floats + 1
 
 

@@ -15,6 +15,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from schemas.events import EVENTS, Event
+from schemas.events.base import Model
 from schemas.ids import schema_id
 
 CONTENT_TYPE: Final = "application/json"
@@ -90,8 +91,10 @@ def encode_value(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
+    # orjson then writes the columns itself; pydantic's JSON serializer has no form for numpy arrays.
+    if isinstance(value, Model):
+        return value.json_fields()
     if isinstance(value, BaseModel):
-        # orjson then writes the columns itself; pydantic's JSON serializer has no form for numpy arrays.
         return value.__dict__
     if isinstance(value, np.ndarray):  # orjson itself takes only contiguous ones
         return value.tolist()

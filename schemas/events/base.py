@@ -63,6 +63,10 @@ class Model(DescribedModel):
             object.__setattr__(made, "__pydantic_private__", None)
             return made
 
+    def json_fields(self) -> dict[str, Any]:
+        """The fields as their JSON has them; columns may be numpy arrays."""
+        return self.__dict__
+
 
 class _Default(NamedTuple):
     """What a field has where nothing else is given."""

@@ -1,15 +1,15 @@
 """What a scheduler decided about a pod: devices, nodes, the end of the filter, the bind."""
 
 from datetime import datetime
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
 from schemas.events.base import TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
-from schemas.events.columns import Codes, Floats, check_codes
+from schemas.events.columns import Codes, CodeText, Floats, check_codes
 from schemas.events.device_models import PickedDevice
 from schemas.events.field_types import Count, Flag, Moment, Words
-from schemas.events.node_columns import check_node_columns
+from schemas.events.node_columns import check_node_columns, restore_scores, written_node_columns
 from schemas.events.pods import PodDescription
 from schemas.ids import microseconds
 
@@ -32,11 +32,11 @@ class NodesJudged(AttemptEvent):
     """The table behind ``refusal``: each distinct one once."""
     nodes: Words
     """Names."""
-    verdict: Codes
+    verdict: CodeText
     """Index into ``verdicts``."""
     score: Floats
-    """0 where the node does not fit."""
-    refused_by: Codes
+    """0 where the node does not fit; empty in JSON where that is every node."""
+    refused_by: CodeText
     """Which container the node refused: those before it passed, those behind it were not reached; -1 for none."""
     refusal: Codes
     """Index into ``refusals``; -1 where the node does not refuse."""
@@ -45,6 +45,7 @@ class NodesJudged(AttemptEvent):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
+        restore_scores(self)
         check_node_columns(self, self.score_terms)
         # Checked here once, so that readers may index tables without looking.
         check_codes({"refused_by": (self.refused_by, len(self.containers))})
@@ -53,6 +54,9 @@ class NodesJudged(AttemptEvent):
     @property
     def id(self) -> str:
         return f"{self.attempt_id}/nodes/{self.part}"
+
+    def json_fields(self) -> dict[str, Any]:
+        return self.__dict__ | written_node_columns(self)
 
 
 class AttemptConcluded(AttemptEvent):

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterator
 from itertools import repeat
-from typing import Annotated, ClassVar, Final, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from schemas.events.base import NOT_REPORTED, TYPE_PREFIX, AttemptEvent, Request
-from schemas.events.columns import Codes, Integers, check_codes, check_lengths
+from schemas.events.columns import CodeText, Integers, check_codes, check_lengths, code_text
 from schemas.events.field_types import Count, Flag, Words
 from schemas.events.node_states import NodeStateChanged
 
@@ -80,8 +81,8 @@ class DevicesJudged(AttemptEvent):
     devices: Integers
     """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
     rows: Integers
-    """How many of the rows belong to the node."""
-    verdict: Codes
+    """How many of the rows belong to the node; empty in JSON where these are ``devices`` of each node."""
+    verdict: CodeText
     """Index into ``verdicts``."""
     device: Annotated[Integers, Field(default_factory=list, validate_default=True)]
     """The row's device, as its position in the node's state; empty where each node's rows are its devices in order."""
@@ -98,11 +99,14 @@ class DevicesJudged(AttemptEvent):
     ``fits``, ``in_use``, ``enough_resources`` (memory that is being released counts), ``enough_idle`` (it does not),
     ``not_all_released``, ``allocatable``, ``will_be_releasing``, ``whole_device``, ``filtered`` (it is in the list of
     those that fit), ``selected``."""
-    check: Codes = Field(default_factory=list, validate_default=True)
+    check: CodeText = Field(default_factory=list, validate_default=True)
     """Index into ``checks``; -1 where the source says none of the row. Empty where it says none of any row."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
+        if not self.rows.size:
+            # The model is frozen for those who use it, and it is not in use yet.
+            self.__dict__["rows"] = self.devices
         check_lengths({"revision": self.revision, "devices": self.devices, "rows": self.rows}, len(self.nodes))
         if self.rows.size and (self.rows.min() < 0 or self.devices.min() < 0):
             raise ValueError("rows and devices are counts, never negative")
@@ -132,6 +136,12 @@ class DevicesJudged(AttemptEvent):
     @property
     def id(self) -> str:
         return f"{self.attempt_id}/devices/{self.part}"
+
+    def json_fields(self) -> dict[str, Any]:
+        written: dict[str, Any] = {"verdict": code_text(self.verdict), "check": code_text(self.check)}
+        if np.array_equal(self.rows, self.devices):
+            written["rows"] = []
+        return self.__dict__ | written
 
     def each_device(self, state_of: StateOf, nodes: Collection[str] | None = None) -> Iterator[DeviceRow]:
         """The rows as objects, in the order of the record, for readers that prefer objects to columns.

@@ -2,8 +2,10 @@
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from schemas.events.base import Refusal
-from schemas.events.columns import Codes, Floats, check_codes, check_lengths
+from schemas.events.columns import Codes, CodeText, Floats, check_codes, check_lengths, code_text
 from schemas.events.field_types import Words
 
 
@@ -17,11 +19,11 @@ class HasNodeColumns(Protocol):
     @property
     def refusals(self) -> list[Refusal]: ...
     @property
-    def verdict(self) -> Codes: ...
+    def verdict(self) -> CodeText: ...
     @property
     def score(self) -> Floats: ...
     @property
-    def refused_by(self) -> Codes: ...
+    def refused_by(self) -> CodeText: ...
     @property
     def refusal(self) -> Codes: ...
 
@@ -39,3 +41,20 @@ def check_node_columns(event: HasNodeColumns, more: dict[str, Any]) -> None:
     check_codes(tables)
     if event.verdict.size and event.verdict.min() < 0:
         raise ValueError("every node has a verdict")
+
+
+def written_node_columns(event: HasNodeColumns) -> dict[str, Any]:
+    """Those of the columns that JSON holds otherwise than as they are."""
+    return {
+        "verdict": code_text(event.verdict),
+        # Of thousands of nodes that do not fit, as a rule; a reader gets the zeros back.
+        "score": event.score if np.any(event.score) else [],
+        "refused_by": code_text(event.refused_by),
+    }
+
+
+def restore_scores(event: HasNodeColumns) -> None:
+    """Put a 0 for each node in the place of a column of scores that was left out."""
+    if not len(event.score):
+        # Models are frozen for those who use them, and this one is not in use yet.
+        event.__dict__["score"] = np.zeros(len(event.nodes), dtype=np.float32)

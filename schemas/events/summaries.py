@@ -1,15 +1,15 @@
 """What the pipeline publishes: whole attempts, and the lines of event text."""
 
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from schemas.events.base import TYPE_PREFIX, AttemptEvent, Model, Refusal, Request
-from schemas.events.columns import Codes, Floats, check_codes
+from schemas.events.columns import Codes, CodeText, Floats, check_codes
 from schemas.events.decisions import LockHolder
 from schemas.events.device_models import PickedDevice
 from schemas.events.field_types import Count, Flag, Moment, Words
-from schemas.events.node_columns import check_node_columns
+from schemas.events.node_columns import check_node_columns, restore_scores, written_node_columns
 from schemas.events.pods import PodDescription
 from schemas.events.waits import PodWait
 
@@ -153,11 +153,11 @@ class AttemptSummarized(AttemptEvent):
     """The table behind ``refusal``: each distinct one once."""
     nodes: Words
     """Sorted by name, over all parts."""
-    verdict: Codes
+    verdict: CodeText
     """Index into ``verdicts``."""
     score: Floats
-    """0 where the node does not fit."""
-    refused_by: Codes
+    """0 where the node does not fit; empty in JSON where that is every node."""
+    refused_by: CodeText
     """Which of ``requests`` the node refused; -1 for none."""
     refusal: Codes
     """Index into ``refusals``; -1 where the node does not refuse."""
@@ -166,6 +166,7 @@ class AttemptSummarized(AttemptEvent):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
+        restore_scores(self)
         check_node_columns(self, self.score_terms)
         check_codes({"refused_by": (self.refused_by, len(self.requests))})
         if self.part >= self.parts:
@@ -176,6 +177,9 @@ class AttemptSummarized(AttemptEvent):
     def id(self) -> str:
         # With the version: a summary that knows more is another record, and readers keep the greatest.
         return f"{self.attempt_id}/summary/{self.version}/{self.part}"
+
+    def json_fields(self) -> dict[str, Any]:
+        return self.__dict__ | written_node_columns(self)
 
     @property
     def source(self) -> str:

@@ -62,7 +62,8 @@ def test_a_schema_is_valid_and_open_to_fields_of_later_versions(path: Path) -> N
 def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
     schema = generate.json_schema(DevicesJudged, "x")
     assert schema["properties"]["devices"]["description"].endswith("the Y of ``X/Y Reason``.")
-    assert schema["properties"]["verdict"]["items"] == {"type": "integer", "minimum": -1}
+    assert schema["properties"]["verdict"]["type"] == "string"
+    assert schema["properties"]["revision"]["items"] == {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
     assert "title" not in schema["properties"]["devices"]
     assert schema["$defs"]["Request"]["properties"]["count"]["minimum"] == 0
 

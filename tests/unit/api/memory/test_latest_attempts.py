@@ -54,7 +54,7 @@ def test_a_summary_comes_back_as_it_was_added() -> None:
 
 
 def test_an_attempt_in_parts_appears_when_its_last_part_is_there() -> None:
-    summary = a_summary([f"gpu-node-{number:05d}.cluster.local" for number in range(3_000)])
+    summary = a_summary([f"gpu-node-{number:05d}.cluster.local" for number in range(5_000)])
     parts = split(summary)
     assert len(parts) > 2
     for order in permutations(parts):

@@ -449,7 +449,7 @@ BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended_at=
 
 
 def test_of_a_summary_with_a_bind_only_the_first_part_is_decoded() -> None:
-    summary = a_summary([f"node{number}" for number in range(3_000)], **BOUND)
+    summary = a_summary([f"node{number}" for number in range(6_000)], **BOUND)
     first, *others = split(summary)
     assert others
     assert isinstance(decoded(first), BoundAttempt)

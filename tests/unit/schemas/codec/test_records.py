@@ -249,12 +249,12 @@ class TestUnusualJson:
         assert isinstance(decode(bytes(value), typed(event.TYPE.encode())), type(event) | Rejected)
 
     def test_the_last_of_two_equal_names_counts(self) -> None:
-        twice = encode(devices_judged()).value[:-1] + b',"rows":[]}'
+        twice = encode(devices_judged()).value[:-1] + b',"devices":[]}'
         assert isinstance(decode(twice, typed(DevicesJudged.TYPE.encode())), Rejected)
 
     def test_a_column_within_a_column_is_rejected(self) -> None:
         value = encode(devices_judged()).value
-        inner = re.sub(rb'"rows":\[([^\]]*)\]', rb'"rows":[[\1]]', value)
+        inner = re.sub(rb'"devices":\[([^\]]*)\]', rb'"devices":[[\1]]', value)
         assert inner != value
         assert isinstance(decode(inner, typed(DevicesJudged.TYPE.encode())), Rejected)
 
