@@ -24,6 +24,7 @@ from process import logs
 from process.addresses import HostPort
 from process.cli import application, fail, one_line_for
 from process.cluster_name import DEFAULT_CLUSTER
+from process.descriptors import allow_all_descriptors
 from process.errors import SettingError
 from process.flags import takes
 from process.health import always, serving
@@ -36,6 +37,8 @@ from schemas.reasons import Language
 
 app = application("schedulerlog over HTTP.")
 
+_CONNECTIONS: Final = 500
+"""Of callers that do not watch."""
 LOCAL: Final = ("localhost", "127.0.0.1")
 
 
@@ -141,7 +144,14 @@ def _listen_and_serve(settings: Settings) -> None:
     with tracing(settings, "api") as spans:
         app = create_app(settings, tracing=spans, certificates=certificates)
         server = ServerWithCertificate(
-            app, certificates, http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
+            app,
+            certificates,
+            http=JsonProtocol,
+            # Watches have a bound of their own. The quarter that is left is for stores, files and handshakes.
+            limit_concurrency=min(settings.api_watches + _CONNECTIONS, allow_all_descriptors() * 3 // 4),
+            access_log=False,
+            log_level="error",
+            timeout_graceful_shutdown=5,
         )
         with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):
             server.run(sockets=[listening])

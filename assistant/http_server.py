@@ -14,6 +14,11 @@ PATH = "/mcp"
 _MAX_CONNECTIONS: Final = 200
 
 
+class _Protocol(PatientHttp):
+    # A token, which the API bounds by 16 KiB, and what clients send beside it.
+    max_head_bytes = 32 * 1024
+
+
 def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | None) -> None:
     """Serve until the process is stopped; ``pair`` is a certificate and its key, for HTTPS."""
     app = server.streamable_http_app(
@@ -26,7 +31,7 @@ def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | No
             BoundedCalls(app),
             listen.host,
             listen.port,
-            http=PatientHttp,
+            http=_Protocol,
             loop="asyncio",
             ws="none",
             ssl_certfile=certificate,

@@ -16,6 +16,7 @@
 ``secret_files``           secrets from files: NAME_FILE names one that holds NAME
 ``kafka_connection``       settings by which Kafka is reached
 ``opensearch_connection``  settings by which OpenSearch is reached
+``descriptors``            how many files and connections a process may have open
 ``tls``                    TLS towards servers: whom we trust, and how we are known
 ``server_tls``             HTTPS with certificates that may be replaced while connections are open
 ``certificate_authority``  a private authority that signs certificates, for who has none; needs cryptography

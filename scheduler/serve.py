@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import resource
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager
@@ -18,6 +17,7 @@ from fit.judge.decision import SchedulingPolicy
 from hami.vendors import Vendors
 from kube.resources import Key
 from process.bodies import Bodies
+from process.descriptors import allow_all_descriptors
 from process.health import serving
 from process.kafka_connection import KafkaConnectionIfGiven
 from process.profiled import serving_profiles
@@ -88,7 +88,7 @@ async def serve(
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
     malloc.keep_freed()
-    _allow_descriptors()
+    allow_all_descriptors()
     with (
         contextlib.closing(server.bind(settings.listen)) as listener,
         contextlib.closing(open_spool(settings)) as spool,
@@ -121,12 +121,6 @@ async def serve(
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
-
-
-def _allow_descriptors() -> None:
-    """As many as this process may have: without any, no caller and no file of the spool is served."""
-    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def _webhook_listener(settings: Settings) -> "AbstractContextManager[socket.socket | None]":

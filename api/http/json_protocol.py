@@ -20,14 +20,20 @@ CLIENT_ROOT: Final = "schedulerlog.client_root"
 in DER form."""
 ABORT: Final = "schedulerlog.abort"
 """The entry of a scope's ``extensions`` with what hangs up at once, without waiting for a client that does not read."""
-_CAUSE: Final = "the bytes received are not a valid HTTP request"
-_NEXT: Final = (
-    "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port."
-)
+_NEXT: Final = {
+    400: "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port.",
+    431: "Send fewer or shorter headers.",
+    503: "Try again in a few seconds.",
+}
 
 
 class JsonProtocol(PatientHttp):
     """uvicorn's parser, which would answer such bytes with plain text."""
+
+    # A token and a place in a list have 16 KiB each; the API server, as a proxy, adds a header for each of its caller's
+    # groups.
+    max_head_bytes = 64 * 1024
+    max_headers = 1_000
 
     extensions: "dict[str, Any]"
 
@@ -44,22 +50,13 @@ class JsonProtocol(PatientHttp):
         scope: Any = self.scope
         scope["extensions"] = self.extensions
 
-    def refuse_head(self) -> None:
-        self._refuse(431, "the request's line and headers are too long", "Send fewer or shorter headers.")
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        self._refuse(400, _CAUSE, _NEXT)
-
-    def _refuse(self, status: int, error: str, next_step: str) -> None:
-        body = problem(status, error, next_step).model_dump_json().encode()
+    def refusal(self, status: int, cause: str) -> bytes:
+        body = problem(status, cause, _NEXT[status]).model_dump_json().encode()
         line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
         headers = MutableHeaders({"content-type": PROBLEM, "content-length": str(len(body)), "connection": "close"})
         add_protection(headers.raw)
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        transport: Any = self.transport
-        # The parser has lost the boundary between requests, so the connection can't be used again.
-        transport.write(f"{line}\r\n{fields}\r\n".encode() + body)
-        transport.close()
+        return f"{line}\r\n{fields}\r\n".encode() + body
 
 
 def _root_of(tls: Any) -> bytes:

@@ -107,6 +107,8 @@ def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
         http=Protocol,
         # Otherwise uvicorn configures logging itself, over what `process.logs` has set up.
         log_config=None,
+        # Otherwise everybody who sends bytes that are no request writes a line for each.
+        log_level="error",
         access_log=False,
         lifespan="off",
         # A caller is the one who connected, whatever its headers name.

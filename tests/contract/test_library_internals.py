@@ -19,7 +19,8 @@ from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from mode import Service
 from uvicorn import Server
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from api.server import ServerWithCertificate
 from broker.refusals import ExplainedConnection, TokenAuthenticator
@@ -59,6 +60,7 @@ OVERRIDDEN = {
         "_wait_next_records": "6218e1969a63",
     },
     PatientHttp: {
+        "__init__": "4f0899941034",
         "connection_made": "6efb565ff3d3",
         "connection_lost": "c91a4c9bf2e2",
         "data_received": "010a7ae59a5d",
@@ -68,6 +70,7 @@ OVERRIDDEN = {
         "on_response_complete": "64e254f28e38",
         "pause_writing": "17a8fd215d96",
         "resume_writing": "7844bbaa8cce",
+        "send_400_response": "ae5a4a3782b6",
     },
     ServerWithCertificate: {
         "__init__": "c150b55284f7",
@@ -84,7 +87,6 @@ OVERRIDDEN = {
 CALLED = {
     Service: ("start", "maybe_start", "stop", "_stopped_set", "_stop_children", "_stop_futures", "_stop_exit_stacks"),
     TableManager: ("_update_channels",),
-    HttpToolsProtocol: ("send_400_response",),
     Consumer: ("_to_message", "_get_active_partitions", "perform_seek", "highwater"),
 }
 READ = {
@@ -92,7 +94,20 @@ READ = {
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
     PartitionRecords: ("while records.has_next()", "for record in next_batch:", "= next_batch.next_offset"),
     AIOKafkaConsumer: ("=self._fetch_max_wait_ms",),
-    HttpToolsProtocol: ("self.transport", "self.scope", "self.loop"),
+    HttpToolsProtocol: (
+        "self.transport",
+        "self.scope",
+        "self.loop",
+        "self.headers",
+        "self.url",
+        "self.pipeline.appendleft(",
+        "self.flow",
+        "self.connections.discard(self)",
+        "self.limit_concurrency is not None",
+        "self.send_400_response(msg)",
+    ),
+    RequestResponseCycle: ("self.response_started", "self.response_complete", "self.more_body", "self.body"),
+    FlowControl: ("self.write_paused",),
     Server: ("self.servers.append(", "self.lifespan.state", "self.server_state", "config.http_protocol_class"),
     AIOKafkaClient: ("await create_conn(", 'raise KafkaConnectionError(f"Unable to bootstrap'),
 }

@@ -1,6 +1,7 @@
 """What arrives over real sockets: HTTPS while the certificate changes, old HTTP, and clients too big or too slow."""
 
 import asyncio
+import contextlib
 import re
 import socket
 import ssl
@@ -120,6 +121,24 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
             silent.settimeout(40)
             assert silent.recv(1) == b""
             assert time.monotonic() - began < 40
+
+
+def test_n1_n3_requests_without_end_and_silent_connections_keep_no_caller_from_answers(tmp_path: Path) -> None:
+    with SchedulerProcess(tmp_path / "scheduler", "--insecure-http", "--no-publish") as process:
+        url = httpx.URL(process.url)
+        with contextlib.ExitStack() as stack, httpx.Client(base_url=process.url) as client:
+            for _ in range(600):
+                stack.enter_context(socket.create_connection((url.host, url.port or 0)))
+            # Of this caller, who connects last, and of one who has been connected for longer than the others.
+            assert [client.get("/healthz").status_code for _ in range(3)] == [200] * 3
+            assert httpx.post(f"{process.url}/filter", json={"Pod": a_pod(), "NodeNames": ["node1"]}).is_success
+        before = process.metric("process_resident_memory_bytes")
+        with socket.create_connection((url.host, url.port or 0), timeout=5) as sending:
+            # Each of them took 4 KB: 400 MB in all.
+            requests = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 100_000
+            with pytest.raises(OSError):  # noqa: PT011 - reset, or a broken pipe
+                sending.sendall(requests)
+        assert process.metric("process_resident_memory_bytes") < before + 50_000_000
 
 
 @pytest.fixture
