@@ -20,6 +20,7 @@ from diagnosis.tree import main_obstacle
 from diagnosis.wording import devices_asked
 from hami.reason_codes import ReasonCode
 from schemas.events import AttemptSummarized, PodWait, Refusal, Request
+from summaries.named_pods import attempt_without_others
 
 MAX_NEAREST: Final = 8
 """Which of them is nearest by the amounts on its devices is found when the list is asked for."""
@@ -65,8 +66,9 @@ def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
     # While a bind has no result, the sentence says how long ago the filter was, which a list can't hold.
     if bind is None and has_passed and not summary.error:
         return None
-    if bind and bind.lock_holder:
-        # The sentence is shown to everybody who may list the pod, and the holder may be another tenant's.
+    # The sentence is shown to everybody who may list the pod, and others may be another tenant's.
+    summary = attempt_without_others(summary)
+    if (bind := summary.bind) and bind.lock_holder:
         unnamed = bind.model_copy(update={"lock_holder": bind.lock_holder.model_copy(update={"pod": ""})})
         summary = summary.model_copy(update={"bind": unnamed})
     pod = summary.pod

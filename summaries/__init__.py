@@ -14,6 +14,7 @@ One attempt
     ``messages``          the event lines of ``kubectl describe``
     ``cut``               texts cut to the limit of Kubernetes events
     ``answer``            the schedulerlog JSON
+    ``named_pods``        pods of other namespaces in texts, and the texts without them
     ``comparison``        why a node was chosen; two nodes or two attempts side by side
 Attempts of a pod
     ``episodes``          retries with the same outcome, and what changed between two attempts

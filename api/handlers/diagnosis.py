@@ -1,8 +1,9 @@
 """Answers why a pod waits: collects the facts and walks the decision tree."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -11,12 +12,12 @@ from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
-from api.authority.rights import get_pod
+from api.authority.rights import get_pod, list_pods
 from api.exclusion import Exclusion
 from api.fact_collector import FactCollector, may_be_refused
 from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
-from api.handlers.others import may_see_lock_holder, without_lock_holder
+from api.handlers.others import attempt_shown
 from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
@@ -25,7 +26,7 @@ from api.index.attempt_queries import PodName
 from api.index.client import IndexDownError
 from diagnosis.facts import DiagnosisFacts
 from diagnosis.tree import diagnose
-from schemas.events import AttemptSummarized
+from summaries.named_pods import without_others
 
 
 class DiagnosisQuery(Query):
@@ -58,6 +59,9 @@ class DiagnosisHandlers:
         refuse_repeated(request)
         await access_of(request).require(cluster, get_pod(namespace, name))
         facts = await self._facts(request, cluster, PodName(cluster.name, namespace, name), query)
+        hidden = _without_others(facts)
+        if hidden is not facts and not await access_of(request).allows(cluster, list_pods()):
+            facts = hidden
         path = cluster.attempt(facts.attempt.attempt_id) if facts.attempt else None
         found = diagnose(facts, path)
         if query.exclusion and found.state == "refused" and facts.attempt and facts.is_latest:
@@ -75,7 +79,7 @@ class DiagnosisHandlers:
             latest = None
         if latest and latest.attempt_id == asked.attempt_id:
             return await self._facts_now(request, cluster, pod, now, query)
-        attempt = await _shown(request, cluster, asked)
+        attempt = await attempt_shown(access_of(request), cluster, asked.summary())
         return await self.facts.of_attempt(pod, attempt, asked.original_id, now)
 
     async def _facts_now(
@@ -87,7 +91,7 @@ class DiagnosisHandlers:
             latest = await self.attempts.latest(pod)
         except IndexDownError:
             is_index_down = True
-        attempt = await _shown(request, cluster, latest) if latest else None
+        attempt = await attempt_shown(access_of(request), cluster, latest.summary()) if latest else None
         original_id = latest.original_id if latest else ""
         facts, _ = await asyncio.gather(
             self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
@@ -107,9 +111,13 @@ async def _nothing() -> None:
     return None
 
 
-async def _shown(request: Request, cluster: Cluster, stored: StoredAttempt) -> AttemptSummarized:
-    """The attempt as the caller may see it."""
-    attempt = stored.summary()
-    if await may_see_lock_holder(access_of(request), cluster, attempt):
-        return attempt
-    return without_lock_holder(attempt)
+def _without_others(facts: DiagnosisFacts) -> DiagnosisFacts:
+    """The facts, in which what was reported of the pod names no pod of another namespace; the same where none is."""
+    hide = partial(without_others, namespace=facts.namespace)
+    recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
+    events = [replace(each, words=hide(each.words)) for each in recorded]
+    changed = [each.model_copy(update={"message": hide(each.message)}) for each in conditions]
+    if (events, changed) == (recorded, conditions):
+        return facts
+    pod = replace(facts.pod, conditions=changed) if facts.pod else None
+    return replace(facts, events=facts.events and events, pod=pod)

@@ -1,18 +1,24 @@
 """What an answer shows of pods in namespaces that the caller may not read: amounts, and no name.
 
-What hides a name is the reference to the pod, never a search for its name in a text.
+What hides a name is the reference to the pod, never a search for its name in a text: a field of the record, or
+NAMESPACE/NAME in the words of a scheduler.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 from api.authority.access import Access
 from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
-from diagnosis.suggestions.answer import OTHERS
+from schemas.answers.attempts import AttemptFound, Episode
 from schemas.answers.nodes import NodeListed
-from schemas.answers.placements import Finding, Holder, NodeOccupancy
+from schemas.answers.placements import Finding, Holder, NodeOccupancy, PodObservation
 from schemas.events import AttemptSummarized
+from summaries.named_pods import OTHERS, attempt_without_others, without_others
+
+Item = TypeVar("Item")
+Replace = Callable[[str], str]
 
 MAX_NAMESPACES: Final = 20
 """So many are asked about one by one; pods of further ones count as those of others."""
@@ -27,7 +33,7 @@ async def readable_namespaces(access: Access, cluster: Cluster, namespaces: Coll
     return frozenset([each for each in asked if each and await access.allows(cluster, list_pods(each))])
 
 
-def without_others(occupancy: NodeOccupancy, readable: Collection[str]) -> NodeOccupancy:
+def occupancy_without_others(occupancy: NodeOccupancy, readable: Collection[str]) -> NodeOccupancy:
     """The occupancy with the sums of each device, and the names of pods in ``readable`` alone."""
     shown = [pod for pod in occupancy.pods if pod.namespace in readable]
     devices = [
@@ -53,7 +59,56 @@ def lock_without_others(node: NodeListed, readable: Collection[str]) -> NodeList
     return node.model_copy(update={"lock": node.lock.model_copy(update={"pod": OTHERS if node.lock.pod else ""})})
 
 
-async def may_see_lock_holder(access: Access, cluster: Cluster, attempt: AttemptSummarized) -> bool:
+async def attempt_shown(
+    access: Access, cluster: Cluster, attempt: AttemptSummarized, *, has_detail: bool = True
+) -> AttemptSummarized:
+    """The attempt as its caller may see it: in the scheduler's words and as the holder of a lock, a pod of another
+    namespace is named only to who may read it. The same one where nothing is hidden.
+
+    ``has_detail``: whether the answer has the holder of a lock.
+    """
+    hidden = attempt_without_others(attempt)
+    if hidden is not attempt and not await access.allows(cluster, list_pods()):
+        attempt = hidden
+    is_whole = not has_detail or await _may_see_lock_holder(access, cluster, attempt)
+    return attempt if is_whole else _without_lock_holder(attempt)
+
+
+async def texts_shown(
+    access: Access,
+    cluster: Cluster,
+    namespace: str | None,
+    items: Sequence[Item],
+    with_texts: Callable[[Item, Replace], Item],
+) -> Sequence[Item]:
+    """Items about pods of ``namespace``; their texts name pods of others only to who may list all pods.
+
+    None: the caller may list them. ``with_texts`` changes each text of an item.
+    """
+    if namespace is None:
+        return items
+    hidden = [with_texts(item, partial(without_others, namespace=namespace)) for item in items]
+    return items if hidden == items or await access.allows(cluster, list_pods()) else hidden
+
+
+def found_with_texts(found: AttemptFound, replace: Replace) -> AttemptFound:
+    return found.model_copy(update={"summary": replace(found.summary)})
+
+
+def episode_with_texts(episode: Episode, replace: Replace) -> Episode:
+    phases = {
+        "filter": episode.filter | {"summary": replace(episode.filter["summary"])},
+        "bind": episode.bind.model_copy(update={"summary": replace(episode.bind.summary)}),
+    }
+    return episode.model_copy(update=phases | {"changes": list(map(replace, episode.changes))})
+
+
+def observation_with_texts(observed: PodObservation, replace: Replace) -> PodObservation:
+    conditions = [each.model_copy(update={"message": replace(each.message)}) for each in observed.conditions]
+    return observed.model_copy(update={"conditions": conditions})
+
+
+async def _may_see_lock_holder(access: Access, cluster: Cluster, attempt: AttemptSummarized) -> bool:
     """Is there no pod that held a lock against the attempt, or one that the caller may read?"""
     holder = attempt.bind.lock_holder if attempt.bind else None
     if holder is None or not holder.pod:
@@ -62,7 +117,7 @@ async def may_see_lock_holder(access: Access, cluster: Cluster, attempt: Attempt
     return await access.allows(cluster, get_pod(namespace, name))
 
 
-def without_lock_holder(attempt: AttemptSummarized) -> AttemptSummarized:
+def _without_lock_holder(attempt: AttemptSummarized) -> AttemptSummarized:
     """The attempt, with when its node was locked and not by whom."""
     if attempt.bind is None or attempt.bind.lock_holder is None:
         return attempt

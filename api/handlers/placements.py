@@ -13,7 +13,13 @@ from api.authority.access import access_of
 from api.authority.rights import get_node, get_pod, list_pods
 from api.handlers.listing import Json, P, Shown, answer_page, as_they_are
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
-from api.handlers.others import findings_shown, readable_namespaces, without_others
+from api.handlers.others import (
+    findings_shown,
+    observation_with_texts,
+    occupancy_without_others,
+    readable_namespaces,
+    texts_shown,
+)
 from api.http.cluster import Cluster
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
@@ -109,8 +115,16 @@ class PlacementHandlers:
         refuse_repeated(request)
         await access_of(request).require(cluster, get_pod(namespace, name))
         filters = partial(observations.pod_observation_filters, {"namespace": namespace, "pod": name})
+        shown = partial(texts_shown, access_of(request), cluster, namespace, with_texts=observation_with_texts)
         return await self._answer_page_of_pod(
-            request, cluster, (namespace, name), observations.POD_OBSERVATIONS_LIST, query, filters, pod_never_observed
+            request,
+            cluster,
+            (namespace, name),
+            observations.POD_OBSERVATIONS_LIST,
+            query,
+            filters,
+            pod_never_observed,
+            shown,
         )
 
     async def node(self, request: Request, cluster: Cluster, node: NodeInPath, query: NodeQuery) -> Response:
@@ -152,7 +166,7 @@ class PlacementHandlers:
         ]
         occupancy = node_occupancy(cluster, node, at, placements, registered, query.device)
         readable = await readable_namespaces(access_of(request), cluster, {each.namespace for each in occupancy.pods})
-        return json_response(200, without_others(occupancy, readable))
+        return json_response(200, occupancy_without_others(occupancy, readable))
 
     async def _placements_on_node(
         self, request: Request, cluster: Cluster, node: str, query: NodeOccupancyQuery

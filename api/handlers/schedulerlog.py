@@ -12,7 +12,7 @@ from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.handlers.not_found import no_attempt_of_pod
-from api.handlers.others import may_see_lock_holder, without_lock_holder
+from api.handlers.others import attempt_shown, episode_with_texts, found_with_texts, texts_shown
 from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster
 from api.http.continue_token import Position, encode_token
@@ -40,6 +40,7 @@ from api.ready_answers import ReadyAnswers
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key
 from summaries.answer import Chosen, choose, detail, schedulerlog_json
+from summaries.named_pods import attempt_without_others
 
 _REVALIDATED: Final = "no-cache"
 """Lets clients keep the answer, but makes them ask with If-None-Match before they show it again."""
@@ -74,8 +75,9 @@ class SchedulerlogHandlers:
             return await self.watching.pod(request, cluster, namespace, name, query)
         pod = PodName(cluster.name, namespace, name)
         attempt = await readable_latest(self.attempts, request, cluster, pod)
-        response = await self._answer(request, cluster, attempt, query)
-        self.ready.keep(request, cluster, pod, attempt, response)
+        response, is_for_every_reader = await self._answer(request, cluster, attempt, query)
+        if is_for_every_reader:
+            self.ready.keep(request, cluster, pod, attempt, response)
         return response
 
     async def attempt(
@@ -91,24 +93,27 @@ class SchedulerlogHandlers:
         """
         refuse_repeated(request, "node")
         attempt = await readable_attempt(self.attempts, request, cluster, attempt_id)
-        return await self._answer(request, cluster, attempt, query)
+        return (await self._answer(request, cluster, attempt, query))[0]
 
-    async def _answer(self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: PageOfNodes) -> Response:
-        summary = attempt.summary()
-        hides_holder = bool(query.detail) and not await may_see_lock_holder(access_of(request), cluster, summary)
-        if hides_holder:
-            summary = without_lock_holder(summary)
+    async def _answer(
+        self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: PageOfNodes
+    ) -> tuple[Response, bool]:
+        """The answer, and whether it is the same for everybody who may read the pod."""
+        whole = attempt.summary()
+        is_for_every_reader = not query.detail and attempt_without_others(whole) is whole
+        summary = await attempt_shown(access_of(request), cluster, whole, has_detail=bool(query.detail))
         if query.detail and query.node:
-            return await self._with_devices(request, attempt, summary, query)
+            return await self._with_devices(request, attempt, summary, query), False
         # An answer follows from attempt, parameters and what is hidden from the caller; the parameters are part of the
         # URL that a client caches by.
-        etag = f'"{attempt.attempt_id}-{attempt.version}{"-hidden" if hides_holder else ""}"'
+        etag = f'"{attempt.attempt_id}-{attempt.version}{"-hidden" if summary is not whole else ""}"'
         # Looked up as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
         if etag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers={"ETag": etag, "Cache-Control": _REVALIDATED})
+            unchanged = Response(status_code=304, headers={"ETag": etag, "Cache-Control": _REVALIDATED})
+            return unchanged, is_for_every_reader
         response = _schedulerlog_response(request, summary, query)
         response.headers["ETag"] = etag
-        return response
+        return response, is_for_every_reader
 
     async def _with_devices(
         self, request: Request, attempt: StoredAttempt, summary: AttemptSummarized, query: PageOfNodes
@@ -149,9 +154,8 @@ class SchedulerlogHandlers:
         if not page.episodes and position is None:
             raise no_attempt_of_pod(namespace, name)
         token = encode_token(scope, page.next_position) if page.next_position else None
-        body = History.model_validate(
-            {"namespace": namespace, "name": name, "episodes": page.episodes, "continue": token}
-        )
+        episodes = await texts_shown(access_of(request), cluster, namespace, page.episodes, episode_with_texts)
+        body = History.model_validate({"namespace": namespace, "name": name, "episodes": episodes, "continue": token})
         return json_response(200, body, next_page_headers(request, token))
 
     async def search(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
@@ -167,7 +171,8 @@ class SchedulerlogHandlers:
         source = replace(SEARCH_SOURCE, counts=counted_by[query.group_by]) if query.group_by else SEARCH_SOURCE
         page = await read_page(self.index, source, search_filters(cluster.name, query, position), position, query.limit)
         token = encode_token(scope, page.next_position) if page.next_position else None
-        items = await read_items(self.index, cluster, page.hits)
+        read = await read_items(self.index, cluster, page.hits)
+        items = await texts_shown(access_of(request), cluster, query.namespace, read, found_with_texts)
         found: dict[str, Any] = page.counts or {}
         item = {"workloads": workload_found, "nodes": node_refusals_found}
         counted = {name: [item[name](each) for each in counts["buckets"]] for name, counts in found.items()}

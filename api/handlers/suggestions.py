@@ -25,7 +25,7 @@ from api.index.cluster_states import read_states_of_attempt
 from api.index.holders import HeldBy, read_holders
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.acts import nodes_to_empty
-from diagnosis.suggestions.answer import OTHERS, Found, suggestions_of
+from diagnosis.suggestions.answer import Found, suggestions_of
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.suggest import suggest
@@ -34,6 +34,7 @@ from fit.devices.as_of import rebuilt
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
 from schemas.events import AttemptSummarized
+from summaries.named_pods import OTHERS
 
 
 class SuggestionsQuery(AttemptQuery):

@@ -84,7 +84,13 @@ class WatchHandlers:
         self.streams.refuse_more(access.caller_name)
         wanted = query.model_dump(include={*filters} - {"namespace"}, exclude_none=True)
         watch = Watch(
-            view, cluster, is_sse, is_sse or query.allow_watch_bookmarks, _seconds(query, cluster, view), wanted
+            view,
+            cluster,
+            is_sse,
+            is_sse or query.allow_watch_bookmarks,
+            _seconds(query, cluster, view),
+            is_for_all=right == list_pods(),
+            wanted=wanted,
         )
         subscription = await subscribed(self.log, key, since, watch)
         try:

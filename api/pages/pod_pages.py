@@ -14,7 +14,7 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.handlers.attempt_rights import readable_attempt_of, readable_latest
-from api.handlers.others import may_see_lock_holder, without_lock_holder
+from api.handlers.others import attempt_shown
 from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
 from api.index.attempt_queries import PodName
@@ -181,10 +181,7 @@ class PodPages:
         return str(items[0]["attempt_id"])
 
     async def _shown(self, request: Request, stored: StoredAttempt) -> AttemptSummarized:
-        attempt = stored.summary()
-        if await may_see_lock_holder(access_of(request), cluster_of(request), attempt):
-            return attempt
-        return without_lock_holder(attempt)
+        return await attempt_shown(access_of(request), cluster_of(request), stored.summary())
 
 
 def _path(request: Request) -> str:

@@ -37,6 +37,8 @@ class Watch:
     has_bookmarks: bool
     seconds: float
     """After which it ends."""
+    is_for_all: bool = False
+    """Are all namespaces watched? Only then texts name pods of another namespace than their own pod's."""
     wanted: Mapping[str, str] = field(default_factory=dict)
     """Parameter to value, of those that narrow it."""
 
@@ -111,7 +113,7 @@ async def _initial_events(watch: Watch, initial: Sequence[CachedAttempt], versio
     """The last one alone names the place: who comes back after an earlier one begins again."""
     held: Decoded | None = None
     for attempt in initial:
-        decoded = Decoded(attempt)
+        decoded = Decoded(attempt, watch.is_for_all)
         is_listed = watch.view != "pending" or attempt.status != "succeeded"
         if is_listed and matches(decoded.fields, watch.wanted):
             if held:
@@ -145,7 +147,11 @@ async def _batches(
             if found is None:
                 raise lost()
             whole = replace(change, attempt=found)
-        batch.append(shown.event(watch.view, watch.cluster, whole, watch.wanted, is_sse=watch.is_sse))
+        batch.append(
+            shown.event(
+                watch.view, watch.cluster, whole, watch.wanted, is_sse=watch.is_sse, is_for_all=watch.is_for_all
+            )
+        )
         if sum(map(len, batch)) > BATCH_BYTES:
             yield b"".join(batch)
             batch.clear()

@@ -45,19 +45,26 @@ class ShownChanges:
         """How many objects were made."""
 
     def event(
-        self, view: ViewName, cluster: Cluster, change: Change, wanted: Mapping[str, str], *, is_sse: bool
+        self,
+        view: ViewName,
+        cluster: Cluster,
+        change: Change,
+        wanted: Mapping[str, str],
+        *,
+        is_sse: bool,
+        is_for_all: bool,
     ) -> bytes:
-        """The event of a change; empty where the watch shows nothing of it."""
-        key = (change.number, view, cluster)
+        """The event of a change; empty where the watch shows nothing of it. ``is_for_all``: as of ``Decoded``."""
+        key = (change.number, view, cluster, is_for_all)
         shown = self._shown.get(key)
         if shown is None:
-            shown = self._make(view, cluster, change)
+            shown = self._make(view, cluster, change, is_for_all)
             if shown.size_bytes <= self._max_bytes:
                 self._shown[key] = shown
         kind = event_type(view, change, is_wanted=matches(shown.fields, wanted))
         return shown.frame(kind, is_sse=is_sse) if kind else b""
 
-    def _make(self, view: ViewName, cluster: Cluster, change: Change) -> _Shown:
+    def _make(self, view: ViewName, cluster: Cluster, change: Change, is_for_all: bool) -> _Shown:
         self.made += 1
-        decoded = Decoded(change.attempt)
+        decoded = Decoded(change.attempt, is_for_all)
         return _Shown(decoded.fields, object_of(view, cluster, decoded, change.version), change.version)

@@ -18,6 +18,7 @@ from schemas.documents.attempts import reasons_of
 from schemas.documents.pod_states import state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized
 from summaries.answer import schedulerlog_json
+from summaries.named_pods import attempt_without_others, without_others
 
 ViewName = Literal["pod", "attempts", "pending"]
 KINDS: Final[Mapping[ViewName, str]] = {
@@ -29,20 +30,27 @@ KINDS: Final[Mapping[ViewName, str]] = {
 
 @dataclass(frozen=True)
 class Decoded:
-    """An attempt whose records are decoded at most once."""
+    """An attempt whose records are decoded at most once.
+
+    is_for_all: its texts may name pods of other namespaces, because who watches may list all pods.
+    """
 
     attempt: CachedAttempt
+    is_for_all: bool
 
     @cached_property
     def summary(self) -> AttemptSummarized:
         """Not of an attempt that repeats one which memory does not have."""
-        return self.attempt.summary()
+        summary = self.attempt.summary()
+        return summary if self.is_for_all else attempt_without_others(summary)
 
     @property
     def event(self) -> AttemptSummarized | AttemptRepeated:
         """What is known of it without the attempt that it repeats."""
         if self.attempt.retry and not self.attempt.values:
-            return self.attempt.retry
+            retry = self.attempt.retry
+            text = retry.text if self.is_for_all else without_others(retry.text, retry.pod.namespace)
+            return retry.model_copy(update={"text": text})
         return self.summary
 
     @cached_property

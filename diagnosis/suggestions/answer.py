@@ -11,9 +11,8 @@ from diagnosis.suggestions.texts import NOT_KNOWN, sentence
 from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit, Suggestions
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
+from summaries.named_pods import OTHERS
 
-OTHERS: Final = "a pod of another namespace"
-"""In place of a name that the caller may not read."""
 _OTHERS_ZH: Final = "其他命名空间的 Pod"
 
 

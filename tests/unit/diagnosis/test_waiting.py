@@ -73,6 +73,14 @@ def test_the_pod_that_held_a_lock_is_not_named() -> None:
     assert "secret" not in found.model_dump_json()
 
 
+def test_a_pod_of_another_namespace_in_the_words_of_a_scheduler_is_not_named() -> None:
+    error = "node node1 is held by pod secret/training-0"
+    bind = BindOutcome(node="node1", bound=False, error=error, ended_at=STARTED)
+    found = waits(a_summary(chosen="node1", bind=bind, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0]))
+    assert "node node1 is held by pod a pod of another namespace" in found.sentence_en
+    assert "secret" not in found.model_dump_json()
+
+
 def test_models_and_pools_of_what_was_judged_are_sorted_and_named_once() -> None:
     balance = Balance(judged_nodes=2, judged_devices=16, models={"H800": 8, "A100": 8})
     found = wait_of(a_summary(["b1", "a1", "a2"], balance=balance), lambda node: node[0])

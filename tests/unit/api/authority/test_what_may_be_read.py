@@ -140,3 +140,30 @@ async def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_c
     assert (answer.status_code, "namespace=" in answer.json()["next"]) == (403, True)
     assert len(api.reviews.asked(ACCESS_REVIEW)) == 1
     assert api.searches == []
+
+
+@pytest.mark.parametrize("is_first", ["alice", "all"])
+async def test_the_words_of_a_scheduler_name_pods_of_others_to_who_may_list_them(api: Guarded, is_first: str) -> None:
+    """Rows 22, 47 and 49: whoever asked before."""
+    named = a_summary(ended_at=STARTED, error="preempted by other/secret, not by llm/deepseek-b").model_copy(
+        update={"version": 2}
+    )
+    api.remember(named)
+    everywhere = Grant("all", "list", "pods"), Grant("all", "get", "pods")
+    headers = {"alice": api.reviews.caller("alice", READS_LLM), "all": api.reviews.caller("all", *everywhere)}
+    order = sorted(headers, key=lambda name: name != is_first)
+    for _ in range(2):
+        answers = {name: await api.client.get(POD, headers=headers[name]) for name in order}
+        summaries = {name: answer.json()["filter"]["summary"] for name, answer in answers.items()}
+        assert summaries == {
+            "alice": "preempted by a pod of another namespace, not by llm/deepseek-b",
+            "all": "preempted by other/secret, not by llm/deepseek-b",
+        }
+        tags = {answer.headers["etag"] for answer in answers.values()}
+        assert len(tags) == 2
+    for name in order:
+        tag = answers[name].headers["etag"]
+        statuses = [await api.status(POD, headers[other] | {"If-None-Match": tag}) for other in order]
+        assert statuses == [304 if other == name else 200 for other in order]
+    diagnosis = await api.client.get(POD.replace("schedulerlog", "diagnosis"), headers=headers["alice"])
+    assert (diagnosis.status_code, "other/secret" in diagnosis.text) == (200, False)

@@ -17,6 +17,7 @@ from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchEvent
 from schemas.events import AttemptSummarized, BindOutcome, PodDescription, PodRef
+from summaries.named_pods import OTHERS
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import POD, Caller, holding
@@ -381,6 +382,24 @@ async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(
         ATTEMPTS + "&namespace=llm&resourceVersion=0.0", an_attempt(1, "secret", "other"), an_attempt(1), **alice
     )
     assert [each["object"]["name"] for each in events] == ["deepseek-a", "deepseek-a"]
+
+
+async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded) -> None:
+    """Who watches all namespaces sees the scheduler's words as they are; one change is shown to both."""
+    lead = guarded.reviews.caller("lead", Grant("lead", "list", "pods", "llm"), Grant("lead", "get", "pods", "llm"))
+    everywhere = guarded.reviews.caller("all", Grant("all", "list", "pods"))
+    topic = WrittenTopic(guarded)
+    topic.publish(an_attempt(error="preempted by other/secret"))
+    words = {}
+    for path, header in (
+        (PATH, lead),
+        (ATTEMPTS + "&namespace=llm", lead),
+        (PENDING + "&namespace=llm", lead),
+        (ATTEMPTS, everywhere),
+    ):
+        events = await topic.events(path + "&resourceVersion=0.0", **header)
+        words[path] = [name for name in ("other/secret", OTHERS) if name in str(events)]
+    assert list(words.values()) == [[OTHERS], [OTHERS], [], ["other/secret"]], words
 
 
 async def test_a_watch_ends_when_its_right_is_revoked(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
