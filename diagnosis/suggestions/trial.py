@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from fit.devices.quota import Quotas
 from fit.judge.decide import constraints_by_vendor, decide_requests
 from fit.judge.decision import Decision, SchedulingPolicy
 from fit.judge.device_matrix import Ints
-from fit.judge.fitting_nodes import Left, could_fit, fits_anywhere, max_left
+from fit.judge.fitting_nodes import Left, PassingDevices, could_fit, fits_anywhere, max_left
 from fit.judge.pod_annotations import WeightsError
 from fit.judge.pod_constraints import PodConstraints
 
@@ -46,6 +46,9 @@ class Trial:
     columns: ClusterColumns
     offered: tuple[str, ...]
     policy: SchedulingPolicy
+    _changes: list[Constraint | None] = field(default_factory=list)
+    """What is different about the columns of the devices now: what is lifted, None for a change of some devices."""
+    _passing: dict[frozenset[Constraint | None], PassingDevices] = field(default_factory=dict)
 
     def decide(self, ask: Ask, lifted: Lifted = (), names: Sequence[str] | None = None) -> Decision | None:
         """The decision that chooses a node, without the constraints that are lifted; None where no node fits.
@@ -68,7 +71,11 @@ class Trial:
     def max_left(self, ask: Ask, amount: Left, places: Collection[int]) -> int | None:
         """With more of the amount at these places it fits nowhere; None where that is not known (`fitting_nodes`)."""
         constraints = self._constraints(ask)
-        return max_left(constraints, ask.requests, self._ids(self.offered), amount, places) if constraints else None
+        return (
+            max_left(constraints, ask.requests, self._ids(self.offered), amount, places, self._passing_now())
+            if constraints
+            else None
+        )
 
     def decide_without(self, ask: Ask, constraint: Constraint) -> Decision | None:
         """As `decide` with this one lifted; None also where the constraint is not in force."""
@@ -78,15 +85,21 @@ class Trial:
         """Whether lifting the constraint could change anything. For those of the cluster, others always could."""
         devices = self.columns.devices
         if constraint == "nodes":
-            return not frozenset(self._registered) <= frozenset(self.offered)
+            return self._are_some_left_out
         if constraint == "quota":
             return bool(self.columns.quotas.limits.get(ask.namespace))
         flags = [(each.column, each.value) for each in FLAGS if each.constraint == constraint]
-        return all(bool((devices[name][devices["vendor"] > 0] == value).any()) for name, value in flags)
+        return all(bool(((devices[name] == value) & (devices["vendor"] > 0)).any()) for name, value in flags)
 
     def _fits(self, ask: Ask, names: Sequence[str]) -> bool:
         constraints = self._constraints(ask)
-        return bool(constraints) and fits_anywhere(constraints, ask.requests, self._ids(names))
+        return bool(constraints) and fits_anywhere(constraints, ask.requests, self._ids(names), self._passing_now())
+
+    def _passing_now(self) -> PassingDevices:
+        """Remembered for the columns as they are, and with some constraints lifted for all devices."""
+        if None in self._changes:
+            return PassingDevices(self.columns)
+        return self._passing.setdefault(frozenset(self._changes), PassingDevices(self.columns))
 
     def _constraints(self, ask: Ask) -> dict[str, PodConstraints]:
         """By vendor; empty where the pod asks for no device, or its annotations can't be read."""
@@ -107,6 +120,10 @@ class Trial:
         return [(names, self.columns.ids(names)) for names in (self.offered, self._registered)]
 
     @cached_property
+    def _are_some_left_out(self) -> bool:
+        return not frozenset(self._registered) <= frozenset(self.offered)
+
+    @cached_property
     def _registered(self) -> tuple[str, ...]:
         return self.columns.node_names
 
@@ -121,7 +138,9 @@ class Trial:
 
     def _could(self, ask: Ask, names: Sequence[str]) -> list[str]:
         constraints = self._constraints(ask)
-        could = could_fit(constraints, ask.requests, self._ids(names)) if constraints else np.zeros(0, np.bool_)
+        if not constraints:
+            return []
+        could = could_fit(constraints, ask.requests, self._ids(names), self._passing_now())
         return [names[place] for place in np.flatnonzero(could).tolist()]
 
     @contextmanager
@@ -138,9 +157,11 @@ class Trial:
         changed = [(entry, use) for use in uses if (entry := self.columns.entry(use.node))]
         for entry, use in changed:
             node_columns.add_use(devices, nodes, entry, use, -1)
+        self._changes.append(None)
         try:
             yield
         finally:
+            self._changes.pop()
             for entry, use in changed:
                 node_columns.add_use(devices, nodes, entry, use, 1)
 
@@ -150,9 +171,11 @@ class Trial:
         column = self.columns.devices[name]
         before = column[list(rows)].copy()
         column[list(rows)] = value
+        self._changes.append(None)
         try:
             yield
         finally:
+            self._changes.pop()
             column[list(rows)] = before
 
     @contextmanager
@@ -170,24 +193,25 @@ class Trial:
             if constraint == "quota":
                 back.enter_context(self.with_quotas(Quotas()))
             elif constraint == "cordon":
-                back.enter_context(self._filled(("is_cordoned",), value=False))
+                back.enter_context(self._filled(constraint, ("is_cordoned",), value=False))
             elif constraint == "health":
-                back.enter_context(self._filled(("is_healthy",), value=True))
+                back.enter_context(self._filled(constraint, ("is_healthy",), value=True))
             elif constraint == "use":
                 # Instances of MIG stay: which of them would be given up is not in the columns.
-                back.enter_context(self._filled(USED, value=0))
+                back.enter_context(self._filled(constraint, USED, value=0))
             yield
 
     @contextmanager
-    def _filled(self, names: Sequence[str], *, value: int) -> Iterator[None]:
+    def _filled(self, constraint: Constraint, names: Sequence[str], *, value: int) -> Iterator[None]:
         devices = self.columns.devices
         before = [devices[name].copy() for name in names]
-        is_device = devices["vendor"] > 0
         for name in names:
-            devices[name][is_device] = value
+            np.copyto(devices[name], value, where=devices["vendor"] > 0)
+        self._changes.append(constraint)
         try:
             yield
         finally:
+            self._changes.pop()
             for name, column in zip(names, before, strict=True):
                 devices[name][:] = column
 

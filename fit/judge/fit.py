@@ -4,9 +4,9 @@ Codes are 0 where a check is passed. The checks follow HAMi's order (`Fit` in de
 UUID, slots, mutex, quota, memory, cores. The first refusal is the verdict.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,48 +47,98 @@ class Fit:
     picked: Bools
 
 
+class DeviceCheck(NamedTuple):
+    """One check that reads one device alone. code: of its refusal; refuses: which devices, shape (slots, n).
+
+    key: equal for checks that refuse the same devices, as long as the columns are the same.
+    """
+
+    code: int
+    key: tuple[object, ...]
+    refuses: Callable[[], Bools]
+
+
+def gate_checks(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> list[DeviceCheck]:
+    """Health, cordon and type, in HAMi's order. Arguments as of `gate`."""
+    cordon = DeviceCheck(verdict_codes.CORDONED, ("cordon",), lambda: matrix.is_cordoned)
+    return [
+        DeviceCheck(verdict_codes.NOT_HEALTHY, ("health",), lambda: ~matrix.is_healthy | (matrix.unsound > 0)),
+        *([cordon] if family in CORDONS else []),
+        DeviceCheck(
+            verdict_codes.TYPE_MISMATCH, ("kind", accepts_kind.tobytes()), lambda: ~np.take(accepts_kind, matrix.kind)
+        ),
+    ]
+
+
+def early_checks(matrix: DeviceMatrix, request: DeviceRequest, accepts_uuid: Bools | None) -> list[DeviceCheck]:
+    """UUID, slots and mutex, in HAMi's order. accepts_uuid: (slots, n), None where the pod has no UUID list."""
+    found = []
+    if accepts_uuid is not None:
+        found.append(DeviceCheck(verdict_codes.UUID_MISMATCH, ("uuid", accepts_uuid.tobytes()), lambda: ~accepts_uuid))
+    found.append(
+        DeviceCheck(verdict_codes.TIME_SLICING_EXHAUSTED, ("slots",), lambda: matrix.total_slots <= matrix.used_slots)
+    )
+    if request.is_mutex:
+        conflict = verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+        found.append(DeviceCheck(conflict, ("mutex",), lambda: matrix.used_slots > 0))
+    return found
+
+
+def late_checks(matrix: DeviceMatrix, request: DeviceRequest, memory: Callable[[], Ints]) -> list[DeviceCheck]:
+    """Memory and cores, in HAMi's order. memory: MiB requested of each device, shape (slots, n)."""
+    asked = request.memory_mib, request.memory_percentage
+    found = [
+        DeviceCheck(
+            verdict_codes.INSUFFICIENT_MEMORY,
+            ("memory", *asked),
+            lambda: matrix.total_memory - matrix.used_memory < memory(),
+        ),
+        DeviceCheck(
+            verdict_codes.INSUFFICIENT_CORE,
+            ("cores", request.cores),
+            lambda: matrix.total_cores - matrix.used_cores < request.cores,
+        ),
+    ]
+    if request.wants_whole_device:
+        conflict = verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+        found.append(DeviceCheck(conflict, ("shared",), lambda: (matrix.total_cores == 100) & (matrix.used_slots > 0)))
+    if request.cores == 0:
+        # HAMi gives no device whose cores are all taken, not even to a container that requests none.
+        found.append(
+            DeviceCheck(
+                verdict_codes.COMPUTE_UNITS_EXHAUSTED,
+                ("exhausted",),
+                lambda: (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores),
+            )
+        )
+    return found
+
+
 def gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
     """Refusals by health, cordon and type, shape (slots, n).
 
     accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode. family: the vendor's;
     only the devices of some families can be cordoned.
     """
-    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
+    return _first_refusals(matrix, gate_checks(matrix, accepts_kind, family))
+
+
+def _first_refusals(matrix: DeviceMatrix, checks: Sequence[DeviceCheck]) -> Codes:
     code = np.zeros(matrix.rows.shape, np.uint8)
-    _refuse(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
-    if family in CORDONS:
-        _refuse(code, matrix.is_cordoned, verdict_codes.CORDONED)
-    _refuse(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
+    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
+    for each in reversed(checks):
+        where = each.refuses()
+        # Arithmetic, because a branch for each device takes twelve times as long where every second one is refused.
+        code *= ~where
+        code += where * np.uint8(each.code)
     return code
-
-
-def _refuse(code: Codes, where: Bools, reason: int) -> None:
-    """Write the reason over what stands there."""
-    # Arithmetic, because a branch for each device takes twelve times as long where every second one is refused.
-    code *= ~where
-    code += where * np.uint8(reason)
 
 
 def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uuid: Bools | None) -> Checks:
     """All checks that read one device alone. accepts_uuid: (slots, n), None where the pod has no UUID list."""
-    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
     memory = request.memory_of(matrix.total_memory)
-    late = np.zeros(gated.shape, np.uint8)
-    if request.cores == 0:
-        # HAMi gives no device whose cores are all taken, not even to a container that requests none.
-        exhausted = (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores)
-        _refuse(late, exhausted, verdict_codes.COMPUTE_UNITS_EXHAUSTED)
-    if request.wants_whole_device:
-        shared = (matrix.total_cores == 100) & (matrix.used_slots > 0)
-        _refuse(late, shared, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    _refuse(late, matrix.total_cores - matrix.used_cores < request.cores, verdict_codes.INSUFFICIENT_CORE)
-    _refuse(late, matrix.total_memory - matrix.used_memory < memory, verdict_codes.INSUFFICIENT_MEMORY)
-    early = np.zeros(gated.shape, np.uint8)
-    if request.is_mutex:
-        _refuse(early, matrix.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    _refuse(early, matrix.total_slots <= matrix.used_slots, verdict_codes.TIME_SLICING_EXHAUSTED)
-    if accepts_uuid is not None:
-        _refuse(early, ~accepts_uuid, verdict_codes.UUID_MISMATCH)
+    late = _first_refusals(matrix, late_checks(matrix, request, lambda: memory))
+    early = _first_refusals(matrix, early_checks(matrix, request, accepts_uuid))
     early *= gated == 0
     early += gated
     return Checks(gated, early, late, memory)
