@@ -21,6 +21,7 @@ from api.attempt_lookup import AttemptLookup
 from api.authority.checks import CallerChecks
 from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
+from api.change_search import ChangeSearch
 from api.documents import document_routes
 from api.exclusion import Exclusion
 from api.exported import export
@@ -36,7 +37,7 @@ from api.handlers.placements import PlacementHandlers
 from api.handlers.reports import ReportHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
-from api.handlers.suggestions import ChangeSearch, SuggestionHandlers
+from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.trends import TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.handlers.waiting_page import WaitingPods
@@ -110,14 +111,15 @@ def create_app(
     ready = ReadyAnswers(attempts, settings.api_cached_pods, settings.api_cache_size // SHARE_OF_MEMORY)
     watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
     waiting = WaitingPods(index, devices)
+    change_search = ChangeSearch(index, objects, settings.cluster_name)
     export(metrics, latest, topic.state, watching, index)
     api_routes = routes(
         SchedulerlogHandlers(attempts, index, watching, ready),
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices)),
-        SuggestionHandlers(attempts, index, devices),
+        SuggestionHandlers(attempts, devices, change_search),
         AdmissionHandlers(index, devices),
-        SimulationHandlers(devices, ChangeSearch(index)),
+        SimulationHandlers(devices, change_search),
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),

@@ -10,6 +10,7 @@ from api.http.report_query import ReportQuery
 from api.http.trends_query import MAX_SERIES, TrendsQuery
 from api.index.client import OpenSearch
 from api.index.cluster_states import read_states_at
+from api.index.last_registrations import unregistered_for
 from api.index.report_queries import (
     findings_of,
     findings_query,
@@ -96,7 +97,8 @@ class ReportCollector:
     ) -> AdmittingChangeFound | None:
         waiting = await read_waiting_requests(self.index, cluster, namespace, rfc3339(at - _TRIED_WITHIN))
         columns = await asyncio.to_thread(rebuilt, states, self.vendors)
-        judged = await asyncio.to_thread(judge, columns, waiting.requests)
+        unregistered = await unregistered_for(self.index, columns, cluster, waiting.requests, at)
+        judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
         return next(iter(suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
 
 

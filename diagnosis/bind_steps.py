@@ -1,7 +1,6 @@
 """The questions about the bind: was the node locked, may the scheduler bind, is the pod bound."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from diagnosis.facts import DiagnosisFacts, Evidence
@@ -13,8 +12,6 @@ from schemas.events import AttemptSummarized, BindOutcome
 
 _FORBIDDEN: Final = " is forbidden: "
 """In every refusal of an API server for want of a right (apimachinery's ``errors.NewForbidden``)."""
-BIND_SECONDS: Final = timedelta(seconds=60)
-"""A bind that takes longer has most probably been given up."""
 
 
 def bind_steps(facts: DiagnosisFacts, attempt: AttemptSummarized) -> Iterator[TreeStep]:

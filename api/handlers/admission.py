@@ -15,6 +15,7 @@ from api.http.errors import json_response
 from api.http.param_types import NamespaceName, TimeText, parse_time
 from api.http.query_params import Query, refuse_repeated
 from api.index.client import OpenSearch
+from api.index.last_registrations import unregistered_for
 from api.index.waiting_requests import read_waiting_requests
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.for_many import Judged, judge, suggestions_for_many
@@ -48,7 +49,10 @@ class AdmissionHandlers:
         if columns is None:
             unknown.append("devices")
         else:
+            unregistered = await unregistered_for(self.index, columns, cluster.name, waiting.requests, now)
+            if unregistered and unregistered.without:
+                unknown.append("registrations")
             async with self.devices.lock:
-                judged = await asyncio.to_thread(judge, columns, waiting.requests)
+                judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
         body = suggestions_for_many(cluster.name, query.namespace, now, waiting.pods, judged, unknown)
         return json_response(200, body, {"Cache-Control": "no-store"})

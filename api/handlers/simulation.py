@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import get_pod
-from api.handlers.suggestions import ChangeSearch
+from api.change_search import ChangeSearch
 from api.http.cluster import Cluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
 from api.http.param_types import NamespaceName, namespace_problem

@@ -34,12 +34,13 @@ async def read_holders(index: OpenSearch, cluster: str, nodes: Sequence[str], at
         placement = placement_of_hit(hit)
         if placement.is_on(at) and placement.pod.uid and placement.allocations:
             held = found.setdefault(placement.node, HeldBy())
-            held.uses[placement.pod.uid] = _use(placement)
+            held.uses[placement.pod.uid] = use_of(placement)
             held.pods[placement.pod.uid] = placement.pod
     return found
 
 
-def _use(placement: PodPlacement) -> PodUse:
+def use_of(placement: PodPlacement) -> PodUse:
+    """What the pod holds, as the fit counts it."""
     uuids = dict.fromkeys(row.uuid for row in placement.allocations)
     shares = {}
     for uuid in uuids:

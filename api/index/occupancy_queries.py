@@ -54,14 +54,14 @@ def placements_on_node_query(cluster: str, node: str, device: str | None, at: da
     return _placements_at(cluster, term_filters({"node": node, "devices": device}), at)
 
 
-def placements_on_nodes_query(cluster: str, nodes: Sequence[str], at: datetime) -> Json:
-    """The body of a search for every placement on one of ``nodes`` at the time ``at``."""
-    return _placements_at(cluster, [{"terms": {"node": list(nodes)}}], at)
+def placements_on_nodes_query(cluster: str, nodes: Sequence[str], at: datetime, since: datetime | None = None) -> Json:
+    """The body of a search for every placement on one of ``nodes`` at the time ``at``, or at any from ``since`` on."""
+    return _placements_at(cluster, [{"terms": {"node": list(nodes)}}], at, since)
 
 
-def _placements_at(cluster: str, filters: Sequence[Json], at: datetime) -> Json:
-    time = rfc3339(at)
-    clauses = [of_cluster(cluster), *filters, {"range": {"@timestamp": {"lte": time}}}, _not_ended("lt", time)]
+def _placements_at(cluster: str, filters: Sequence[Json], at: datetime, since: datetime | None = None) -> Json:
+    began = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
+    clauses = [of_cluster(cluster), *filters, began, _not_ended("lt", rfc3339(since or at))]
     return {
         "query": all_of(clauses),
         "sort": _SORT,

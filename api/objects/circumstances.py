@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from api.objects.object_api import Objects
 from diagnosis import objects
-from diagnosis.facts import Cause, Claim, Evidence, NodeFacts, ObservedPod, OwnerProblem, Quota, Unknown
+from diagnosis.facts import Cause, Claim, Evidence, HeldLock, NodeFacts, ObservedPod, OwnerProblem, Quota, Unknown
 from kube.errors import NO_ANSWER, KubeApiError
 from kube.object_fields import Fields, entries, text
 from kube.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
@@ -51,6 +51,15 @@ async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list
     if not text(listed, "metadata", "continue"):
         return nodes, []
     return nodes, [Unknown("nodes", "not-read", f"the first {MAX_NODES} nodes were read")]
+
+
+async def read_lock(api: Objects, node: str, now: datetime) -> HeldLock | None:
+    """The lock of a node as it is now; None where it has none. Raises ``KubeApiError``."""
+    path = NODES.collection()
+    # Of a list, for which the API has the right (deploy/kustomize/base/rights.yaml).
+    listed = await api.page(path, limit=1, fieldSelector=f"metadata.name={node}")
+    found = [objects.node_state(each, _path(path, each), now) for each in entries(listed, "items")]
+    return found[0].lock if found else None
 
 
 @dataclass(slots=True)

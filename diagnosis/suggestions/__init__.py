@@ -4,7 +4,8 @@ ask           what a pod asks, in the form that changes are tried on
 trial         asks the fit what would be
 suggestion    what a suggestion is and costs, and which ones are worth showing
 search        what the owner of the pod may change
-acts          what an administrator can do, and which pods would have to end
+acts          what an administrator can do to devices and quotas, and which pods would have to end
+nodes         what an administrator can do to nodes: get devices registered again, remove a lock
 exclusion     the smallest set of constraints that keep the pod from every node
 suggest       all of it: the way in
 admission     the one change that admits most of many pods

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from diagnosis.suggestions.ask import OF_ANNOTATIONS, Ask, Constraint
+from diagnosis.suggestions.nodes import UnregisteredNodes, among
 from diagnosis.suggestions.trial import FLAGS, Trial, rows_where
 from fit.judge.reservation import release, reserve
 
 MAX_NODES: Final = 20
-"""How many nodes with cordoned, or with unhealthy devices are tried: those with the most."""
+"""How many nodes with cordoned, with unhealthy or with unregistered devices are tried: those with the most."""
 
 
 class PendingPod(NamedTuple):
@@ -25,8 +27,9 @@ class PendingPod(NamedTuple):
 class AdmittingChange:
     """A change, and the pods that it admits.
 
-    where: the node whose devices are uncordoned or healed, or the namespace without its quotas; empty where each pod
-    gives up what it has of the constraint. admitted: positions among the pods, without those that fit as it is.
+    where: the node whose devices are uncordoned, healed or registered, or the namespace without its quotas; empty
+    where each pod gives up what it has of the constraint. admitted: positions among the pods, without those that fit as
+    it is.
     """
 
     constraint: Constraint
@@ -48,18 +51,22 @@ class _Change(NamedTuple):
     made: AbstractContextManager[None]
     pods: Sequence[PendingPod | None]
     """In their places, as they ask after the change; None for one to which it changes nothing."""
+    trial: Trial
 
 
-def changes_by_admission(trial: Trial, pending: Sequence[PendingPod]) -> AdmissionResult:
+def changes_by_admission(
+    trial: Trial, pending: Sequence[PendingPod], unregistered: UnregisteredNodes | None = None
+) -> AdmissionResult:
     """Every change that admits a pod. Pods take their devices in the given order, those that fit as it is first."""
     found = []
     with ExitStack() as back:
         fit = _placed(trial, pending, back)
         fitting = frozenset(fit)
         refused = [None if place in fitting else pod for place, pod in enumerate(pending)]
-        for change in _changes(trial, refused):
+        changes = [_changes(trial, refused), _registered(trial, refused, unregistered) if unregistered else ()]
+        for change in chain(*changes):
             with change.made, ExitStack() as undone:
-                admitted = _placed(trial, change.pods, undone)
+                admitted = _placed(change.trial, change.pods, undone)
             if admitted:
                 found.append(AdmittingChange(change.constraint, change.where, tuple(admitted)))
     found.sort(key=lambda each: (-len(each.admitted), each.constraint, each.where))
@@ -72,10 +79,24 @@ def _changes(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Ch
         rows = {node: rows_where(trial.columns, node, column, value=value) for node in trial.offered}
         worst = sorted((node for node in rows if rows[node]), key=lambda node: (-len(rows[node]), node))
         for node in worst[:MAX_NODES]:
-            # Every other node refuses them still.
-            pods = [pod._replace(offered=(node,)) if pod and node in pod.offered else None for pod in refused]
-            yield _Change(constraint, node, trial.with_flags(column, rows[node], value=not value), pods)
+            pods = _only_on(node, refused)
+            yield _Change(constraint, node, trial.with_flags(column, rows[node], value=not value), pods, trial)
     yield from _quotas(trial, refused)
+
+
+def _registered(
+    trial: Trial, refused: Sequence[PendingPod | None], unregistered: UnregisteredNodes
+) -> Iterator[_Change]:
+    columns = unregistered.columns
+    again = among(trial, unregistered, columns.node_names)
+    size = {node: entry.size for node in again.offered if (entry := columns.entry(node))}
+    for node in sorted(size, key=lambda node: (-size[node], node))[:MAX_NODES]:
+        yield _Change("registration", node, nullcontext(), _only_on(node, refused), again)
+
+
+def _only_on(node: str, pods: Sequence[PendingPod | None]) -> list[PendingPod | None]:
+    """Where every other node refuses them still."""
+    return [pod._replace(offered=(node,)) if pod and node in pod.offered else None for pod in pods]
 
 
 def _given_up(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Change]:
@@ -84,13 +105,13 @@ def _given_up(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_C
             pod._replace(ask=pod.ask.without([constraint])) if pod and pod.ask.annotation_keys(constraint) else None
             for pod in refused
         ]
-        yield _Change(constraint, "", nullcontext(), pods)
+        yield _Change(constraint, "", nullcontext(), pods, trial)
     known = frozenset(trial.columns.node_names)
     pods = [
         pod._replace(offered=trial.columns.node_names) if pod and known.difference(pod.offered) else None
         for pod in refused
     ]
-    yield _Change("nodes", "", nullcontext(), pods)
+    yield _Change("nodes", "", nullcontext(), pods, trial)
 
 
 def _quotas(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Change]:
@@ -99,7 +120,7 @@ def _quotas(trial: Trial, refused: Sequence[PendingPod | None]) -> Iterator[_Cha
         # Only the limits: what the pods of the namespace use is counted on.
         limits = {name: limit for name, limit in quotas.limits.items() if name != namespace}
         pods = [pod if pod and pod.ask.namespace == namespace else None for pod in refused]
-        yield _Change("quota", namespace, trial.with_quotas(replace(quotas, limits=limits)), pods)
+        yield _Change("quota", namespace, trial.with_quotas(replace(quotas, limits=limits)), pods, trial)
 
 
 def _placed(trial: Trial, pods: Sequence[PendingPod | None], back: ExitStack) -> list[int]:

@@ -14,6 +14,8 @@ from schemas.events import AttemptSummarized
 from summaries.named_pods import OTHERS
 
 _OTHERS_ZH: Final = "其他命名空间的 Pod"
+_NOT_NAMED: Final = "a pod that it does not name"
+_NOT_NAMED_ZH: Final = "未注明的 Pod"
 
 
 class Found(NamedTuple):
@@ -66,6 +68,9 @@ def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str
 
 
 def _shown(edit: Edit, names: Mapping[str, str]) -> Edit:
+    if edit.constraint == "lock":
+        name = names.get(edit.before, OTHERS) if edit.before else _NOT_NAMED
+        return replace(edit, before=name, before_zh={OTHERS: _OTHERS_ZH, _NOT_NAMED: _NOT_NAMED_ZH}.get(name, ""))
     if edit.constraint != "use":
         return edit
     name = names.get(edit.where, OTHERS)

@@ -12,9 +12,11 @@ from hami.vendors import Vendor, Vendors, code_of
 from schemas.events import PodRef, Request
 
 Constraint = Literal[
-    "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes"
-]
-"""What may keep a pod from a node. ``use``: what other pods hold. ``nodes``: kube-scheduler did not offer the node."""
+    "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",
+    "registration", "lock",
+]  # fmt: skip
+"""What may keep a pod from a node. ``use``: what other pods hold. ``nodes``: kube-scheduler did not offer the node.
+``registration``: no device plugin registers its devices. ``lock``: the node lock of a bind that has ended."""
 
 Amount = Literal["memory_mib", "memory_percentage", "cores", "count"]
 """A field of a request."""

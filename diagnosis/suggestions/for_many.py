@@ -8,6 +8,8 @@ from typing import Final
 
 from diagnosis.suggestions.admission import AdmissionResult, AdmittingChange, PendingPod, changes_by_admission
 from diagnosis.suggestions.ask import Ask, Constraint
+from diagnosis.suggestions.nodes import UnregisteredNodes
+from diagnosis.suggestions.suggestion import ADMINISTRATORS
 from diagnosis.suggestions.texts import NOT_KNOWN
 from diagnosis.suggestions.trial import Trial
 from fit.devices.cluster_state import ClusterColumns
@@ -21,10 +23,13 @@ MAX_PODS: Final = 200
 """How many pods are tried: each that a change lets in takes a decision of the scheduler."""
 _MAX_ITEMS: Final = 20
 _MAX_WORKLOADS: Final = 10
-_ADMINISTRATORS: Final = frozenset(("cordon", "health", "quota"))
 _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "cordon": ("Uncordon the devices of {where}", "解除节点 {where} 上设备的封锁"),
     "health": ("Repair the unhealthy devices of {where}", "修复节点 {where} 上不健康的设备"),
+    "registration": (
+        "Get the device plugin of {where} to register its devices again",
+        "让节点 {where} 的设备插件重新注册设备",
+    ),
     "quota": ("Lift the quota of namespace {where}", "取消命名空间 {where} 的配额限制"),
     "type": ("Give up the annotations that name a type of device", "去掉限定设备型号的注解"),
     "uuid": ("Give up the annotations that name devices by UUID", "去掉按 UUID 限定设备的注解"),
@@ -57,12 +62,14 @@ class Judged:
     admission: AdmissionResult = field(default_factory=lambda: AdmissionResult((), []))
 
 
-def judge(columns: ClusterColumns, waiting: Sequence[PendingPods]) -> Judged:
+def judge(
+    columns: ClusterColumns, waiting: Sequence[PendingPods], unregistered: UnregisteredNodes | None = None
+) -> Judged:
     """Tries the changes for the first ``MAX_PODS`` pods. The columns are afterwards as they were before."""
     tried = [(group, pod) for group in waiting for pod in _each(columns, group)][:MAX_PODS]
     # Which of the nodes that fit is chosen depends on it, and not whether one does.
     trial = Trial(columns, columns.node_names, SchedulingPolicy())
-    return Judged([group for group, _ in tried], changes_by_admission(trial, [pod for _, pod in tried]))
+    return Judged([group for group, _ in tried], changes_by_admission(trial, [pod for _, pod in tried], unregistered))
 
 
 def _each(columns: ClusterColumns, group: PendingPods) -> Iterator[PendingPod]:
@@ -109,7 +116,7 @@ def _item(change: AdmittingChange, pods: Sequence[PendingPods]) -> AdmittingChan
 
 
 def _actor(constraint: Constraint) -> Actor:
-    return "administrator" if constraint in _ADMINISTRATORS else "you"
+    return "administrator" if constraint in ADMINISTRATORS else "you"
 
 
 def _sentence(change: AdmittingChange, judged: int) -> InBothLanguages:

@@ -5,6 +5,7 @@ from typing import Final
 
 from diagnosis.suggestions.acts import Holders, administrators_acts, pods_to_end
 from diagnosis.suggestions.ask import Ask
+from diagnosis.suggestions.nodes import UnregisteredNodes, node_to_register
 from diagnosis.suggestions.search import own_changes
 from diagnosis.suggestions.suggestion import Suggestion, pareto
 from diagnosis.suggestions.trial import Trial
@@ -12,7 +13,9 @@ from diagnosis.suggestions.trial import Trial
 NOT_KNOWN: Final[Holders] = MappingProxyType({})
 
 
-def suggest(trial: Trial, ask: Ask, holders_on: Holders = NOT_KNOWN) -> list[Suggestion]:
+def suggest(
+    trial: Trial, ask: Ask, holders_on: Holders = NOT_KNOWN, unregistered: UnregisteredNodes | None = None
+) -> list[Suggestion]:
     """The changes after which the pod fits, the cheapest first; none where it fits as it is, or asks for no device.
 
     None of them gives up more than another one of everything. All are proved on `trial`'s cluster. holders_on: of
@@ -20,4 +23,5 @@ def suggest(trial: Trial, ask: Ask, holders_on: Holders = NOT_KNOWN) -> list[Sug
     """
     if not any(request.asks for request in ask.requests) or trial.fits(ask):
         return []
-    return pareto([*own_changes(trial, ask), *administrators_acts(trial, ask), *pods_to_end(trial, ask, holders_on)])
+    found = [*own_changes(trial, ask), *administrators_acts(trial, ask), *pods_to_end(trial, ask, holders_on)]
+    return pareto([*found, *(node_to_register(trial, ask, unregistered) if unregistered else ())])

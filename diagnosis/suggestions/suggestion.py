@@ -21,11 +21,17 @@ COSTS: Final[dict[Constraint, float]] = {
     "nodes": 0.6,
     "quota": 1.5,
     "cordon": 1.5,
+    "lock": 1.5,
+    "registration": 1.8,
     "health": 2,
     "use": 2,
 }
 """What giving up all of it costs; of an amount, the share that is given up counts, of devices and pods each one. Only
 the order matters: first what the owner of the pod can change without asking for less, last what others would lose."""
+
+
+ADMINISTRATORS: Final[frozenset[Constraint]] = frozenset(("quota", "cordon", "health", "registration", "lock"))
+"""What only an administrator can change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Edit:
 
     constraint: Constraint
     where: str
-    """The container's resource, the annotation, the device, the quota's resource, or the pod to end (its uid)."""
+    """The container's resource, the annotation, the device, the quota's resource, the node, or the pod's uid."""
     before: str
     after: str
     """Empty: it goes."""
@@ -63,7 +69,7 @@ class Suggestion:
     def actor(self) -> Actor:
         """Who can do all of it."""
         constraints = {edit.constraint for edit in self.edits}
-        if constraints & {"quota", "cordon", "health"}:
+        if constraints & ADMINISTRATORS:
             return "administrator"
         return "wait" if "use" in constraints else "you"
 

@@ -28,6 +28,14 @@ _TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
     ),
     "cordon": ("uncordon the device {where}", "解除设备 {where} 的封锁"),
     "health": ("repair the unhealthy device {where}", "修复不健康的设备 {where}"),
+    "registration": (
+        "get the device plugin of node {where} to register its devices again ({before})",
+        "让节点 {where} 的设备插件重新注册设备（{before}）",
+    ),
+    "lock": (
+        "remove the lock that the bind of {before} left (`kubectl annotate node {where} hami.io/mutex.lock-`)",
+        "删除 {before} 的绑定遗留的锁（`kubectl annotate node {where} hami.io/mutex.lock-`）",
+    ),
     "use": ("wait for the end of {where}, which holds {before}", "等待 {where} 结束，它占用 {before}"),
 }
 NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
@@ -52,6 +60,21 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
             "states",
             "Some states of nodes are past their retention: those nodes are left out.",
             "部分节点状态已过保留期，这些节点未参与评估。",
+        ),
+        (
+            "registrations",
+            "Some nodes offer devices that they never registered: whether the pod would fit there can't be known.",
+            "部分节点提供设备但从未注册，无法判断 Pod 能否放在这些节点上。",
+        ),
+        (
+            "last registrations",
+            "OpenSearch does not answer: what unregistered nodes registered last is not known.",
+            "OpenSearch 没有响应，不知道未注册节点上次注册的设备。",
+        ),
+        (
+            "lock",
+            "That the node is locked is known of a bind that failed: whether it still is can't be known.",
+            "节点被锁定是从绑定失败的记录得知的，不知道锁是否仍在。",
         ),
         (
             "holders",

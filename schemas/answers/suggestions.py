@@ -8,14 +8,16 @@ from schemas.answers.attempts import Answer
 from schemas.answers.diagnosis import Actor, InBothLanguages
 
 Constraint = Literal[
-    "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes"
-]
+    "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",
+    "registration", "lock",
+]  # fmt: skip
 
 
 class SuggestedEdit(Answer):
     constraint: Constraint
     where: str = Field(
-        description="`container: resource`, an annotation of the pod, a device (UUID), a quota's resource, or a pod."
+        description="`container: resource`, an annotation of the pod, a device (UUID), a quota's resource, a pod, "
+        "or a node."
     )
     before: str
     after: str = Field(description="Empty: it goes.")
@@ -47,7 +49,8 @@ class Suggestions(Answer):
     attempt: str = Field(description="The path of the attempt whose request was judged again.")
     as_of: str = Field(description="Of when the cluster was: the time of the attempt, or now.")
     state: Literal["placed", "fits", "refused"] = Field(
-        description="placed: the pod has a node. fits: it fits this cluster as it is. refused: it does not."
+        description="placed: the pod has a node. fits: it fits this cluster as it is; an item "
+        "is then a lock that stops its bind. refused: it does not."
     )
     items: list[SuggestedChange] = Field(
         description="The cheapest first; none gives up more of everything than another."
@@ -74,8 +77,8 @@ class AdmittingChangeFound(Answer):
     who_acts: Actor
     constraint: Constraint
     where: str = Field(
-        description="The node whose devices are uncordoned or repaired, or the namespace whose quota is lifted; empty "
-        "where each of the pods gives up its own."
+        description="The node whose devices are uncordoned, repaired or registered, or the namespace without its "
+        "quota; empty where each of the pods gives up its own."
     )
     pods: int = Field(description="How many of the pods it lets in.")
     devices: int = Field(description="How many devices these pods ask for.")

@@ -1,11 +1,23 @@
 """What would have to change, on node states from a real topic and with the holders of devices from a real index."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
-from schemas.events import DeviceAllocation, DeviceKind, NodeStateChanged, PodRef, Request
+from schemas.codec.records import rfc3339
+from schemas.documents.pod_states import state_after_attempt
+from schemas.events import (
+    BindOutcome,
+    DeviceAllocation,
+    DeviceKind,
+    LockHolder,
+    NodeObserved,
+    NodeStateChanged,
+    PodRef,
+    Request,
+)
 from schemas.placements import PodPlacement
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import a_node_state
@@ -103,3 +115,112 @@ def test_an_unknown_pod_and_another_pods_attempt_are_not_found(attempt_id: str, 
     assert api.get(PATH.replace("want", "unknown")).status_code == 404
     assert api.get(PATH.replace("want", "unknown"), attempt=attempt_id).status_code == 404
     assert api.get(PATH, as_of="tomorrow").status_code == 400
+
+
+LOST = "api-suggestions-lost"
+
+
+def of_lost(pod: str, **fields: Any) -> Any:
+    """An attempt of ten minutes ago for 8,000 MiB of one device, to which three nodes were offered."""
+    attempt = an_attempt(f"llm/{pod}", started_at=NOW - timedelta(minutes=10), nodes=["l-full", "l-gone", "l-new"])
+    asked = [Request(container="main", vendor="NVIDIA", count=1, memory_mib=8_000)]
+    return attempt.model_copy(update={"cluster": LOST, "requests": asked, "constraints": {}} | fields)
+
+
+def a_lost_state(node: str, minutes_ago: float, revision: int, **fields: Any) -> NodeStateChanged:
+    return a_node_state(
+        node, 1, cluster=LOST, revision=revision, kinds=[KIND], slots_used=[1], cores_used_percent=[0],
+        observed_at=NOW - timedelta(minutes=minutes_ago), **fields,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lost(filling: Filling) -> None:
+    """A full node; one whose devices went an hour ago, when pods held 9,000 MiB of it, of which 7,000 ended since; and
+    one that never registered what its kubelet offers.
+    """
+    full = a_lost_state("l-full", 30, 3, memory_used_mib=[9_500])
+    before = a_lost_state("l-gone", 70, 4, memory_used_mib=[9_000])
+    gone = a_node_state("l-gone", 0, cluster=LOST, revision=5, observed_at=NOW - timedelta(minutes=60))
+    filling.index(of_lost("lost"))
+    filling.index_states(full, before, gone)
+    filling.publish_states(full, before, gone)
+    spans = {"ended": (NOW - timedelta(minutes=40), 7_000), "stays": (None, 2_000)}
+    for name, (ended_at, memory_mib) in spans.items():
+        held = DeviceAllocation(uuid=before.uuid[0], container="main", memory_mib=memory_mib, cores_percent=0)
+        filling.index_placements(
+            PodPlacement(
+                cluster=LOST, id=f"{LOST}-{name}", pod=PodRef(namespace="team-b", name=name, uid=f"u-{name}"),
+                node="l-gone", started_at=NOW - timedelta(minutes=90), ended_at=ended_at, allocations=[held],
+            )
+        )  # fmt: skip
+    status = {"nvidia.com/gpu": "80"}
+    filling.index_observations(
+        NodeObserved(
+            cluster=LOST, node="l-new", observed_at=NOW - timedelta(minutes=50), capacity=status, allocatable=status
+        )
+    )
+
+
+def path_of(pod: str) -> str:
+    return f"/api/v1/clusters/{LOST}/namespaces/llm/pods/{pod}/suggestions"
+
+
+def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: None, api: Served) -> None:
+    assert until(lambda: bool(api.get(path_of("lost")).json()["items"]))
+    answer = api.get(path_of("lost")).json()
+    (found,) = (each for each in answer["items"] if each["edits"][0]["constraint"] == "registration")
+    # Of 10,000 MiB the pod that stays holds 2,000: what the other one held is free by now.
+    at = rfc3339(NOW - timedelta(minutes=70))
+    assert found["edits"] == [{"constraint": "registration", "where": "l-gone", "before": f"last at {at}", "after": ""}]
+    assert (found["node"], found["who_acts"]) == ("l-gone", "administrator")
+    said = f"Get the device plugin of node l-gone to register its devices again (last at {at}): then it fits on l-gone."
+    assert found["sentence"]["en"] == said
+    # How much memory the devices have that the other node's kubelet offers is in no record.
+    assert any("never registered" in each["en"] for each in answer["not_known"])
+
+
+def test_as_the_attempt_found_it_the_node_is_judged_by_the_pods_of_that_time(lost: None, api: Served) -> None:
+    answer = api.get(path_of("lost"), as_of="attempt").json()
+    # The attempt is later than the end of the pod.
+    assert [each["constraint"] for item in answer["items"] for each in item["edits"]] == ["registration"]
+
+
+def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
+    lost: None, filling: Filling, api: Served
+) -> None:
+    summary = of_lost("lost")
+    filling.index_pod_states([state_after_attempt(summary)])
+    asked = partial(api.get, f"/api/v1/clusters/{LOST}/suggestions", since="1d")
+    assert until(lambda: bool(asked().json()["items"]))
+    (item,) = (each for each in asked().json()["items"] if each["constraint"] == "registration")
+    assert (item["where"], item["pods"], item["who_acts"]) == ("l-gone", 1, "administrator")
+    assert item["sentence"]["zh"] == "让节点 l-gone 的设备插件重新注册设备：1 个 Pod 中有 1 个可以调度。"
+
+
+def test_a_pod_that_fits_is_told_of_the_lock_that_stopped_its_bind(lost: None, filling: Filling, api: Served) -> None:
+    at = NOW - timedelta(minutes=10)
+    held = LockHolder(pod="team-b/dead", locked_at=at - timedelta(minutes=2))
+    error = "node l-full has been locked within 5m0s: node lock contention"
+    bind = BindOutcome(node="l-full", bound=False, error=error, ended_at=at, lock_holder=held)
+    small = [Request(container="main", vendor="NVIDIA", count=1, memory_mib=100)]
+    filling.index(of_lost("locked", chosen="l-full", bind=bind, requests=small, attempt_id="6f" * 16))
+    filling.index_devices(
+        devices_judged(
+            ["l-full"], each=1, cluster=LOST, attempt_id="6f" * 16, pod=of_lost("locked").pod,
+            started_at=of_lost("locked").started_at, revision=[3],
+        )
+    )  # fmt: skip
+    answer = api.get(path_of("locked"), as_of="attempt").json()
+    assert answer["state"] == "fits"
+    (found,) = answer["items"]
+    command = "`kubectl annotate node l-full hami.io/mutex.lock-`"
+    assert (
+        found["sentence"]["en"]
+        == f"Remove the lock that the bind of team-b/dead left ({command}): then it fits on l-full."
+    )
+    assert (found["node"], found["who_acts"]) == ("l-full", "administrator")
+    # It is ten minutes old by now: a scheduler takes it over at its next attempt.
+    now = api.get(path_of("locked")).json()
+    assert (now["state"], now["items"]) == ("fits", [])
+    assert any("locked" in each["en"] for each in now["not_known"])

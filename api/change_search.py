@@ -1,0 +1,174 @@
+"""Finds what would have to change for a pod to fit: reads what the fit has to know, and asks it under the lock."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
+
+from starlette.requests import Request
+
+from api.authority.access import access_of
+from api.handlers.others import readable_namespaces
+from api.http.cluster import Cluster
+from api.index.client import IndexDownError, OpenSearch
+from api.index.holders import HeldBy, read_holders
+from api.index.last_registrations import read_unregistered
+from api.objects.circumstances import read_lock
+from api.objects.object_api import Objects
+from diagnosis.suggestions.acts import nodes_to_empty
+from diagnosis.suggestions.answer import OTHERS, Found
+from diagnosis.suggestions.ask import Ask
+from diagnosis.suggestions.exclusion import excluding_constraints
+from diagnosis.suggestions.nodes import HeldNodeLock, UnregisteredNodes, node_to_unlock
+from diagnosis.suggestions.suggest import suggest
+from diagnosis.suggestions.trial import Trial
+from fit.devices.cluster_state import ClusterColumns
+from fit.judge.decision import SchedulingPolicy
+from kube.errors import KubeApiError
+from schemas.events import AttemptSummarized, BindOutcome
+
+T = TypeVar("T")
+
+
+class _FirstLook(NamedTuple):
+    """fits: the pod fits as it is. unregistered: the offered nodes that have no devices."""
+
+    fits: bool
+    to_empty: Sequence[str] = ()
+    unregistered: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSearch:
+    """Finds the changes after which a pod fits.
+
+    index: what holds the devices that would have to become free, and what nodes registered last. objects: whether the
+    lock that stopped a bind is still there.
+    """
+
+    index: OpenSearch
+    objects: Objects
+    home_cluster: str
+    """The one whose objects the API server has."""
+
+    async def found(
+        self,
+        request: Request,
+        cluster: Cluster,
+        summary: AttemptSummarized,
+        columns: ClusterColumns,
+        lock: AbstractAsyncContextManager[object],
+        at: datetime | None,
+        unknown: list[str],
+    ) -> tuple[Found, dict[str, str]]:
+        """The changes, and by uid the pods in them as the caller may see them; by name those that hold a lock.
+
+        ``at``: now, or None for the time of the attempt, of which the holders of devices are not looked up. What can't
+        be known joins ``unknown``.
+        """
+        ask = Ask.of_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
+        policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
+        trial = Trial(columns, tuple(summary.nodes), policy)
+        async with lock:
+            look = await asyncio.to_thread(_first_look, trial, ask)
+        if look.fits:
+            return await self._unlocking(request, cluster, summary, trial, ask, lock, at, unknown)
+        held_by, unregistered = await asyncio.gather(
+            self._known("holders", self._holders(cluster, look.to_empty, at), unknown),
+            self._known(
+                "last registrations",
+                self._unregistered(cluster, columns, look.unregistered, at or summary.started_at),
+                unknown,
+            ),
+        )
+        if unregistered and unregistered.without:
+            unknown.append("registrations")
+        # A new one: what it remembers is of the columns as they are under the lock.
+        trial = replace(trial)
+        async with lock:
+            found = await asyncio.to_thread(_search, trial, ask, held_by or {}, unregistered)
+        return found, await self._names(request, cluster, held_by or {})
+
+    async def _holders(self, cluster: Cluster, nodes: Sequence[str], at: datetime | None) -> dict[str, HeldBy]:
+        return await read_holders(self.index, cluster.name, nodes, at) if at is not None else {}
+
+    async def _unregistered(
+        self, cluster: Cluster, columns: ClusterColumns, nodes: Sequence[str], at: datetime
+    ) -> UnregisteredNodes | None:
+        if not nodes:
+            return None
+        return await read_unregistered(self.index, columns.vendors, cluster.name, nodes, at)
+
+    async def _known(self, subject: str, reading: Awaitable[T], unknown: list[str]) -> T | None:
+        try:
+            return await reading
+        except IndexDownError:
+            unknown.append(subject)
+            return None
+
+    async def _unlocking(
+        self,
+        request: Request,
+        cluster: Cluster,
+        summary: AttemptSummarized,
+        trial: Trial,
+        ask: Ask,
+        lock: AbstractAsyncContextManager[object],
+        at: datetime | None,
+        unknown: list[str],
+    ) -> tuple[Found, dict[str, str]]:
+        """Of a pod that fits as it is: the lock of the node to which its bind failed."""
+        held = await self._held_lock(cluster, summary.bind, at, unknown)
+        if summary.bind is None or held is None:
+            return Found([], [], fits=True), {}
+        now = at or summary.bind.ended_at
+        async with lock:
+            items = await asyncio.to_thread(node_to_unlock, replace(trial), ask, {held.node: held}, now)
+        namespace = held.holder.partition("/")[0]
+        readable = await readable_namespaces(access_of(request), cluster, {namespace}) if namespace else ()
+        return Found(items, [], fits=True), {held.holder: held.holder if namespace in readable else OTHERS}
+
+    async def _held_lock(
+        self, cluster: Cluster, bind: BindOutcome | None, at: datetime | None, unknown: list[str]
+    ) -> HeldNodeLock | None:
+        """The lock for which the bind failed; None where there was none, or where it is gone by now."""
+        holder = bind.lock_holder if bind else None
+        if bind is None or holder is None or holder.locked_at is None:
+            return None
+        recorded = HeldNodeLock(bind.node, holder.pod, holder.locked_at, bind.ended_at)
+        if at is None:
+            return recorded
+        if cluster.name != self.home_cluster or not self.objects.is_there:
+            unknown.append("lock")
+            return recorded
+        try:
+            now = await read_lock(self.objects, bind.node, datetime.now(UTC))
+        except KubeApiError:
+            unknown.append("lock")
+            return recorded
+        # One of another time is of another bind, which no bind of this pod has failed for yet.
+        return recorded if now and now.since == recorded.since else None
+
+    async def _names(self, request: Request, cluster: Cluster, held_by: Mapping[str, HeldBy]) -> dict[str, str]:
+        """By uid, the pod as the caller may see it."""
+        pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
+        namespaces = {pod.namespace for pod in pods.values()}
+        readable = await readable_namespaces(access_of(request), cluster, namespaces) if namespaces else frozenset()
+        return {uid: str(pod) if pod.namespace in readable else OTHERS for uid, pod in pods.items()}
+
+
+def _first_look(trial: Trial, ask: Ask) -> _FirstLook:
+    if trial.fits(ask):
+        return _FirstLook(fits=True)
+    unregistered = [name for name in trial.offered if trial.columns.entry(name) is None]
+    return _FirstLook(False, nodes_to_empty(trial, ask), unregistered)
+
+
+def _search(trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy], unregistered: UnregisteredNodes | None) -> Found:
+    # The lock was given back while the index was asked: pods may have ended since.
+    if trial.fits(ask):
+        return Found([], [], fits=True)
+    uses = {node: held.uses for node, held in held_by.items()}
+    return Found(suggest(trial, ask, uses, unregistered), excluding_constraints(trial, ask), fits=False)

@@ -1,0 +1,110 @@
+"""What an administrator is told to do to a node is done on a real cluster, and kube-scheduler places the pod there.
+
+The whole way: our scheduler's decisions through worker and index writer, and the API that reads them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+import embedded
+from embedded.control_plane import ControlPlane
+from process.certificate_authority import Authority
+from tests.support.control_plane.bookkeeping import shown
+from tests.support.control_plane.device_plugins import DevicePlugins
+from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.objects import (
+    LOCK,
+    Json,
+    a_gpu_node,
+    a_gpu_pod,
+    annotate,
+    annotations_of,
+    create_pods,
+    created_namespace,
+    created_nodes,
+    list_pods,
+)
+from tests.support.harness.api_process import Served, serving
+from tests.support.harness.pipeline_process import pipeline
+from tests.support.waiting import eventually
+
+NAME, NAMESPACE = "hami-node-acts", "test-node-acts"
+LARGE, SMALL = f"{NAMESPACE}-large", f"{NAMESPACE}-small"
+REGISTER = "hami.io/node-nvidia-register"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A node with a device of 40,960 MiB, and one with a device of 16,000."""
+
+    client: httpx.Client
+    api: Served
+    log: Path
+
+    def suggested(self, pod: str, constraint: str) -> Json:
+        """The suggestion of one edit of this constraint; empty where there is none (yet)."""
+        answer = self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/suggestions")
+        items = answer.json()["items"] if answer.status_code == httpx.codes.OK else []
+        found = (each for each in items if [edit["constraint"] for edit in each["edits"]] == [constraint])
+        return next(found, {})
+
+    def placed(self, pod: str) -> tuple[str, list[str]] | None:
+        """The node of the pod and its devices, as the API server has them."""
+        found = shown(list_pods(self.client, NAMESPACE)).get(pod)
+        return (found.node, [share.device for share in found.shares]) if found else None
+
+    def is_recorded(self, pod: str) -> bool:
+        return self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/schedulerlog").is_success
+
+
+@pytest.fixture(scope="module")
+def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("node-acts")
+    nodes = [a_gpu_node(LARGE, devices=1), a_gpu_node(SMALL, devices=1, devmem=16_000)]
+    with embedded.backends() as servers, pipeline(folder, servers) as running:
+        running.start_all()
+        flags = ("--kafka", servers.bootstrap_servers)
+        extender = Extender(folder, control_plane.kubeconfig, Authority.new("the tests' authority"), NAME, *flags)
+        api = serving(
+            servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=str(control_plane.kubeconfig)
+        )
+        with created_namespace(control_plane, NAMESPACE), created_nodes(control_plane, nodes), extender, api as served:
+            control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+            with DevicePlugins(control_plane, NAMESPACE), control_plane.client() as client:
+                yield World(client, served, extender.log)
+
+
+def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
+    # A decision about both nodes: what they registered is recorded with it.
+    create_pods(world.client, NAMESPACE, [a_gpu_pod("before", NAME, gpumem=60_000)])
+    eventually(partial(world.is_recorded, "before"), world.log.read_text)
+    node = f"/api/v1/nodes/{LARGE}"
+    registered = annotations_of(world.client.get(node).json())[REGISTER]
+    annotate(world.client, node, {REGISTER: None})
+    create_pods(world.client, NAMESPACE, [a_gpu_pod("wants", NAME, gpumem=30_000)])
+    suggestion = eventually(partial(world.suggested, "wants", "registration"), world.log.read_text)
+    assert suggestion["edits"][0]["where"] == suggestion["node"] == LARGE
+    assert world.placed("wants") is None
+    annotate(world.client, node, {REGISTER: registered})
+    placed = eventually(partial(world.placed, "wants"), world.log.read_text)
+    assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
+
+
+def test_a_node_without_the_lock_of_a_dead_bind_gets_the_pod(world: World) -> None:
+    # The node that binpack prefers, since a pod holds most of it. Its lock is of a pod that nobody binds.
+    create_pods(world.client, NAMESPACE, [a_gpu_pod("dead", "nobody", gpumem=1_000)])
+    since = datetime.now(UTC) - timedelta(seconds=90)
+    annotate(world.client, f"/api/v1/nodes/{LARGE}", {LOCK: f"{since:%Y-%m-%dT%H:%M:%SZ},{NAMESPACE},dead"})
+    create_pods(world.client, NAMESPACE, [a_gpu_pod("locked-out", NAME, gpumem=1_000)])
+    suggestion = eventually(partial(world.suggested, "locked-out", "lock"), world.log.read_text)
+    assert (suggestion["edits"][0]["before"], suggestion["node"]) == (f"{NAMESPACE}/dead", LARGE)
+    assert world.placed("locked-out") is None
+    annotate(world.client, f"/api/v1/nodes/{LARGE}", {LOCK: None})
+    placed = eventually(partial(world.placed, "locked-out"), world.log.read_text)
+    assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
