@@ -18,7 +18,7 @@ from api.index.last_registrations import read_unregistered
 from api.objects.circumstances import read_lock
 from api.objects.object_api import Objects
 from diagnosis.suggestions.acts import nodes_to_empty
-from diagnosis.suggestions.answer import OTHERS, Found
+from diagnosis.suggestions.answer import Found
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.nodes import HeldNodeLock, UnregisteredNodes, node_to_unlock
@@ -28,6 +28,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
 from kube.errors import KubeApiError
 from schemas.events import AttemptSummarized, BindOutcome
+from summaries.named_pods import OTHERS
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ from diagnosis.suggestions.answer import Found, suggestions_of
 from fit.devices.as_of import rebuilt
 from fit.devices.cluster_state import ClusterColumns
 from schemas.events import AttemptSummarized
-from summaries.named_pods import OTHERS
 
 
 class SuggestionsQuery(AttemptQuery):
