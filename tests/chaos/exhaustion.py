@@ -11,7 +11,9 @@ from typing import Final
 from schemas.codec.records import EncodedRecord
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
+from tests.support.harness.small_disk import filled, mounted
 
+_SMALL_DISK_MIB: Final = 8
 _ZEROS: Final = 3 * 1024**2
 """Bytes, some hundred once packed; a record has two MiB at most."""
 _MANY_ZEROS: Final = 20 * 1024**2
@@ -41,6 +43,23 @@ def no_descriptors(ground: Ground, load: Load, chance: random.Random) -> None:
         with without_descriptors(ground.processes.pid(name)):
             some_pods(load, chance)
             time.sleep(chance.uniform(2, 5))
+    some_pods(load, chance)
+
+
+def full_spool(ground: Ground, load: Load, chance: random.Random) -> None:
+    """The disk of the scheduler's spool is full. It decides, says so, and goes on with the disk when that has space."""
+    before = ground.spool
+    some_pods(load, chance)
+    with mounted(ground.folder / "small-disk", _SMALL_DISK_MIB) as disk:
+        ground.move_spool(disk / "spool")
+        some_pods(load, chance)
+        with filled(disk):
+            some_pods(load, chance)
+            ground.wait_until_spool_is("No space left on device")
+            some_pods(load, chance)
+        ground.wait_until_spool_is("ok")
+        some_pods(load, chance)
+        ground.move_spool(before)
     some_pods(load, chance)
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Final
 
 from schemas.codec.records import EncodedRecord
-from tests.chaos.exhaustion import indices_lost, no_descriptors, some_pods, unpacks_to_much
+from tests.chaos.exhaustion import full_spool, indices_lost, no_descriptors, some_pods, unpacks_to_much
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
 from tests.chaos.rollout import roll_out
 from tests.chaos.worker_with_faults import INDEX_POINTS, WORKER_POINTS
+from tests.support.harness.settable_clock import SettableClock
 
 Fault = Callable[[Ground, Load, random.Random], None]
 LONGER_THAN_A_SESSION: Final = 9
@@ -249,6 +250,19 @@ def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
     some_pods(load, chance)
 
 
+def _clock_set(ground: Ground, load: Load, chance: random.Random) -> None:
+    """The clock of the scheduler is an hour ahead, behind, and right again, while it runs."""
+    ground.processes.stop("scheduler")
+    clock = SettableClock(ground.folder)
+    ground.start_scheduler(**clock.environment)
+    # Of attempts that another process made no scheduler knows the time: see "What is not promised" in guarantees.md.
+    load.retry_only_what_comes()
+    some_pods(load, chance)
+    for hours in (1, 0, -1, 1, 0):
+        clock.set(hours * 3600)
+        some_pods(load, chance)
+
+
 _STOPPABLE: Final = {
     "worker": "worker",
     "index": "index writer",
@@ -256,6 +270,8 @@ _STOPPABLE: Final = {
     "broker": "broker",
     "opensearch": "OpenSearch",
 }
+FULL_SPOOL: Final = "disk of the spool full"
+"""Only where a small disk can be mounted."""
 FAULTS: Final[dict[str, Fault]] = {
     **{f"worker killed: {point}": _kill_worker_at(point) for point in WORKER_POINTS},
     **{f"index writer killed: {point}": _kill_index_at(point) for point in INDEX_POINTS},
@@ -269,6 +285,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "a frozen request thaws": _stale_bulk,
     "garbage": _garbage,
     "no descriptors": no_descriptors,
+    FULL_SPOOL: full_spool,
+    "clock of the scheduler set": _clock_set,
     "records that unpack to much": unpacks_to_much,
     "indices deleted, not made, rebuilt": indices_lost,
     "1 to 4 to 1 workers": _scale,

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -58,6 +59,10 @@ class Ground:
     default_environment: dict[str, str] = field(default_factory=dict)
     """Variables of every worker and index writer."""
     ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "index", "api"))
+    spool: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spool = self.folder / "spool"
 
     @property
     def ledger(self) -> Path:
@@ -72,10 +77,10 @@ class Ground:
 
     def start_scheduler(self, **environment: str) -> None:
         """Start the scheduler, with the bug that ``CHAOS_BUG`` in ``environment`` names."""
-        cluster, spool, port = self.folder / "cluster.yaml", self.folder / "spool", self.ports["scheduler"]
+        cluster, port = self.folder / "cluster.yaml", self.ports["scheduler"]
         self.processes.start(
             "scheduler", "tests.chaos.scheduler_with_ledger", "serve", "--cluster", str(cluster),
-            "--spool", str(spool), "--listen", port, "--insecure-http", **environment,
+            "--spool", str(self.spool), "--listen", port, "--insecure-http", **environment,
         )  # fmt: skip
         self.wait_ready("scheduler")
 
@@ -118,6 +123,17 @@ class Ground:
                 return True
             time.sleep(0.05)
         return False
+
+    def move_spool(self, place: Path) -> None:
+        """The scheduler is stopped, and goes on with its spool at another place."""
+        self.processes.stop("scheduler")
+        self.spool = Path(shutil.move(self.spool, place))
+        self.start_scheduler()
+
+    def wait_until_spool_is(self, state: str) -> None:
+        """Return when the scheduler, which answers, says so of its spool."""
+        url = f"{self.url('scheduler')}/readyz"
+        _wait(lambda: state in self.client.get(url).json()["spool"], True, f"a spool that is {state}")
 
     @contextmanager
     def stopped(self, pid: int) -> Iterator[None]:

@@ -54,6 +54,10 @@ class Load:
                 raise TimeoutError(f"{len(self.answers)} of {count} pods were answered")
             time.sleep(0.01)
 
+    def retry_only_what_comes(self) -> None:
+        """Pods that were refused until now are not tried again."""
+        self._refused.clear()
+
     def _run(self) -> None:
         with httpx.Client(timeout=30) as client:
             while not self._end.wait(self._pause):

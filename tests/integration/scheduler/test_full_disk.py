@@ -1,9 +1,8 @@
 """A scheduler whose spool is on a disk that is full: it decides, names the disk, and Kafka has all decisions."""
 
-import os
 import resource
-import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -14,36 +13,23 @@ from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.decisions_in_kafka import lacking
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod, read_topic
+from tests.support.harness.small_disk import can_mount, filled, mounted
 from tests.support.harness.topics import provision_all
 
 NAMESPACE, LIMITED = "full-disk", "file-size"
-SIZE = 1024 * 1024
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of one MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", place]).returncode:
+    if not can_mount():
         pytest.skip("a file system of its own can be mounted by root alone")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    with mounted(tmp_path / "disk", 1) as place:
+        yield place
 
 
 def readiness(scheduler: SchedulerProcess) -> httpx.Response:
     return httpx.get(f"{scheduler.url}/readyz")
-
-
-def fill(place: Path) -> Path:
-    """The file that takes all that is free."""
-    ballast = place / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            return ballast
 
 
 async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwards(
@@ -53,13 +39,13 @@ async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwa
     scheduler = SchedulerProcess(tmp_path, "--kafka", backends.bootstrap_servers)
     scheduler.spool = small_disk / "spool"
     answered = []
-    with scheduler:
+    with scheduler, ExitStack() as full:
         for number in range(40):
             if number == 10:
-                ballast = fill(small_disk)
+                full.enter_context(filled(small_disk))
             if number == 30:
                 problem = readiness(scheduler)
-                ballast.unlink()
+                full.close()
             asked = a_pod if number % 2 else a_refused_pod
             name = f"pod-{number}"
             answer = scheduler.filter(asked(name, namespace=NAMESPACE))

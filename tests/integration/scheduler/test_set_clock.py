@@ -1,7 +1,5 @@
 """M6: a scheduler process whose clock is set while it runs; what it answers is in Kafka, in order."""
 
-import shutil
-import struct
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,10 +15,10 @@ from schemas.topics import DECISIONS
 from tests.support.backends import Addresses
 from tests.support.harness.decisions_in_kafka import lacking
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod, read_topic
+from tests.support.harness.settable_clock import SettableClock
 from tests.support.harness.topics import provision_all
 
 HOUR: Final = 3600
-_SHIM: Final = Path(__file__).parents[2] / "support/harness/set_clock.c"
 
 
 def readiness(scheduler: SchedulerProcess) -> httpx.Response:
@@ -39,21 +37,14 @@ class SchedulerOfAnotherTime(SchedulerProcess):
 
     def __init__(self, folder: Path, *flags: str) -> None:
         super().__init__(folder, *flags)
-        self._offset, self._shim = folder / "offset", folder / "set_clock.so"
-        compiler = shutil.which("cc") or pytest.skip("a C compiler makes the clock that can be set")
-        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self._shim, _SHIM, "-ldl"], check=True)
-        self.set_clock(0)
-
-    def set_clock(self, seconds: int) -> None:
-        """Off the machine's, at once."""
-        with self._offset.open("r+b" if self._offset.exists() else "wb") as file:
-            file.write(struct.pack("=q", seconds))
+        try:
+            self.clock = SettableClock(folder)
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
 
     def _spawned(self, flags: Sequence[str], output: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[Any]:
-        # Not forked: what is preloaded comes before Python.
-        environment |= {"LD_PRELOAD": str(self._shim), "CLOCK_OFFSET_FILE": str(self._offset)}
         command = [sys.executable, "-m", "scheduler", "serve", *flags]
-        return subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+        return subprocess.Popen(command, stdout=output, stderr=output, env=environment | self.clock.environment)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD is Linux's")
@@ -64,7 +55,7 @@ async def test_m6_what_is_answered_while_the_clock_is_set_back_and_forth_is_in_k
     pods: list[str] = []
     with SchedulerOfAnotherTime(tmp_path, "--kafka", backends.bootstrap_servers) as scheduler:
         for turn, hours in enumerate((0, 1, 0, -1, 1, 0)):
-            scheduler.set_clock(hours * (HOUR + 60))
+            scheduler.clock.set(hours * (HOUR + 60))
             pods += [refused(scheduler, f"pod{turn}-{number}") for number in range(5)]
             refused(scheduler, "same")
         assert readiness(scheduler).json() == {"ready": True, "spool": "ok", "cluster": "ok"}

@@ -113,6 +113,9 @@ class ForkedProcesses(Processes):
     """``Processes`` whose services are forked."""
 
     def spawn(self, name: str, arguments: tuple[str, ...], environment: dict[str, str]) -> Child:
+        if "LD_PRELOAD" in environment:
+            # What is preloaded comes before Python.
+            return super().spawn(name, arguments, environment)
         module = () if "." in arguments[0] else ("schedulerlog",)
         with self.log(name).open("ab") as log:
             forked = Forked(*module, *arguments, stdout=log, stderr=log, env=self.environment | environment)
