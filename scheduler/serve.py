@@ -46,7 +46,7 @@ from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
-from scheduler.serve_parts import certificates, klog_writer, open_spool, watch_spool
+from scheduler.serve_parts import certificates, klog_writer, open_binds, open_spool, watch_spool
 from scheduler.service import Scheduler
 from scheduler.settings import Settings
 from scheduler.webhook.admit import AdmissionRules
@@ -92,7 +92,7 @@ async def serve(
     with (
         contextlib.closing(server.bind(settings.listen)) as listener,
         contextlib.closing(open_spool(settings)) as spool,
-        contextlib.closing(BindJournal(settings.spool, syncs=settings.spool_sync == "always")) as binds,
+        contextlib.closing(open_binds(settings)) as binds,
         serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
     ):

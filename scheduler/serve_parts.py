@@ -5,8 +5,10 @@ from collections.abc import Callable
 from fit.devices.cluster_state import ClusterColumns
 from process.errors import SettingError
 from process.server_tls import BrokenPairError, CertificatePair, Certificates
+from scheduler.bind.bind_journal import FILE, BindJournal
 from scheduler.klog.writer import KlogWriter
 from scheduler.metrics import Metrics
+from scheduler.publish.spool.files import FAILURES, explained
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits
 from scheduler.settings import Settings
 
@@ -17,8 +19,19 @@ def open_spool(settings: Settings) -> Spool:
         return Spool(settings.spool, SpoolLimits(max_bytes=settings.spool_max_size, sync=settings.spool_sync))
     except SpoolInUseError as error:
         raise SettingError(f"--spool: {error}") from None
-    except OSError as error:
-        raise SettingError(f"--spool: {settings.spool} can't be used: {error.strerror or error}") from None
+    except FAILURES as error:
+        raise SettingError(f"--spool: {settings.spool} can't be used: {explained(error)}") from None
+
+
+def open_binds(settings: Settings) -> BindJournal:
+    """Raises `SettingError` where what the last process left can't be read."""
+    try:
+        return BindJournal(settings.spool, syncs=settings.spool_sync == "always")
+    except FAILURES as error:
+        raise SettingError(
+            f"--spool: {settings.spool / FILE} can't be read: {explained(error)}. Repair the disk, or move the file"
+            " away: the binds in it then remain unreported"
+        ) from None
 
 
 def certificates(settings: Settings, metrics: Metrics) -> Certificates | None:

@@ -6,11 +6,9 @@ file is read, and `bind_recovery` looks those pods up. A bind with an `ended` li
 same id.
 """
 
-import errno
 import logging
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +17,8 @@ import orjson
 
 from fit.events.attempt import AttemptRef
 from fit.events.identity import Identity
-from process.private_files import open_private
+from scheduler.publish.spool import files
 from scheduler.publish.spool.group_commit import GroupCommit
-from scheduler.publish.spool.segments import sync_folder
 from schemas.events import PodRef
 from schemas.ids import microseconds
 
@@ -59,11 +56,14 @@ class BindJournal:
     """folder None: nothing is kept. Where the disk fails, binding continues, and a kill may leave binds unreported."""
 
     def __init__(self, folder: Path | None, *, syncs: bool = True) -> None:
-        """syncs: `open` waits until the disk has its line. Never raises for the disk."""
+        """syncs: `open` waits until the disk has its line. Raises one of `FAILURES` where what the last process left
+        can't be read: it would be forgotten."""
         self._path = folder / FILE if folder else None
         self._syncs, self._file, self._is_failing = syncs, -1, False
         # A duplicate: `close` and `_rewrite` may close the file while a thread still syncs it.
-        self._commit = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._sync_here, self._fail)
+        self._commit = GroupCommit(
+            lambda: None if self._file < 0 else files.duplicate(self._file), self._sync_here, self._fail
+        )
         self._open = {bind.key: bind for bind in self._read_open()}
         self.unresolved: dict[str, OpenBind] = dict(self._open)
         """By key: the binds that `bind_recovery` has to look up."""
@@ -73,15 +73,9 @@ class BindJournal:
         return len(self._open)
 
     def _read_open(self) -> Iterator[OpenBind]:
-        try:
-            lines = self._path.read_bytes().splitlines() if self._path else []
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._fail(error)
-            return
+        content = files.content_of(self._path) if self._path and files.is_there(self._path) else b""
         found: dict[str, OpenBind] = {}
-        for line in filter(None, lines):
+        for line in filter(None, content.splitlines()):
             _apply_line(found, line)
         yield from found.values()
 
@@ -95,6 +89,8 @@ class BindJournal:
 
     def record_end(self, bind: OpenBind, end: BindEnd) -> None:
         """Record the outcome; call it before the event goes to the spool."""
+        if bind.key in self._open:
+            self._open[bind.key] = replace(bind, end=end)
         # Not synced: a kill leaves it in the page cache, and after a crash of the machine the pod itself shows the
         # outcome.
         self._append(_ended_line(bind, end))
@@ -109,65 +105,72 @@ class BindJournal:
         self.unresolved.pop(bind.key, None)
         self._append({"done": bind.key})
         try:
-            is_large = self._file >= 0 and os.fstat(self._file).st_size > _MAX_FILE_BYTES
-        except OSError as error:
+            is_large = self._file >= 0 and files.size_of(self._file) > _MAX_FILE_BYTES
+        except files.FAILURES as error:
             self._fail(error)
         else:
             if is_large:
                 self._rewrite()
 
     def _append(self, line: dict[str, Any]) -> None:
+        """Write the line; behind a failure the whole file, which lacks the lines that could not be written."""
         if self._path is None:
+            return
+        if self._is_failing:
+            self._rewrite()
             return
         try:
             if self._file < 0:
                 self._open_file(self._path)
             # The line feed comes first: a line that a full disk cut off does not spoil the next one.
-            _write(self._file, b"\n" + orjson.dumps(line))
-        except OSError as error:
+            files.append(self._file, b"\n" + orjson.dumps(line))
+        except files.FAILURES as error:
             self._fail(error)
         else:
-            self._is_failing = False
             self._commit.appended()
 
     def _rewrite(self) -> None:
         if self._path is None:
             return
-        # Renamed when it is whole: a kill leaves the old file or the new one, never a part of the open binds.
-        draft = self._path.with_suffix(".draft")
         try:
-            with open_private(draft, "wb") as file:
-                file.writelines(b"\n" + orjson.dumps(line) for bind in self._open.values() for line in _lines(bind))
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
+            files.replace(
+                self._path, [b"\n" + orjson.dumps(line) for bind in self._open.values() for line in _lines(bind)]
+            )
             # The descriptor still belongs to the replaced file, which no restart will read.
-            self.close()
+            self._close_file()
             self._open_file(self._path)
-        except OSError as error:
+        except files.FAILURES as error:
             self._fail(error)
+        else:
+            self._is_failing = False
 
     def _sync_here(self) -> None:
-        os.fdatasync(self._file)
+        if self._file >= 0:
+            files.sync(self._file)
 
     def _open_file(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        sync_folder(path.parent)
+        self._file = files.open_file(path, files.APPEND)
+        files.sync_folder(path.parent)
 
-    def _fail(self, error: OSError) -> None:
+    def _fail(self, error: BaseException) -> None:
         if not self._is_failing:
             log.error(
                 "%s can't be written: %s. Binding continues; a bind that a kill cuts off may remain unreported. "
                 "Free or repair the disk.",
                 self._path,
-                error.strerror or error,
+                files.explained(error),
             )
         self._is_failing = True
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, with every line that could not be written before, if that is possible now."""
+        if self._is_failing:
+            self._rewrite()
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._file >= 0:
-            os.close(self._file)
+            files.close(self._file)
         self._file = -1
 
 
@@ -219,9 +222,3 @@ def _open_bind(line: dict[str, Any]) -> OpenBind:
     by = Identity(line["cluster"], line["scheduler"])
     attempt = AttemptRef(line["attempt"], pod, by, datetime.fromisoformat(line["started_at"]))
     return OpenBind(attempt, line["node"], datetime.fromisoformat(line["bind_started_at"]))
-
-
-def _write(file: int, text: bytes) -> None:
-    """Raises `OSError`, also where a disk that fills up takes a part of the text."""
-    if os.write(file, text) < len(text):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -38,6 +38,8 @@ SILENCE_SECONDS: Final = 10.0
 """Without an acknowledgement for so long the log says that Kafka does not answer."""
 GIVE_UP_SECONDS: Final = 300.0
 """Seconds without an acknowledgement until a new producer looks the brokers up again: they may have moved."""
+LOOK_SECONDS: Final = 1.0
+"""How often the disk is tried while no call comes."""
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 15.0
 STOP_SECONDS: Final = 2.0
@@ -98,8 +100,9 @@ class Publisher:
             while True:
                 await self._send(producer, await self._next_batch())
         finally:
-            # A producer that can't reach Kafka never finishes its flush; the spool has what it did not send.
-            with contextlib.suppress(TimeoutError, KafkaError):
+            # A producer that can't reach Kafka never finishes its flush; the spool has what it did not send. Whatever
+            # its end raises would take the place of what ends the session, which may be the end of this task.
+            with contextlib.suppress(Exception):
                 async with asyncio.timeout(STOP_SECONDS):
                     await producer.stop()
 
@@ -108,8 +111,8 @@ class Publisher:
             # No await since the spool was found empty, so no arrival is overlooked.
             self._spool.arrived.clear()
             with contextlib.suppress(TimeoutError):
-                # At least once a second: what waits in memory needs `retry_disk` also while no call comes.
-                async with asyncio.timeout(1.0):
+                # What waits in memory needs `retry_disk` also while no call comes.
+                async with asyncio.timeout(LOOK_SECONDS):
                     await self._spool.arrived.wait()
             self._spool.retry_disk()
         return batch
@@ -128,6 +131,9 @@ class Publisher:
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 await done
         for failure in done.result():
+            if isinstance(failure, asyncio.CancelledError):
+                # Raised as it is, it would end this task as if it were the one that is cancelled.
+                raise ConnectionAbortedError("the producer has given a record up")
             if isinstance(failure, BaseException):
                 raise failure
         self._spool.acknowledge(batch)

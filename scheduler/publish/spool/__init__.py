@@ -3,6 +3,7 @@
 spool            the way in: append, flush, next_batch, acknowledge
 segment_log      all files together: rotated, thinned, bounded
 segments         one file
+files            every system call that the spool makes
 frames           how records lie in a file: framed and checksummed (pure)
 shedding         drops device detail and leaves an event in its place (pure)
 checkpoint       how far Kafka has the records, and the lock of the folder

@@ -1,14 +1,12 @@
 """The two small files beside a spool's segments: the lock of the folder, and how far Kafka has the records."""
 
 import errno
-import fcntl
 import json
 import logging
-import os
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from process.private_files import open_private
+from scheduler.publish.spool import files
 
 log = logging.getLogger(__name__)
 
@@ -24,51 +22,65 @@ class SpoolInUseError(Exception):
     """Another scheduler uses the folder; the text names it and the remedy."""
 
 
-def locked(folder: Path) -> IO[bytes] | None:
-    """The folder's lock, held until it is closed; the kernel releases it however the process ends.
+def locked(folder: Path) -> int | None:
+    """The descriptor of the folder's lock: held until it is closed, which the kernel does however the process ends.
 
     None where the disk is too full for the lock's file: scheduling continues without. Raises `SpoolInUseError`, or
     `OSError` where the folder can't be used at all.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = open_private(folder / "lock", "ab")
+        files.make_folder(folder)
+        handle = files.open_file(folder / "lock", files.APPEND)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return None
         raise
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        handle.close()
-        raise SpoolInUseError(f"the spool {folder} is in use by another scheduler, give another folder") from None
-    return handle
+        is_ours = files.is_locked(handle)
+    except files.FAILURES:
+        files.close(handle)
+        raise
+    if is_ours:
+        return handle
+    files.close(handle)
+    raise SpoolInUseError(f"the spool {folder} is in use by another scheduler, give another folder")
 
 
 def read_checkpoint(folder: Path) -> Position:
-    """The position up to which Kafka has the records; the very start where it is unknown, so that none is left out."""
+    """The position up to which Kafka has the records; the very start where it is unknown, so that none is left out.
+
+    Raises one of `FAILURES` where a checkpoint that can't be read can't be removed either.
+    """
+    path = folder / _CHECKPOINT
     try:
-        position = json.loads((folder / _CHECKPOINT).read_text())
+        position = json.loads(files.content_of(path))
         return max(int(position["segment"]), 0), max(int(position["offset"]), 0)
     except FileNotFoundError:
         return (0, 0)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (*files.FAILURES, ValueError, KeyError, TypeError) as error:
         log.warning(
             "spool %s: the checkpoint can't be read (%s); all records in the folder are sent again", folder, error
         )
+        # Files are numbered from the start again: if the next start could read it, it would take them for sent.
+        files.remove(path)
         return (0, 0)
 
 
 def write_checkpoint(folder: Path, sent: Position) -> None:
     """Write the checkpoint. Where that fails, a restart sends records again, with the same ids."""
-    text = json.dumps({"segment": sent[0], "offset": sent[1]})
+    text = json.dumps({"segment": sent[0], "offset": sent[1]}).ljust(_LENGTH).encode()
+    path = folder / _CHECKPOINT
     try:
         # In place: a rename has ext4 write the draft to the disk at once, which cost 1.5 ms of every acknowledgement.
         # Of one length, inside one sector, a killed process or a crash leaves the old text or the new one, and anything
         # else is not JSON: then everything is sent again. Not synced: an older checkpoint sends more records again.
-        handle = os.open(folder / _CHECKPOINT, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "wb", buffering=0) as file:
-            file.write(text.ljust(_LENGTH).encode())
-            file.truncate(_LENGTH)
-    except OSError as error:
+        with files.opened(path, files.WRITE) as file:
+            try:
+                files.write(file, [text], 0)
+                files.truncate(file, _LENGTH)
+            except files.FAILURES:
+                # A part of it over the old text might be a position that Kafka does not have yet.
+                files.discard(path)
+                raise
+    except files.FAILURES as error:
         log.debug("spool %s: checkpoint not written: %s", folder, error)

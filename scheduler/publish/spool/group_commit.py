@@ -1,8 +1,10 @@
 """Group commit: callers that wait for the disk at the same time share one fsync."""
 
 import asyncio
-import os
+from collections import deque
 from collections.abc import Callable
+
+from scheduler.publish.spool import files
 
 
 class GroupCommit:
@@ -13,7 +15,7 @@ class GroupCommit:
     """
 
     def __init__(
-        self, handle: Callable[[], int | None], sync_here: Callable[[], None], failed: Callable[[OSError], None]
+        self, handle: Callable[[], int | None], sync_here: Callable[[], None], failed: Callable[[BaseException], None]
     ) -> None:
         self._handle, self._sync_here, self._failed = handle, sync_here, failed
         self._appended = self._durable = 0
@@ -43,7 +45,7 @@ class GroupCommit:
         upto = self._appended
         try:
             await self._sync_in_thread()
-        except OSError as error:
+        except files.FAILURES as error:
             self._failed(error)
         # After a failure too: no answer waits for a broken disk; `failed` has reported it.
         self._durable = max(self._durable, upto)
@@ -51,23 +53,26 @@ class GroupCommit:
     async def _sync_in_thread(self) -> None:
         try:
             handle = self._handle()
-        except OSError:
+        except files.FAILURES:
             # No descriptor is left: every other answer waits for this sync, but what is answered is durable.
             self._sync_here()
             return
         if handle is None:
             return
+        waiting = deque([handle])
         try:
-            await asyncio.to_thread(_sync_and_close, handle)
+            await asyncio.to_thread(_sync_and_close, waiting)
         except RuntimeError:
-            # No thread can be started.
-            os.close(handle)
-            self._sync_here()
+            # No thread can be started. The pool keeps the call nevertheless, and makes it when it has one: by then the
+            # number may be that of another file.
+            _sync_and_close(waiting)
 
 
-def _sync_and_close(handle: int) -> None:
-    try:
-        # Includes the new size of the file; the other metadata need not be durable.
-        os.fdatasync(handle)
-    finally:
-        os.close(handle)
+def _sync_and_close(waiting: deque[int]) -> None:
+    """Take the descriptor out and sync it; nothing where another call has taken it."""
+    if waiting:
+        handle = waiting.popleft()
+        try:
+            files.sync(handle)
+        finally:
+            files.close(handle)

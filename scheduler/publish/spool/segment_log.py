@@ -1,6 +1,5 @@
 """All files of a spool together: appended to at the end, bounded, thinned and deleted from the front."""
 
-import contextlib
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from scheduler.publish.spool import frames, segments
+from scheduler.publish.spool import files, frames, segments
 from scheduler.publish.spool.checkpoint import Position
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.segments import Segment
@@ -54,7 +53,7 @@ class SegmentLog:
     """
 
     def __init__(self, folder: Path, limits: SpoolLimits, sent: Position, counts: LossCounts) -> None:
-        """Open the files that hold anything behind `sent`, and delete the others. Raises `OSError`."""
+        """Open the files that hold anything behind `sent`, and delete the others. Raises one of `FAILURES`."""
         self._folder, self._limits, self._counts = folder, limits, counts
         self._segments = deque(segments.existing(folder))
         while self._segments and self._segments[0].number < sent[0]:
@@ -90,8 +89,8 @@ class SegmentLog:
         return next((segment for segment in self._segments if segment.number >= position[0]), None)
 
     def append(self, entries: Sequence[Entry], cursor: Position, now: datetime) -> None:
-        """Write all entries or none; drop older ones where the limit demands it. Raises `OSError`, where there are no
-        entries too, if some could not be written.
+        """Write all entries or none; drop older ones where the limit demands it. Raises one of `FAILURES`, where there
+        are no entries too, if some could not be written.
         """
         size = frames.size_of(entries)
         if self.bytes + size > self._limits.max_bytes:
@@ -105,11 +104,11 @@ class SegmentLog:
             self.active.probe()
 
     def rotate(self) -> None:
-        """Seal the file that is appended to, and begin the next one. Raises `OSError`."""
+        """Seal the file that is appended to, and begin the next one. Raises one of `FAILURES`."""
         sealed = self.active
         following = Segment(self._folder, sealed.number + 1)
         # Before the old file is sealed: where this fails, appends can continue there.
-        following.open()
+        following.create()
         self._segments.append(following)
         try:
             sealed.sync()
@@ -117,17 +116,15 @@ class SegmentLog:
             sealed.close()
 
     def start_afresh(self) -> None:
-        """Continue in a file that no write has failed on yet. Raises `OSError`."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if self.active.size or not self.active.path.exists():
+        """Continue in a file that no write has failed on yet. Raises one of `FAILURES`."""
+        files.make_folder(self._folder)
+        if self.active.size or not self.active.is_there:
             self.rotate()
 
     def delete_sent(self, sent: Position) -> Position:
         """Delete the files that are sent to their end; returns `sent` as a position in a file that exists."""
         while len(self._segments) > 1 and (self.first.number, self.first.size) <= sent:
-            # The next start deletes what can't be deleted now.
-            with contextlib.suppress(OSError):
-                self.first.delete()
+            self.first.delete()
             self._segments.popleft()
             sent = max(sent, (self.first.number, 0))
         return sent
@@ -160,7 +157,7 @@ class SegmentLog:
         if thinned.dropped_records:
             lost = thinned.dropped_records
             log.error("spool %s is full: dropped %d records of device detail; verdicts are kept", self._folder, lost)
-            oldest.replace(keep, thinned.kept)
+            oldest.rewrite(keep, thinned.kept)
             self._counts.dropped_detail += lost
         # Also where nothing was dropped, else `_free_space` would find this file again without an end.
         oldest.is_thin = True

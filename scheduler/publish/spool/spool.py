@@ -10,7 +10,6 @@ disk can't be written, entries wait in bounded memory, scheduling continues, and
 """
 
 import asyncio
-import errno
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from process.log_once import LoggedProblem
-from scheduler.publish.spool import frames
+from scheduler.publish.spool import files, frames
 from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.group_commit import GroupCommit
@@ -61,15 +60,19 @@ class Spool:
         clock: Callable[[], datetime] = now_utc,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Opens what is there. Raises `SpoolInUseError`, or `OSError` where the folder can't be used at all."""
+        """Opens what is there. Raises `SpoolInUseError`, or one of `FAILURES` where the folder can't be used at all."""
         self.folder, self._limits, self._clock, self._monotonic = folder, limits, clock, monotonic
         self.counts = LossCounts()
         self.problem = ""
         self.arrived, self.acknowledged = asyncio.Event(), asyncio.Event()
         self.reading = LoggedProblem(partial(log.error, "spool: %s; nothing behind it is sent, it is tried again"))
         self._lock = locked(folder)
-        self._sent = read_checkpoint(folder)
-        self._files = SegmentLog(folder, limits, self._sent, self.counts)
+        try:
+            self._sent = read_checkpoint(folder)
+            self._files = SegmentLog(folder, limits, self._sent, self.counts)
+        except files.FAILURES:
+            files.close(self._lock)
+            raise
         self._sent = self._cursor = self._files.delete_sent(self._sent)
         self._memory = MemoryBuffer(limits.memory_bytes)
         self._failed_at = -_RETRY_SECONDS
@@ -104,7 +107,7 @@ class Spool:
             if self.problem:
                 self._files.start_afresh()
             self._files.append(entries, self._cursor, now)
-        except OSError as error:
+        except files.FAILURES as error:
             self._fail(error)
             return False
         self._sync.appended()
@@ -113,9 +116,9 @@ class Spool:
         self.problem = ""
         return True
 
-    def _fail(self, error: OSError) -> None:
+    def _fail(self, error: BaseException) -> None:
         self._failed_at = self._monotonic()
-        problem = f"spool {self.folder} can't be written: {error.strerror or error}"
+        problem = f"spool {self.folder} can't be written: {files.explained(error)}"
         if problem != self.problem:
             log.error(
                 "%s. Scheduling continues; decisions are kept in memory, at most %d MiB, and those that Kafka does not"
@@ -160,19 +163,19 @@ class Spool:
         while offset < segment.size:
             try:
                 data = segment.read(offset, wanted)
-            except OSError as error:
-                if error.errno != errno.ENOENT:
-                    # Descriptors, memory or the disk may come back, and the records are still there.
-                    self.reading.note(f"{segment.path} can't be read: {error.strerror or error}")
-                    return None
+                if len(data) < min(wanted, segment.size - offset):
+                    segment.size = offset + len(data)  # another process has truncated the file
+                scanned = frames.scan(data, is_end=offset + len(data) >= segment.size)
+            except FileNotFoundError:
                 log.exception("spool file %s is gone; its records are lost", segment.path)
                 self.counts.damaged += 1
                 self._cursor = (segment.number, segment.size)
                 return []
+            except files.FAILURES as error:
+                # Descriptors, memory or the disk may come back, and the records are still there.
+                self.reading.note(f"{segment.path} can't be read: {files.explained(error)}")
+                return None
             self.reading.note("")
-            if len(data) < min(wanted, segment.size - offset):
-                segment.size = offset + len(data)  # another process has truncated the file
-            scanned = frames.scan(data, is_end=offset + len(data) >= segment.size)
             self._note_damage(segment, offset, scanned.damaged)
             offset += scanned.consumed
             self._cursor = (segment.number, offset)
@@ -228,13 +231,12 @@ class Spool:
         return max((microseconds(self._clock()) - written) / 1e6, 0.0) if written is not None else 0.0
 
     def _oldest_on_disk(self) -> int | None:
-        segment = self._files.at(self._sent)
-        if segment is None:
+        if (segment := self._files.at(self._sent)) is None:
             return None
         try:
             offset = self._sent[1] if segment.number == self._sent[0] else 0
             return frames.written_at(segment.read(offset, frames.HEAD_BYTES))
-        except OSError:
+        except files.FAILURES:
             return None
 
     def close(self) -> None:
@@ -245,5 +247,4 @@ class Spool:
         if len(self._memory):
             log.error("spool %s: %d records in memory are lost", self.folder, len(self._memory))
         self._files.close()
-        if self._lock:
-            self._lock.close()
+        files.close(self._lock)

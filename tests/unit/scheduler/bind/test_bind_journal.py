@@ -1,29 +1,19 @@
 """What a killed scheduler knows of its binds in its next life, wherever it was killed."""
 
 import asyncio
-import errno
 import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from fit.events.attempt import AttemptRef
-from fit.events.identity import Identity
 from hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
-from schemas.events import PodRef
+from tests.support.builders.binds import BEGAN, LATER, a_bind
 from tests.support.builders.kube_objects import STARTED, Json
-
-BEGAN = STARTED + timedelta(milliseconds=5)
-LATER = STARTED + timedelta(milliseconds=30)
-
-
-def a_bind(name: str = "pod1", node: str = "node1") -> OpenBind:
-    pod = PodRef(namespace="default", name=name, uid=f"uid-{name}")
-    return OpenBind(AttemptRef.of(Identity("default", "hami-scheduler"), pod, STARTED), node, BEGAN)
+from tests.support.harness.failing_calls import TO_THE_END, Faults
 
 
 def a_bound_pod(node: str = "node1", when: str = bind_time(BEGAN), **status: object) -> Json:
@@ -60,16 +50,17 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
         assert left_by_a_life_with(whole[:cut], tmp_path) == expected, cut
 
 
-def test_a_line_that_was_cut_off_by_a_full_disk_does_not_spoil_the_next(
+def test_a_line_that_was_cut_off_by_a_full_disk_is_written_again_before_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     binds, write = BindJournal(tmp_path, syncs=False), os.write
     with monkeypatch.context() as context:
         context.setattr(os, "write", lambda file, data: write(file, data[:20]))
-        asyncio.run(binds.open(a_bind("lost")))
+        asyncio.run(binds.open(a_bind("cut-off")))
+    assert left_by_a_life_with((tmp_path / FILE).read_bytes(), tmp_path) == {}
     asyncio.run(binds.open(a_bind()))
     binds.close()
-    assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind()]
+    assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind("cut-off"), a_bind()]
 
 
 def test_what_is_open_remains_open_over_many_restarts(tmp_path: Path) -> None:
@@ -105,15 +96,10 @@ def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, mon
 
 
 def test_a_disk_that_is_full_is_reported_once_and_binding_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     binds = BindJournal(tmp_path)
-
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as context:
-        context.setattr(os, "write", full)
+    with Faults("ENOSPC", 1, TO_THE_END).injected():
         for name in ("pod1", "pod2"):
             asyncio.run(binds.open(a_bind(name)))
             binds.done(a_bind(name))

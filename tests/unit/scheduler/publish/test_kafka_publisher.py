@@ -10,7 +10,7 @@ import orjson
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError, OutOfOrderSequenceNumber
 
-from process.kafka_connection import KafkaConnection, kafka_at
+from process.kafka_connection import kafka_at
 from scheduler.metrics import Metrics
 from scheduler.publish import kafka_publisher
 from scheduler.publish.kafka_publisher import Publisher
@@ -20,64 +20,13 @@ from schemas.codec.records import encode
 from schemas.events import AttemptConcluded, Request
 from tests.support.builders.attempts import an_attempt
 from tests.support.builders.spool_entries import Clock, a_verdict
-
-Sent = list[bytes]
+from tests.support.harness.fake_producer import FakeKafka
 
 
 def attempt_concluded(**fields: Any) -> AttemptConcluded:
     event = an_attempt({"node1": [["picked"]]})[-1]
     assert isinstance(event, AttemptConcluded)
     return event.model_copy(update=fields)
-
-
-class FakeKafka:
-    """Plays the producers that are made one after the other; `script` says what fails, call by call."""
-
-    def __init__(self) -> None:
-        self.topics = {topic.name for topic in kafka_publisher.TOPICS}
-        self.log: Sent = []
-        self.values: Sent = []
-        self.producers = 0
-        self.refuses_start: list[Exception] = []
-        self.failures: dict[bytes, Exception] = {}
-        self.holds_back = False
-
-    def __call__(self, _: KafkaConnection) -> Any:
-        self.producers += 1
-        return _FakeProducer(self)
-
-
-class _FakeProducer:
-    def __init__(self, kafka: FakeKafka) -> None:
-        self._kafka, self.client = kafka, self
-
-    async def start(self) -> None:
-        if self._kafka.refuses_start:
-            raise self._kafka.refuses_start.pop(0)
-
-    async def stop(self) -> None:
-        pass
-
-    async def fetch_all_metadata(self) -> Any:
-        return self
-
-    def topics(self) -> set[str]:
-        return self._kafka.topics
-
-    async def send(
-        self, topic: str, value: bytes, key: bytes, headers: Any, partition: int | None
-    ) -> "asyncio.Future[None]":
-        assert partition is None, "a pod's records lie in the partition of its key"
-        name = dict(headers)["ce_id"].removesuffix(b"/concluded")
-        failure = self._kafka.failures.pop(name, None)
-        self._kafka.values.append(value)
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if failure:
-            future.set_exception(failure)
-        elif not self._kafka.holds_back:
-            self._kafka.log.append(name)
-            future.set_result(None)
-        return future
 
 
 class Publishing:
@@ -129,7 +78,8 @@ async def test_everything_is_sent_in_order(publishing: Publishing) -> None:
 async def test_a_producer_that_fails_is_replaced_and_the_batch_sent_again(
     publishing: Publishing, failure: Exception
 ) -> None:
-    publishing.kafka.failures = {b"b": failure}
+    failures = {("acknowledgement", b"b"): failure}
+    publishing.kafka.failure = lambda site, name: failures.pop((site, name), None)
     publishing.append("a", "b", "c")
     publishing.start()
     await publishing.until_sent()
@@ -173,7 +123,8 @@ async def test_a_missing_topic_is_named_with_the_way_out(
 
 
 async def test_a_broker_that_is_away_is_reported_once(publishing: Publishing, caplog: pytest.LogCaptureFixture) -> None:
-    publishing.kafka.refuses_start = [KafkaConnectionError("refused") for _ in range(4)]
+    refusals = [KafkaConnectionError("refused") for _ in range(4)]
+    publishing.kafka.failure = lambda site, _: refusals.pop() if site == "start" and refusals else None
     publishing.append("a")
     publishing.start()
     await publishing.until_sent()

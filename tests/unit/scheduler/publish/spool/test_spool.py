@@ -11,8 +11,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from scheduler.publish.spool import files
 from scheduler.publish.spool.frames import Entry, EntryKind
-from scheduler.publish.spool.segments import Segment
 from scheduler.publish.spool.spool import Spool, SpoolBatch, SpoolInUseError, SpoolLimits
 from schemas.codec.records import decode
 from schemas.events import DetailDropped
@@ -279,15 +279,15 @@ class FailingDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = False
-        write = Segment._write
+        write = files.write
 
-        def fail(segment: Segment, file: int, parts: list[bytes]) -> None:
+        def fail(file: int, parts: list[bytes], offset: int) -> None:
             if not self.is_full:
-                return write(segment, file, parts)
-            os.pwrite(file, parts[0][: len(parts[0]) // 2], segment.size)
+                return write(file, parts, offset)
+            os.pwrite(file, parts[0][: len(parts[0]) // 2], offset)
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(Segment, "_write", fail)
+        monkeypatch.setattr(files, "write", fail)
 
 
 async def test_without_disk_scheduling_goes_on_loudly(
@@ -410,14 +410,14 @@ def test_what_is_lost_with_the_memory_is_reported_at_the_end(
     assert "2 records in memory are lost" in caplog.text
 
 
-def files(folder: Path, suffix: str) -> list[Path]:
+def files_in(folder: Path, suffix: str) -> list[Path]:
     return sorted(folder.glob(f"*{suffix}"))
 
 
 def test_a_record_torn_at_any_byte_by_a_kill_costs_only_itself(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", SMALL)
     spool.append([a_verdict("a")] * 3)
-    active = files(tmp_path / "spool", ".spool")[-1]
+    active = files_in(tmp_path / "spool", ".spool")[-1]
     before = active.stat().st_size
     spool.append([a_verdict("b")])
     after = active.read_bytes()
@@ -445,7 +445,7 @@ def test_a_flipped_bit_costs_one_record_and_is_counted(
         killed.append([a_verdict(name)])
     copy = shutil.copytree(folder / "killed", folder / "copy")
     killed.close()
-    path = files(copy, ".spool")[-1]
+    path = files_in(copy, ".spool")[-1]
     content = bytearray(path.read_bytes())
     bit = data.draw(st.integers(0, len(content) * 8 - 1))
     content[bit // 8] ^= 1 << (bit % 8)

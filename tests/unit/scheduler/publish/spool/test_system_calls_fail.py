@@ -1,103 +1,118 @@
-"""H6, M6: whichever system call of the spool fails, once or in a run, what was accepted is handed out afterwards."""
+"""H6, M6: whichever system call of the spool fails, once or in a run, what was accepted is handed out afterwards.
 
-import errno
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+As SQLite tests itself: the calls of a run are counted, then call k fails, for each k; once, three times, and to the end
+of the run.
+"""
+
+import shutil
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from scheduler.publish.spool.files import FAILURES as RAISED
 from scheduler.publish.spool.spool import Spool, SpoolLimits
-from tests.support.builders.spool_entries import Clock, a_verdict
+from tests.support.builders.spool_entries import Clock, a_verdict, detail
+from tests.support.harness.failing_calls import FAILURES, TO_THE_END, Faults, without_syncs
 from tests.support.stress import IS_STRESS
 
-SMALL = SpoolLimits(segment_bytes=1000)
-CALLS = ("open", "pwritev", "pread", "fdatasync", "fsync", "dup", "truncate", "unlink")
-ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOSPC)
-ROUNDS = 12
+SMALL = SpoolLimits(segment_bytes=1000, max_bytes=20_000)
+BEFORE, DURING = 4, 12
 
 
-class Faults:
-    """Fails the calls from `first` on, `count` of them."""
+class Life:
+    """What was accepted and what was sent, over the lives of several schedulers on one folder."""
 
-    def __init__(self, first: int, count: int, error: int) -> None:
-        self.first, self.count, self.error, self.seen = first, count, error, 0
+    def __init__(self, folder: Path, *, sends_all: bool) -> None:
+        """sends_all: Kafka has everything when the faults begin, and no file is left but the checkpoint."""
+        self.folder, self.clock = folder, Clock()
+        self.accepted, self.sent = list[str](), list[str]()
+        self._sends_all = sends_all
 
-    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def failing(*words: Any, **named: Any) -> Any:
-            self.seen += 1
-            if self.first <= self.seen < self.first + self.count:
-                raise OSError(self.error, os.strerror(self.error))
-            return call(*words, **named)
+    def opened(self) -> Spool:
+        return Spool(self.folder, SMALL, self.clock, monotonic=lambda: self.clock.now.timestamp())
 
-        return failing
-
-
-@contextmanager
-def injected(faults: Faults) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in CALLS:
-            patch.setattr(os, name, faults.wrap(getattr(os, name)))
-        # Path.open reaches the C function, not `os.open`.
-        patch.setattr(Path, "open", faults.wrap(Path.open))
-        yield
-
-
-async def taken(spool: Spool, accepted: list[str], sent: list[str], name: str) -> None:
-    spool.append([a_verdict(name)])
-    await spool.flush()
-    accepted.append(name)
-    if len(accepted) % 3 == 0 and (batch := spool.next_batch(300)):
-        spool.acknowledge(batch)
-        sent += [entry.ce_id.removesuffix("/concluded") for entry in batch.entries]
-
-
-async def life(folder: Path, faults: Faults, *, restarts: bool) -> tuple[list[str], list[str]]:
-    """What was accepted and what was sent, after all faults are over."""
-    clock, accepted, sent = Clock(), list[str](), list[str]()
-    spool = Spool(folder, SMALL, clock, monotonic=lambda: clock.now.timestamp())
-    with injected(faults):
-        for number in range(ROUNDS):
-            clock.advance(2)
-            await taken(spool, accepted, sent, str(number))
-    clock.advance(2)
-    spool.retry_disk()
-    spool.rewind()
-    if restarts:
+    async def run(self, faults: Faults, *, is_killed: bool) -> None:
+        spool = self.opened()
+        for _ in range(BEFORE):
+            await self._accept(spool)
+        self._send(spool, 10**6 if self._sends_all else 300)
         spool.close()
-        spool = Spool(folder, SMALL, clock)
-    while batch := spool.next_batch(300):
-        spool.acknowledge(batch)
-        sent += [entry.ce_id.removesuffix("/concluded") for entry in batch.entries]
-    spool.close()
-    return accepted, sent
+        with faults.injected():
+            try:
+                spool = self.opened()
+            except RAISED:
+                # It does not start, and says why; the next one does.
+                left = None
+            else:
+                for number in range(DURING):
+                    await self._accept(spool)
+                    if number % 4 == 3:
+                        self._send(spool, 300)
+                spool.oldest_age_seconds()
+                left = spool
+        spool = left or self.opened()
+        self.clock.advance(2)
+        spool.retry_disk()
+        assert spool.problem == ""
+        spool.rewind()
+        if is_killed:
+            # The folder as a kill leaves it.
+            self.folder = shutil.copytree(self.folder, self.folder.with_suffix(".killed"))
+        spool.close()
+        spool = self.opened()
+        while self._send(spool, 300):
+            pass
+        assert spool.reading.text == ""
+        assert spool.dropped_verdicts == 0
+        spool.close()
+
+    async def _accept(self, spool: Spool) -> None:
+        self.clock.advance(2)
+        name = str(len(self.accepted))
+        spool.append([a_verdict(name), detail(f"pod{name}"), detail(f"pod{name}", part=1)])
+        await spool.flush()
+        self.accepted.append(name)
+
+    def _send(self, spool: Spool, max_bytes: int) -> bool:
+        batch = spool.next_batch(max_bytes)
+        if batch:
+            spool.acknowledge(batch)
+            self.sent += [e.ce_id.removesuffix("/concluded") for e in batch.entries if e.ce_id.endswith("/concluded")]
+        return batch is not None
+
+
+COUNTS = {"once": 1, "three times": 3, "to the end": TO_THE_END}
+WAYS = list(product([False, True], [False, True], COUNTS))
+"""Whether all was sent before; whether the scheduler is killed; how often the call fails."""
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("error", ERRORS if IS_STRESS else ERRORS[:1], ids=errno.errorcode.get)
-@pytest.mark.parametrize("count", [1, 3, 10_000])
-@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
 async def test_h6_whichever_call_fails_what_was_accepted_is_sent(
-    tmp_path: Path, error: int, count: int, *, restarts: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
-    counting = Faults(10**9, 0, error)
-    await life(tmp_path / "counted", counting, restarts=restarts)
-    assert counting.seen > 50
-    for first in range(1, counting.seen + 1):
-        accepted, sent = await life(tmp_path / str(first), Faults(first, count, error), restarts=restarts)
-        assert len(accepted) == ROUNDS
-        # Each is there, in order at its last sending; a second time is allowed.
-        assert sorted(set(sent), key=int) == accepted, f"call {first} of {counting.seen}"
-        last = [name for place, name in enumerate(sent) if name not in sent[place + 1 :]]
-        assert last == accepted, f"call {first} of {counting.seen}"
+    without_syncs(monkeypatch)
+    counted = Faults(failure)
+    await Life(tmp_path / "counted", sends_all=False).run(counted, is_killed=False)
+    calls = counted.seen.total()
+    assert calls > 200
+    for number, (sends_all, is_killed, count) in enumerate(WAYS):
+        # In the suite each way has calls of its own, far from each other.
+        for first in range(1, calls + 1) if IS_STRESS else range(1 + 31 * number, calls + 1, 31 * len(WAYS)):
+            life = Life(tmp_path / f"{number}-{first}", sends_all=sends_all)
+            await life.run(Faults(failure, first, COUNTS[count]), is_killed=is_killed)
+            # Each is there, in order at its last sending; a second time is allowed.
+            last = [name for place, name in enumerate(life.sent) if name not in life.sent[place + 1 :]]
+            where = f"call {first} of {calls} fails {count}, killed: {is_killed}, all sent: {sends_all}"
+            assert last == life.accepted, where
+            assert len(life.accepted) in (BEFORE, BEFORE + DURING), where
 
 
 def test_m6_a_clock_that_is_set_back_does_not_keep_a_mended_disk_from_being_tried(tmp_path: Path) -> None:
     clock, elapsed = Clock(), [0.0]
     spool = Spool(tmp_path, SMALL, clock, monotonic=lambda: elapsed[0])
-    with injected(Faults(1, 10**6, errno.EIO)):
+    with Faults("EIO", 1, TO_THE_END).injected():
         spool.append([a_verdict("during")])
     assert spool.problem
     clock.advance(-3600)
