@@ -16,6 +16,7 @@ from process.tracing import TracingSettings
 from process.variables import variable
 
 _ORIGINS: Final = r"^(https?://[A-Za-z0-9.*-]+(:\d{1,5})?( +|$))*$"
+_HOSTS: Final = r"^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])?(,([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]))*$"
 CERTIFICATE_VARIABLES: Final = tuple(map(variable, ("api_cert_file", "api_key_file", "api_client_ca_file")))
 
 
@@ -53,6 +54,10 @@ class Callers(EnvironmentSettings):
     """Answer below /apis/schedulerlog.io too, to the API server, which names the caller (docs/api.md)."""
     api_insecure: bool = False
     """Let other machines in without authentication, or without HTTPS: what protects the API stands before it."""
+    api_hosts: Annotated[str, Field(pattern=_HOSTS), Flag(metavar="NAME,…")] = ""
+    """Under which names requests are answered, without ports; others are refused with 421. Default: local names on
+    loopback without authentication, otherwise all. It keeps pages of the web out that lead here (DNS rebinding).
+    """
     api_frame_ancestors: Annotated[str, Field(pattern=_ORIGINS), Flag(metavar="ORIGINS")] = ""
     """Whose pages may show ``/embed/…`` in a frame, as ``https://platform.example.org``, separated by spaces; empty:
     nobody's."""

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, Literal
@@ -15,6 +16,10 @@ from schemas.answers.reports import FailureReport, Percentiles
 Row = tuple[str, str, str, Any]
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Spreadsheets read a cell that begins so as a formula (OWASP, "CSV Injection"), also behind spaces."""
+
+_CODE: Final = re.compile(r"(?<![`\\])`([^`\\]+)`(?!`)")
+"""What every reader of Markdown shows as code, where nothing is a tag and an escape would be shown."""
+_MARKUP: Final = str.maketrans({"<": "&lt;", "\\": "\\\\", "`": "\\`", "[": "\\["})
 
 
 def written(report: FailureReport, form: Literal["csv", "markdown", "html"]) -> str:
@@ -177,7 +182,7 @@ def _table(head: list[str], rows: list[list[Any]]) -> Iterator[str]:
 
 def _cell(value: object) -> str:
     # What a name of the cluster holds begins no other cell, line or tag.
-    shown = str(visible(str(value))).replace("\n", " ").replace("|", "\\|")
-    # Between backticks nothing is a tag, and an escape would be shown.
-    parts = shown.split("`")
-    return "`".join(part if place % 2 else part.replace("<", "&lt;") for place, part in enumerate(parts))
+    shown = str(visible(str(value))).replace("\n", " ")
+    parts = _CODE.split(shown)
+    inert = (f"`{part}`" if place % 2 else part.translate(_MARKUP) for place, part in enumerate(parts))
+    return "".join(inert).replace("|", "\\|")

@@ -32,7 +32,10 @@ class CallerChecks:
     def middleware(self) -> Middleware:
         """What finds callers; without a reviewer, what keeps the pages of the web out."""
         settings, reviewer = self._settings, self.reviewer
-        hosts = {*LOCAL_NAMES, settings.api_listen.host} if settings.is_local and not settings.api_insecure else ()
+        hosts = {name.lower() for name in settings.api_hosts.split(",") if name}
+        is_local = settings.is_local and not settings.api_insecure and reviewer is None
+        if is_local and not hosts:
+            hosts = {*LOCAL_NAMES, settings.api_listen.host}
         return Middleware(
             Gate,
             find_caller=CallerCredentials(reviewer, self.authorities) if reviewer else None,

@@ -107,7 +107,7 @@ class CallerCredentials:
 
 
 class Gate:
-    """Wraps ``app``. ``find_caller`` None: everybody may read everything, under one of the names ``hosts``."""
+    """Wraps ``app``. ``find_caller`` None: everybody may read everything. ``hosts``: under which names; empty: all."""
 
     def __init__(
         self,
@@ -161,8 +161,10 @@ class Gate:
 
     async def _access(self, scope: Scope) -> Access | Response:
         """What the caller may ask for, or why nothing."""
+        if refusal := _of_other_host(scope, self._hosts):
+            return refusal
         if self._find_caller is None:
-            return _of_local_host(scope, self._hosts) or self._of(None)
+            return self._of(None)
         is_public = scope["path"] in PUBLIC or scope["path"].startswith(PUBLIC_FILES)
         try:
             identify = partial(self._find_caller, scope)
@@ -193,12 +195,14 @@ def _unknown() -> Response:
     return error_response(unknown.status, unknown.error, unknown.next_step, headers)
 
 
-def _of_local_host(scope: Scope, hosts: Collection[str]) -> Response | None:
+def _of_other_host(scope: Scope, hosts: Collection[str]) -> Response | None:
     """The refusal of a request to another name: that of a page of the web which leads here (DNS rebinding)."""
     names = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
     if not hosts or (len(names) == 1 and _without_port(names[0]) in hosts):
         return None
-    return error_response(421, "this address answers under local names alone", f"Use one of {', '.join(hosts)}.")
+    return error_response(
+        421, "this address is not answered under that name", f"Use one of {', '.join(sorted(hosts))}."
+    )
 
 
 def _without_port(host: str) -> str:

@@ -1,4 +1,4 @@
-"""All services on a Kafka with TLS, SASL, client certificates and ACLs: each may do what deploy/ grants to its user."""
+"""H7: all services on a Kafka with TLS, SASL, client certificates and ACLs; each may do what deploy/ grants it."""
 
 import asyncio
 import os

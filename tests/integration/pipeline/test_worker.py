@@ -277,6 +277,21 @@ def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -
     ] * 2
 
 
+def test_l11_a_dead_letter_is_replayed_to_no_topic_but_ours(running: Pipeline) -> None:
+    """Its headers are believed: who may write dead letters would write to every topic that an operator may."""
+    others = [(name, b"0") for name in [*DEAD_LETTER_HEADERS][1:]]
+    topics = (b"elsewhere", b"\xff\x1b[31m")
+    before = len(running.topic("schedulerlog.dead-letters"))
+    forged = [EncodedRecord(b"key", b"{}", [("dead_letter_topic", topic), *others]) for topic in topics]
+    running.send_records(forged, "schedulerlog.dead-letters")
+    dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
+    offsets = [str(each.offset) for each in dead]
+    output = running.command("dead-letters", "replay", "--offset", offsets[0], "--offset", offsets[1])
+    assert f"skipped: offset {offsets[0]} names the topic 'elsewhere', which is not ours" in output
+    assert "\x1b" not in output
+    assert output.endswith("replayed 0\n")
+
+
 def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
     (events,) = attempts("late", 1)
     running.send(events[:-1])

@@ -65,9 +65,9 @@ class Pipeline:
     def send(self, events: Iterable[AttemptEvent]) -> None:
         self.send_records([encode(event) for event in events])
 
-    def send_records(self, records: Sequence[EncodedRecord], **options: Any) -> None:
+    def send_records(self, records: Sequence[EncodedRecord], topic: str = DECISIONS.name, **options: Any) -> None:
         """``options`` are those of the producer."""
-        asyncio.run(_send(self.servers.bootstrap_servers, records, **options))
+        asyncio.run(_send(self.servers.bootstrap_servers, records, topic, **options))
 
     def documents(self, query: dict[str, Any] | None = None, alias: str = "schedulerlog-attempts") -> dict[str, Any]:
         """Id to document of all that match."""
@@ -161,10 +161,10 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
         yield Pipeline(servers, processes, int(ports["worker"]), int(ports["index"]))
 
 
-async def _send(servers: str, records: Sequence[EncodedRecord], **options: Any) -> None:
+async def _send(servers: str, records: Sequence[EncodedRecord], topic: str, **options: Any) -> None:
     async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True, **options) as producer:
         for record in records:
-            await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
+            await producer.send(topic, record.value, key=record.key, headers=record.headers)
         await producer.flush()
 
 

@@ -26,11 +26,15 @@ def documents() -> Iterator[Any]:
 
 def command_lines() -> Iterator[list[str]]:
     for found in documents():
-        spec = found.get("spec") or {}
-        template = spec.get("jobTemplate", {}).get("spec", spec).get("template") or {}
-        for container in template.get("spec", {}).get("containers", ()):
+        for container in containers(found):
             if container["image"] == IMAGE:
                 yield container["args"]
+
+
+def containers(document: Any) -> Iterator[Any]:
+    spec = document.get("spec") or {}
+    template = spec.get("jobTemplate", {}).get("spec", spec).get("template") or {}
+    yield from template.get("spec", {}).get("containers", ())
 
 
 def settings() -> set[str]:
@@ -58,6 +62,20 @@ def test_a_process_is_started_by_a_command_that_there_is(words: list[str]) -> No
     parser = command.make_parser(command.context_class(command, parent=context))
     # Raises where an option is not known; what is left over would be arguments that no container has.
     assert parser.parse_args(list(rest))[1] == []
+
+
+def test_l13_kubelet_and_prometheus_reach_what_each_process_says_about_itself() -> None:
+    """By default it is said on loopback, or nowhere."""
+    (address,) = re.findall(r"SCHEDULERLOG_METRICS_ADDRESS=(\S+)", (KUSTOMIZE / "base/settings.env").read_text())
+    ports = [
+        port["containerPort"]
+        for found in documents()
+        for container in containers(found)
+        for port in container.get("ports", ())
+        if port["name"] == "metrics"
+    ]
+    assert len(ports) >= 8
+    assert {f"0.0.0.0:{port}" for port in ports} == {address}
 
 
 def test_who_may_view_a_namespace_may_read_every_list_of_the_aggregated_api() -> None:

@@ -13,6 +13,7 @@ from process.certificate_authority import Authority
 async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """L5 too: no public authority is trusted besides, which could sign for the cluster's name."""
     temporary, file = tmp_path / "temporary", tmp_path / "kubeconfig"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -20,7 +21,6 @@ async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder
     file.write_text(kubeconfig("https://127.0.0.1:6443", authority.certificate_pem.decode(), "secret"))
     credentials = await ApiCredentials.open(from_kubeconfig(file))
     assert credentials.tls is not None
-    # L5: no public authority besides, which could sign for the cluster's name.
     (trusted,) = credentials.tls.get_ca_certs()
     assert "the tests' authority" in str(trusted)
     assert list(temporary.iterdir()) == []

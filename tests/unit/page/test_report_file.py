@@ -1,9 +1,12 @@
 """The report as a file: what the cluster names things begins no cell, tag or formula of its own."""
 
 import csv
+import html
 import io
+import re
 
 import pytest
+from markdown_it import MarkdownIt
 
 from page.plots import Series, bars_over_time, bars_side_by_side
 from page.report_file import written
@@ -67,6 +70,22 @@ def test_the_one_change_is_shown_and_its_words_are_inert() -> None:
 def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:
     report = a_report(pools=[AttemptsReported(key="`kubectl get node <node>` <b>", failed=1, failed_before=2)])
     assert "| `kubectl get node <node>` &lt;b> | 1 | 2 |" in written(report, "markdown")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "`<img src=x>", "`<img src=x>``", "``<img src=x>`", "\\`<img src=x>`", "a\\|b<img src=x>",
+        "![x](https://a/<img src=x>)", "[x](javascript:alert(1)) <img src=x>", "`a` `<img src=x>",
+    ],
+)  # fmt: skip
+def test_n4_a_name_is_no_tag_link_or_picture_in_markdown(key: str) -> None:
+    """Read by another reader of Markdown (CommonMark with tables), which shows tags as they are written."""
+    read = MarkdownIt("commonmark").enable("table")
+    page = read.render(written(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=2)]), "markdown"))
+    assert not re.search(r"<(img|a)\b", page)
+    cells = [html.unescape(re.sub("</?code>", "`", cell)) for cell in re.findall("<td>(.*?)</td>", page)]
+    assert key in cells
 
 
 def test_bars_are_as_high_as_their_numbers() -> None:

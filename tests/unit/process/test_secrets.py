@@ -1,4 +1,4 @@
-"""A password in an address appears in no output, whichever command is called and whatever is wrong."""
+"""A password in an address appears in no output, whichever command is called and whatever is wrong (M9)."""
 
 from collections.abc import Sequence
 

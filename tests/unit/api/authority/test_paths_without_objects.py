@@ -8,8 +8,10 @@ from starlette.responses import JSONResponse, Response
 from api.handlers.health import Alive
 from api.operation import OperationRoute
 from kube.errors import KubeApiError
+from process.addresses import HostPort
 from tests.support.builders.events import a_summary
 from tests.support.fakes.reviews import Grant
+from tests.support.harness import api_app
 from tests.support.harness.api_app import POD, Caller, nothing_found, with_needed_query
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
@@ -112,6 +114,15 @@ async def test_without_authentication_only_local_names_are_answered(
     answer = await without_authentication.get("/healthz", Host=host)
     assert answer.status_code == status
     assert "vary" not in answer.headers
+
+
+async def test_l6_only_the_names_that_are_set_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API that is published on loopback, as by ``docker compose``, listens on all addresses itself."""
+    changed = {"api_insecure": True, "api_hosts": "localhost,Api.example", "api_listen": HostPort("0.0.0.0", 80)}  # noqa: S104
+    monkeypatch.setattr(api_app, "SETTINGS", api_app.SETTINGS.model_copy(update=changed))
+    caller = Caller(nothing_found)
+    hosts = {"localhost:8088": 200, "api.example": 200, "rebound.example:8088": 421, "": 421}
+    assert {host: (await caller.get("/healthz", Host=host)).status_code for host in hosts} == hosts
 
 
 async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:

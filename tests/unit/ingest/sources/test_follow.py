@@ -95,11 +95,11 @@ async def test_a_truncated_file_is_read_from_its_start(tmp_path: Path) -> None:
     await followed(path, steps)
 
 
-# L14: a name that a pattern of file names would read as one.
 @pytest.mark.parametrize(("pack", "name"), [(bytes, "a.log"), (gzip.compress, "a.log"), (bytes, "a[1].log")])
 async def test_after_a_restart_what_was_rotated_away_meanwhile_is_read_first(
     pack: Callable[[bytes], bytes], name: str, tmp_path: Path
 ) -> None:
+    """L14: also of a name that a pattern of file names would read as one."""
     path = tmp_path / name
     append(path, b"one\n")
 

@@ -1,0 +1,59 @@
+"""docs/security.md: each finding has its row, and the tests that a row names are there and name the finding."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+TEXT: Final = Path("docs/security.md").read_text().split("## Findings of the review")[1]
+ROWS: Final = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if re.match(r"\| [HMLN]\d", line)]
+REVIEWED: Final = [f"{kind}{n}" for kind, last in (("H", 9), ("M", 15), ("L", 14)) for n in range(1, last + 1)]
+_NAMED: Final = re.compile(r"`(?P<file>[\w/]+\.py|…)(?:::(?P<test>\w+)…?)?`")
+
+
+@cache
+def _tests_of(path: Path) -> tuple[tuple[str, str], ...]:
+    """Name and words of each test: its docstring and that of its module."""
+    tree = ast.parse(path.read_text())
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    tests = [each for each in functions if each.name.startswith("test_")]
+    own = ast.get_docstring(tree) or ""
+    return tuple((each.name, f"{each.name} {ast.get_docstring(each) or ''} {own}") for each in tests)
+
+
+@cache
+def files(name: str) -> tuple[Path, ...]:
+    return tuple(Path("tests").rglob(name))
+
+
+def named(row: list[str]) -> list[list[str]]:
+    """For each test that the row names: the words of those that may be meant."""
+    found, last = [], ""
+    for match in _NAMED.finditer(row[2]):
+        last = last if match["file"] == "…" else match["file"]
+        tests = [test for path in files(last) for test in _tests_of(path)]
+        found.append([words for name, words in tests if name.startswith(match["test"] or "")])
+    return found
+
+
+def numbers(row: list[str]) -> list[str]:
+    return re.findall(r"[HMLN]\d+", row[0].partition(" ")[0])
+
+
+def test_each_finding_of_the_review_has_one_row() -> None:
+    rows = [number for row in ROWS for number in numbers(row)]
+    assert sorted(each for each in rows if each[0] != "N") == sorted(REVIEWED)
+    assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0][:40] for row in ROWS])
+def test_the_tests_of_a_finding_are_there_and_name_it(row: list[str]) -> None:
+    shown = named(row)
+    assert shown
+    assert all(shown), "a test that the row names is not there"
+    for number in numbers(row):
+        in_name = re.compile(rf"\b{number}\b|_{number.lower()}_")
+        assert any(in_name.search(words) for tests in shown for words in tests), f"no test names {number}"
