@@ -101,9 +101,11 @@ class CallerCredentials:
         if authorities is None:
             return None
         proxy = authorities.front_proxy
+        is_of_client = certificate.root in authorities.client_roots
         if proxy and certificate.root in proxy.roots:
-            return proxy.caller(certificate, scope["headers"], self._now())
-        return caller_named(certificate, self._now()) if certificate.root in authorities.client_roots else None
+            # Of both, after the file of clients' authorities was changed: its holder could name any user.
+            return None if is_of_client else proxy.caller(certificate, scope["headers"], self._now())
+        return caller_named(certificate, self._now()) if is_of_client else None
 
 
 class Gate:

@@ -6,7 +6,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -139,6 +139,18 @@ def test_l10_a_link_from_another_page_begins_no_profile() -> None:
         with pytest.raises(HTTPError, match="403"):
             urlopen(Request(path, headers={"Sec-Fetch-Site": "cross-site"}))
         assert not tracemalloc.is_tracing()
+
+
+@pytest.mark.parametrize(
+    ("host", "is_answered"),
+    [("localhost:6060", True), ("127.0.0.1", True), ("[::1]:6060", True), ("rebound.example:60", False), ("[", False)],
+)
+def test_n5_a_name_that_leads_here_is_not_answered(host: str, is_answered: bool) -> None:
+    """Where an address has a name and no HTTPS, browsers do not say which page asks, and that page reads the answer."""
+    with closing(ProfilingServer("127.0.0.1", 0)) as server:
+        asked = Request(f"http://{server.address}/debug/pprof/threads", headers={"Host": host})
+        with nullcontext() if is_answered else pytest.raises(HTTPError, match="403"):
+            urlopen(asked).close()  # noqa: S310
 
 
 def test_l10_connections_are_limited_and_those_that_end_are_free_again() -> None:

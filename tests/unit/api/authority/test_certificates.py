@@ -202,3 +202,20 @@ async def test_an_authority_of_users_is_not_that_of_the_api_server(tmp_path: Pat
         assert "have to differ" in server.authorities.problem
         assert await server.status(POD, ours, ours.issue("mallory"), ALICE) == 403
         assert [spec["user"] for spec in server.reviews.asked(ACCESS_REVIEW)] == ["mallory"]
+
+
+async def test_n6_who_becomes_a_user_by_the_api_servers_own_authority_names_no_other(tmp_path: Path) -> None:
+    """The API server's authority stays in force when the file of clients' authorities becomes the same one."""
+    ours, proxies = Authority(tmp_path / "ours", "ours"), Authority(tmp_path / "proxies", "proxies")
+    clients = tmp_path / "clients.crt"
+    clients.write_bytes(ours.ca_file.read_bytes())
+    pair, mallory = ours.issue("api"), proxies.issue("mallory")
+    async with Served(
+        CertificatePair(pair.certificate, pair.key, client_ca=clients, asks_clients=True), published(proxies, "[]")
+    ) as server:
+        clients.write_bytes(proxies.ca_file.read_bytes())
+        server.certificates.reload()
+        await server.authorities.read()
+        assert "have to differ" in server.authorities.problem
+        assert await server.status(POD, ours, mallory, ALICE) == 401
+        assert not server.reviews.asked(ACCESS_REVIEW)
