@@ -105,7 +105,8 @@ def refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
     for group in (*_named(attempt), *_counted(attempt)):
         apart = group.rest[0] if group.code in _APART and group.rest else ""
         groups.setdefault((group.code, apart, _asked(group)), []).append(group)
-    return sorted(map(_joined, groups.values()), key=lambda group: (KINDS[kind_of(group.code)], -group.count))
+    joined = (_joined(each, judged_nodes(attempt)) for each in groups.values())
+    return sorted(joined, key=lambda group: (KINDS[kind_of(group.code)], -group.count))
 
 
 def _asked(group: RefusedNodes) -> str:
@@ -183,11 +184,12 @@ def _counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
         yield RefusedNodes(code, count, request=request, rest=(rest,) if rest else ())
 
 
-def _joined(groups: Sequence[RefusedNodes]) -> RefusedNodes:
+def _joined(groups: Sequence[RefusedNodes], judged: int) -> RefusedNodes:
     largest = max(groups, key=lambda group: group.count)
     named = [group.names for group in groups if group.names]
     names = named[0].joined(*named[1:]) if named else _UNNAMED
     rest = tuple(dict.fromkeys(chain.from_iterable(group.rest for group in groups)))
     containers = frozenset(chain.from_iterable(group.containers for group in groups))
-    count = sum(group.count for group in groups)
+    # kube-scheduler may count a node for several reasons of a kind.
+    count = min(sum(group.count for group in groups), judged)
     return RefusedNodes(largest.code, count, names, largest.request, containers, rest)

@@ -174,8 +174,8 @@ def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: N
     at = rfc3339(NOW - timedelta(minutes=70))
     assert found["edits"] == [{"constraint": "registration", "where": "l-gone", "before": f"last at {at}", "after": ""}]
     assert (found["node"], found["who_acts"]) == ("l-gone", "administrator")
-    said = f"Get the device plugin of node l-gone to register its devices again (last at {at}): then it fits on l-gone."
-    assert found["sentence"]["en"] == said
+    text = f"Get the device plugin of node l-gone to register its devices again (last at {at}): then it fits on l-gone."
+    assert found["sentence"]["en"] == text
     # How much memory the devices have that the other node's kubelet offers is in no record.
     assert any("never registered" in each["en"] for each in answer["not_known"])
 
@@ -198,7 +198,7 @@ def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
     assert item["sentence"]["zh"] == "让节点 l-gone 的设备插件重新注册设备：1 个 Pod 中有 1 个可以调度。"
 
 
-def test_a_pod_that_fits_is_told_of_the_lock_that_stopped_its_bind(lost: None, filling: Filling, api: Served) -> None:
+def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(lost: None, filling: Filling, api: Served) -> None:
     at = NOW - timedelta(minutes=10)
     held = LockHolder(pod="team-b/dead", locked_at=at - timedelta(minutes=2))
     error = "node l-full has been locked within 5m0s: node lock contention"

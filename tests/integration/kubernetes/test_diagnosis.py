@@ -20,7 +20,10 @@ from diagnosis.tree import diagnose
 from embedded.control_plane import ControlPlane
 from kube.credentials import from_kubeconfig
 from schemas.answers.diagnosis import Diagnosis
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptEvent, AttemptSummarized
+from summaries.fold import AttemptFold
+from tests.support.builders.api_server_objects import a_pod as a_read_pod
+from tests.support.builders.api_server_objects import an_event, read
 from tests.support.control_plane.objects import Json, a_gpu_node, create, created_namespace, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
@@ -38,7 +41,8 @@ NOW = datetime.now(UTC)
 class World:
     def __init__(self, namespace: str, kubeconfig: Path) -> None:
         self.namespace, self.kubeconfig = namespace, kubeconfig
-        self.free, self.tainted, self.cordoned = (f"{namespace}-{word}" for word in ("free", "tainted", "cordoned"))
+        words = ("free", "tainted", "cordoned", "crowded")
+        self.free, self.tainted, self.cordoned, self.crowded = (f"{namespace}-{word}" for word in words)
         self.found: dict[str, ObjectFacts] = {}
         self.nodes: list[NodeFacts] = []
         self.refusal = ""
@@ -79,7 +83,7 @@ class World:
         return answer.obstacle.code, answer.sentence.en
 
 
-def pods_of(free: str, tainted: str, cordoned: str) -> list[Json]:
+def pods_of(free: str, tainted: str, cordoned: str, crowded: str) -> list[Json]:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
     required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "here", "operator": "In", "values": ["nowhere"]}]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -89,6 +93,7 @@ def pods_of(free: str, tainted: str, cordoned: str) -> list[Json]:
         a_pod("no-claim", volumes=[volume]),
         a_pod("tainted", nodeSelector={"here": tainted}),
         a_pod("cordoned", nodeSelector={"here": cordoned}),
+        a_pod("crowded", nodeSelector={"here": crowded}),
         a_pod("affinity", affinity=affinity),
         a_pod("placed", nodeSelector={"here": free}),
     ]
@@ -107,17 +112,18 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             labelled(a_gpu_node(made.free)),
             labelled(a_gpu_node(made.tainted)) | {"spec": taint},
             labelled(a_gpu_node(made.cordoned)) | {"spec": {"unschedulable": True}},
+            without_place(labelled(a_gpu_node(made.crowded))),
         ]
         with created_nodes(control_plane, nodes), control_plane.client() as client:
             pods = f"/api/v1/namespaces/{namespace}/pods"
-            for pod in pods_of(made.free, made.tainted, made.cordoned):
+            for pod in pods_of(made.free, made.tainted, made.cordoned, made.crowded):
                 create(client, pods, pod)
             quota = {"metadata": {"name": QUOTA}, "spec": {"hard": {"requests.nvidia.com/gpu": "4"}}}
             create(client, f"/api/v1/namespaces/{namespace}/resourcequotas", quota)
             counted = f"/api/v1/namespaces/{namespace}/resourcequotas/{QUOTA}"
             eventually(lambda: client.get(counted).json()["status"].get("hard"), "the quota is not counted")
             create(client, f"/apis/apps/v1/namespaces/{namespace}/replicasets", a_replica_set("train"))
-            names_refused = ("no-claim", "tainted", "cordoned", "affinity")
+            names_refused = ("no-claim", "tainted", "cordoned", "affinity", "crowded")
             eventually(
                 lambda: all(refused(client.get(f"{pods}/{name}").json()) for name in names_refused),
                 "kube-scheduler has not refused all pods",
@@ -139,6 +145,13 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 def labelled(node: Json) -> Json:
     node["metadata"]["labels"] = {"here": node["metadata"]["name"]}
+    return node
+
+
+def without_place(node: Json) -> Json:
+    """For not a single pod."""
+    for amounts in node["status"].values():
+        amounts["pods"] = "0"
     return node
 
 
@@ -194,9 +207,25 @@ def test_a_cordoned_node_is_named(world: World) -> None:
     assert f"kubectl uncordon {world.cordoned}" in obstacle.remedy.en
 
 
+def test_a_node_that_takes_no_more_pods_is_counted(world: World) -> None:
+    """By the words of kube-scheduler, as a reader of its events has them."""
+    pod = world.found["crowded"].pod
+    condition = pod.condition("PodScheduled") if pod else None
+    assert condition
+    events = read(("pod", a_read_pod()), ("event", an_event("FailedScheduling", condition.message)))
+    folds: dict[str, AttemptFold] = {}
+    for event in events:
+        if isinstance(event, AttemptEvent):
+            folds.setdefault(event.attempt_id, AttemptFold()).add(event)
+    (attempt,) = (fold.summarize() for fold in folds.values())
+    found = diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
+    stated = {each.code: each.numbers["nodes"] for each in (found.obstacle, *found.other_obstacles) if each}
+    assert stated["TooManyPods"] == 1, condition.message
+
+
 def test_an_affinity_that_no_node_has_counts_every_node(world: World) -> None:
     assert world.main("affinity") == (
-        "AffinityMismatch", "3 of 3 nodes do not match the pod's node selector or affinity.",
+        "AffinityMismatch", "4 of 4 nodes do not match the pod's node selector or affinity.",
     )  # fmt: skip
 
 

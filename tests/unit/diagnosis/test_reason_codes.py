@@ -7,9 +7,8 @@ are compared with HAMi's words first. Numbers in the sentences were read off the
 
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,22 +17,9 @@ import pytest
 
 from diagnosis.facts import DiagnosisFacts, Evidence, NodeFacts, Unknown
 from diagnosis.tree import diagnose
-from fit.events.attempt import AttemptRef
-from fit.events.event_builder import Circumstances, events_of, failure_of
-from fit.events.identity import Identity
-from fit.judge.decide import decide
-from fit.judge.decision import Decision, Failed
-from fit.judge.pod_annotations import constraints_of
-from schemas.answers.attempts import DeviceLog
 from schemas.answers.diagnosis import Diagnosis, Obstacle
-from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, NodeProblem, PodRef, Refusal
-from schemas.events.node_states import state_id
-from summaries.fold import summarize
-from summaries.text import NODE_UNREGISTERED, refusal_text
-from tests.conformance.cluster import cluster_of, policy_of
-from tests.conformance.configured import configured
-from tests.conformance.objects import pod_object
-from tests.support.harness.states_in_memory import LIFE, read_back, states_of
+from schemas.events import NodeProblem
+from tests.support.harness.recorded_calls import facts_of_call, refusals
 
 CASES = Path("tests/conformance/cases/filter_cases.jsonl")
 
@@ -44,33 +30,7 @@ def recorded() -> dict[int, dict[str, Any]]:
 
 
 def facts_of(number: int, offered: Sequence[str] = ()) -> DiagnosisFacts:
-    """What schedulerlog knows when HAMi's recorded call was one of its own scheduler; ``offered``: of these nodes."""
-    case = recorded()[number]
-    columns, pod = cluster_of(case), pod_object(case["pod"])
-    started = datetime.fromisoformat(case["clock"])
-    ref = PodRef(namespace=case["pod"]["namespace"], name=case["pod"]["name"], uid=case["pod"]["uid"])
-    attempt = AttemptRef.of(Identity("default", "hami-scheduler"), ref, started)
-    states = {state.id: state for state in states_of(columns)}
-    annotations = case["pod"].get("annotations") or {}
-    circumstances = Circumstances(constraints=constraints_of(annotations, (configured(case["config"]),)))
-    answer = decide(columns, pod, offered or case["node_names"], policy_of(case))
-    if isinstance(answer, Decision):
-        made = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
-    else:
-        assert isinstance(answer, Failed)
-        made = iter([failure_of(attempt, answer, len(case["node_names"]), started, circumstances)])
-    events = [event for event in read_back(made) if isinstance(event, AttemptEvent)]
-    summary = summarize(events)
-    devices = [row for event in events if isinstance(event, DevicesJudged) for row in rows_of(event, states)]
-    return DiagnosisFacts("default", ref.namespace, ref.name, started + timedelta(minutes=3), summary, devices=devices)
-
-
-def rows_of(record: DevicesJudged, states: dict[str, Any]) -> Iterator[DeviceLog]:
-    def state_of(node: str, revision: int) -> Any:
-        return states.get(state_id(record.cluster, record.scheduler, node, record.epoch, revision))
-
-    for row in record.each_device(state_of):
-        yield DeviceLog(container=record.request.container, **row._asdict())
+    return facts_of_call(recorded()[number], offered)
 
 
 def answer(number: int) -> Diagnosis:
@@ -81,16 +41,6 @@ def answer(number: int) -> Diagnosis:
     # HAMi's reply names no refused node where another one fits.
     assert refusals(facts.attempt) == refused | (case["out_failed_nodes"] or {})
     return diagnose(facts)
-
-
-def refusals(attempt: AttemptSummarized) -> dict[str, str]:
-    found = {}
-    for node, verdict, refusal in zip(attempt.nodes, attempt.verdict, attempt.refusal, strict=True):
-        if attempt.verdicts[verdict] in ("refused", "unregistered"):
-            why = attempt.refusals[refusal] if refusal >= 0 else Refusal(bare=NODE_UNREGISTERED)
-            # The cause is ours: HAMi gives a bare word.
-            found[node] = refusal_text(why.model_copy(update={"cause": ""}))
-    return found
 
 
 MAIN = tomllib.loads((Path(__file__).parent / "cases" / "reason_codes.toml").read_text("utf-8"))["case"]

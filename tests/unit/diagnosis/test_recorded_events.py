@@ -48,6 +48,13 @@ def test_the_main_reason_of_a_refusal_is_stated_with_its_nodes(case: dict[str, s
     assert any(note in " ".join(each.words.split()) for step in found.steps for each in step.evidence)
 
 
+def test_what_else_kube_scheduler_says_of_the_nodes_are_further_obstacles() -> None:
+    (note,) = (case["note"] for case in TEXTS if "volume node affinity conflict" in case["note"])
+    found = answer(note)
+    counts = {each.code: each.numbers["nodes"] for each in found.other_obstacles}
+    assert (counts["VolumeElsewhere"], counts["AffinityMismatch"]) == (25, 24)
+
+
 def test_a_pod_that_waits_for_others_to_leave_its_node() -> None:
     """NOMINATED pod=gpu-prio node=gpu-1, from a real preemption."""
     note = "0/5 nodes are available: 2 node(s) had untolerated taint(s), 3 Insufficient nvidia.com/gpu."
