@@ -1,0 +1,145 @@
+"""What the API reads before it asks the fit: what nodes last registered, and whether a lock is still there."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import orjson
+
+from schemas.codec.records import encode_value
+from schemas.documents.node_states import node_state_document
+from schemas.documents.placements import placement_document
+from schemas.events import (
+    AttemptSummarized,
+    BindOutcome,
+    DeviceAllocation,
+    DeviceKind,
+    LockHolder,
+    NodeStateChanged,
+    PodRef,
+    Request,
+)
+from schemas.placements import PodPlacement
+from tests.support.builders.node_states import a_node_state
+from tests.support.fakes.objects import FakeObjects
+from tests.support.harness.api_app import Caller, down
+from tests.support.harness.index_filling import an_attempt
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+NODE = "/api/v1/nodes"
+KIND = DeviceKind(
+    model="NVIDIA A100", vendor="NVIDIA", mode="hami-core", memory_mib=10_000, cores_percent=100, slots=10
+)
+
+
+def a_state(node: str, used_mib: int, minutes_ago: float = 5) -> NodeStateChanged:
+    return a_node_state(
+        node, 1, kinds=[KIND], memory_used_mib=[used_mib], cores_used_percent=[0], slots_used=[1],
+        observed_at=NOW - timedelta(minutes=minutes_ago),
+    )  # fmt: skip
+
+
+def wanting(memory_mib: int, *nodes: str, **fields: Any) -> AttemptSummarized:
+    asked = [Request(container="main", vendor="NVIDIA", count=1, memory_mib=memory_mib)]
+    attempt = an_attempt("llm/want", started_at=NOW - timedelta(minutes=1), nodes=list(nodes))
+    return attempt.model_copy(update={"requests": asked, "constraints": {}} | fields)
+
+
+def caller_of(attempt: AttemptSummarized, *states: NodeStateChanged, **settings: Any) -> Caller:
+    caller = Caller(**settings)
+    caller.remember(attempt)
+    for state in states:
+        caller.app.state.devices.take(state)
+    caller.app.state.devices.is_caught_up = True
+    return caller
+
+
+async def suggestions(caller: Caller) -> dict[str, Any]:
+    answer = await caller.get("/api/v1/namespaces/llm/pods/want/suggestions")
+    found: dict[str, Any] = answer.json()
+    assert answer.status_code == 200, found
+    return found
+
+
+def constraints(found: dict[str, Any]) -> list[str]:
+    return [edit["constraint"] for item in found["items"] for edit in item["edits"]]
+
+
+class Index:
+    """Finds the state of an hour ago of ``gone``, and a pod that began there since."""
+
+    def __init__(self, held_mib: int = 0) -> None:
+        self.state = a_state("gone", used_mib=0, minutes_ago=60)
+        held = DeviceAllocation(uuid=self.state.uuid[0], container="main", memory_mib=held_mib, cores_percent=0)
+        self.pod = PodPlacement(
+            cluster="default", id="p", pod=PodRef(namespace="team-b", name="new", uid="u-new"), node="gone",
+            started_at=NOW - timedelta(minutes=30), allocations=[held] if held_mib else [],
+        )  # fmt: skip
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        found: dict[str, Any] = {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {}, "docs": []}
+        if "node-states" in request.url.path:
+            source = node_state_document(self.state, self.state.observed_at)
+            hit = {"_id": self.state.id, "_source": orjson.loads(encode_value(source))}
+            found["aggregations"] = {"nodes": {"buckets": [{"key": "gone", "latest": {"hits": {"hits": [hit]}}}]}}
+        if "occupancy" in request.url.path:
+            source = orjson.loads(encode_value(placement_document(self.pod, {})))
+            found["hits"] = {"total": {"value": 1}, "hits": [{"_id": self.pod.id, "_source": source}]}
+        return httpx.Response(200, json=found)
+
+
+async def test_a_node_that_is_not_registered_is_judged_as_the_index_has_it_and_with_pods_that_came_since() -> None:
+    attempt = wanting(8_000, "full", "gone")
+    full = a_state("full", used_mib=9_500)
+    assert "registration" in constraints(await suggestions(caller_of(attempt, full, answering=Index())))
+    # 4,000 MiB of the 10,000 are held by now: only less memory helps.
+    held = await suggestions(caller_of(attempt, full, answering=Index(held_mib=4_000)))
+    assert "registration" not in constraints(held)
+    assert "memory" in constraints(held)
+
+
+async def test_without_one_registered_node_there_is_an_answer() -> None:
+    found = await suggestions(caller_of(wanting(8_000, "gone"), a_node_state("gone", 0), answering=Index()))
+    assert (found["state"], constraints(found)) == ("refused", ["registration"])
+
+
+async def test_with_the_index_down_it_is_named_what_could_not_be_known() -> None:
+    found = await suggestions(
+        caller_of(wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=down)
+    )
+    assert constraints(found) == ["memory"]
+    assert any("registered last is not known" in each["en"] for each in found["not_known"])
+
+
+def locked_out() -> AttemptSummarized:
+    held = LockHolder(pod="team-b/dead", locked_at=NOW - timedelta(minutes=3))
+    error = "node n1 has been locked within 5m0s: node lock contention"
+    bind = BindOutcome(node="n1", bound=False, error=error, ended_at=NOW - timedelta(minutes=1), lock_holder=held)
+    return wanting(1_000, "n1", chosen="n1", bind=bind, fit_nodes=1)
+
+
+def node_locked(since: datetime | None) -> FakeObjects:
+    lock = {"hami.io/mutex.lock": f"{since:%Y-%m-%dT%H:%M:%SZ},team-b,dead"} if since else {}
+    return FakeObjects({NODE: {"items": [{"metadata": {"name": "n1", "annotations": lock}}], "metadata": {}}})
+
+
+async def test_a_lock_that_is_still_on_the_node_is_to_be_removed() -> None:
+    objects = node_locked(NOW - timedelta(minutes=3))
+    found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=objects))
+    (item,) = found["items"]
+    assert found["state"] == "fits"
+    assert item["edits"] == [{"constraint": "lock", "where": "n1", "before": "team-b/dead", "after": ""}]
+    assert item["node"] == "n1"
+    assert not any("locked" in each["en"] for each in found["not_known"])
+
+
+async def test_a_lock_that_is_gone_or_another_one_is_not_named() -> None:
+    for since in (None, NOW - timedelta(seconds=5)):
+        found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=node_locked(since)))
+        assert (found["state"], found["items"]) == ("fits", [])
+
+
+async def test_where_no_node_can_be_read_the_bind_that_failed_is_what_is_known() -> None:
+    found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=FakeObjects(is_there=False)))
+    assert constraints(found) == ["lock"]
+    assert any("known of a bind that failed" in each["en"] for each in found["not_known"])
