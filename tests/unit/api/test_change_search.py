@@ -22,7 +22,9 @@ from schemas.events import (
 from schemas.placements import PodPlacement
 from tests.support.builders.node_states import a_node_state
 from tests.support.fakes.objects import FakeObjects
+from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller, down
+from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.index_filling import an_attempt
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -143,3 +145,17 @@ async def test_where_no_node_can_be_read_the_bind_that_failed_is_what_is_known()
     found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=FakeObjects(is_there=False)))
     assert constraints(found) == ["lock"]
     assert any("known of a bind that failed" in each["en"] for each in found["not_known"])
+
+
+async def test_who_may_not_read_the_pod_that_left_the_lock_does_not_see_its_name() -> None:
+    api = Guarded()
+    api.remember(locked_out())
+    api.app.state.devices.take(a_state("n1", used_mib=0))
+    api.app.state.devices.is_caught_up = True
+    path = "/api/v1/namespaces/llm/pods/want/suggestions"
+    alice = api.reviews.caller("alice", READS_LLM)
+    whole = api.reviews.caller("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
+    texts = [(await api.client.get(path, headers=header)).text for header in (alice, whole)]
+    assert ["team-b" in text for text in texts] == [False, True]
+    assert "a pod of another namespace" in texts[0]
+    assert "其他命名空间的 Pod 的绑定遗留的锁" in texts[0]
