@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from hami.reason_codes import ReasonCode
 from views.node_groups import FITS, PICKED, UNREGISTERED, NodeGroup, SharedRefusal, node_group, readable
 
 _COUNTED: Final = re.compile(r"(\d{1,9})/(\d{1,9}) (\S{1,200})", re.ASCII)
-_UNREGISTERED_REASON: Final = "node unregistered"
 
 
 def answered_nodes(nodes: Sequence[Mapping[str, Any]], chosen: str | None) -> list[NodeGroup]:
@@ -29,7 +29,7 @@ def _judgement(node: Mapping[str, Any], chosen: str | None) -> tuple[str, str, s
         return PICKED if node["name"] == chosen else FITS, "", ""
     failed: Mapping[str, str] = next((each for each in node["containers"] if each["status"] != "passed"), {})
     reason = failed.get("reason") or ""
-    if reason == _UNREGISTERED_REASON:
+    if reason == ReasonCode.NODE_UNREGISTERED:
         return UNREGISTERED, "", reason
     return "refused", failed.get("name", ""), reason
 
