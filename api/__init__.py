@@ -14,7 +14,7 @@ exported         what the metrics read at each scrape
 routes           the list of routes: path, handler, answer, errors
 operation        one of them with what the OpenAPI document says of it
 handlers         one method for each route
-ready_answers    answers that are kept as they were sent
+ready_answers    answers that are kept as they were sent, and sent before the application is asked
 watch            the changes of attempts as they happen
 report_command   the report of failures, from the command line
 report_collector collects it from the index

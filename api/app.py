@@ -57,7 +57,7 @@ from api.objects.object_api import ObjectApi, Objects, is_configured
 from api.pages.answers import Answers
 from api.pages.page_routes import page_routes
 from api.pages.page_session import PageSession
-from api.ready_answers import SHARE_OF_MEMORY, AnswersFromMemory, ReadyAnswers
+from api.ready_answers import SHARE_OF_MEMORY, NotesAnswers, ReadyAnswers
 from api.report_collector import ReportCollector
 from api.routes import routes
 from api.settings import Settings
@@ -89,7 +89,7 @@ def create_app(
     ``certificates`` are those of the server that the application runs in.
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer, ``app.state.devices``
     the clusters' devices,
-    ``app.state.registry`` has its metrics.
+    ``app.state.registry`` has its metrics, ``app.state.ready_answer`` is what the HTTP protocol asks first.
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
@@ -108,13 +108,21 @@ def create_app(
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     devices = ClusterDevices(device_config.read(device_config.SHIPPED))
     attempts = AttemptLookup(latest, topic.state, index, metrics)
-    ready = ReadyAnswers(attempts, settings.api_cached_pods, settings.api_cache_size // SHARE_OF_MEMORY)
+    ready = ReadyAnswers(
+        attempts,
+        checks.knows_right,
+        settings.cluster_name,
+        metrics,
+        tracing,
+        settings.api_cached_pods,
+        settings.api_cache_size // SHARE_OF_MEMORY,
+    )
     watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
     waiting = WaitingPods(index, devices)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     export(metrics, latest, topic.state, watching, index)
     api_routes = routes(
-        SchedulerlogHandlers(attempts, index, watching, ready),
+        SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices)),
         SuggestionHandlers(attempts, devices, change_search),
@@ -134,11 +142,11 @@ def create_app(
         routes=[*api_routes, *document_routes(is_aggregated=settings.api_aggregated)],
         middleware=[
             *([Middleware(RequestSpans, tracing=tracing)] if tracing.is_on else []),
+            Middleware(NotesAnswers, ready=ready),
             *aggregated,
             Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
             Middleware(RequestGuard, metrics=metrics, index_seconds=index_seconds),
             checks.middleware,
-            Middleware(AnswersFromMemory, ready=ready),
         ],
         exception_handlers=_exception_handlers(),
         lifespan=_lifespan([topic, NodeStatesTopic(settings, devices, recent_states)], client, checks, object_api),
@@ -156,6 +164,7 @@ def create_app(
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
     app.state.devices, app.state.changes = devices, changes
+    app.state.ready_answer = ready.answer
     app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
 

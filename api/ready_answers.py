@@ -1,95 +1,140 @@
 """Answers about pods in memory, kept as they were sent until the pod's latest attempt is another one.
 
-The middleware stands behind the gate: who asks is known, and each caller's right is asked for as the handler does.
+Almost every reader asks for this path, again and again, and most of what a request costs is what it passes through. So
+the HTTP protocol asks ``ReadyAnswers`` first, and sends a ready answer without the application: no task, no middleware,
+no router. ``ReadyAnswers.answer`` is the one place that keeps what those promise: the caller's right comes before
+anything is looked up, and is one that the gate would grant without a question to the API server; the request is counted
+and traced as every other. All other requests go to the application as if this did not exist, and ``NotesAnswers`` keeps
+what it sends.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
-from api.authority.access import Access
-from api.authority.rights import get_pod
-from api.http.cluster import Cluster
-from api.http.errors import ApiError
+from api.authority.rights import Right, get_pod
+from api.http.cluster import AGGREGATED, ROOT
+from api.http.json_protocol import Ready
+from api.http.request_spans import trace_answered
 from api.index.attempt_queries import PodName
 from api.memory.latest_attempts import CachedAttempt
 from api.memory.lru import Lru
+from api.metrics import Metrics
+from process.tracing import Tracing
 
 SHARE_OF_MEMORY: Final = 4
 """Answers take at most a quarter of what the attempts in memory may take."""
 
-Headers = Sequence[tuple[bytes, bytes]]
+KnowsRight = Callable[[Scope, str, Right], bool]
+"""Is it known, without waiting, that who sends the request has the right in the cluster?"""
+
+_NOTED: Final = "noted_answer"
+"""The entry of a request's state with its ``_NotedAnswer``."""
+_PATH: Final = re.compile(
+    # Names as Kubernetes has them: what else is asked for is refused by the application.
+    rf"(?:{ROOT}(?:/clusters/([-a-z0-9.]+))?|{re.escape(AGGREGATED)})"
+    r"/namespaces/([-a-z0-9.]+)/pods/([-a-z0-9.]+)/schedulerlog".encode()
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """route: that of the request, which the metrics name.
+class _Kept:
+    """recency: of the attempt, which it names without keeping its records in memory.
 
-    recency: of the attempt, which it names without keeping its records in memory.
+    route: that of the request, which metrics and spans name.
     """
 
-    cluster: Cluster
-    pod: PodName
     recency: tuple[float, int, str]
     route: Any
-    headers: Headers
-    body: bytes
+    answer: Ready
 
 
 class ReadyAnswers:
-    """Path to the answer to GET without parameters. max_count, max_bytes: how much is kept."""
+    """max_count, max_bytes: how much is kept."""
 
-    def __init__(self, attempts: AttemptLookup, max_count: int, max_bytes: int) -> None:
-        self._attempts = attempts
-        self._kept: Lru[str, _Answer] = Lru(max_count, max_bytes)
-
-    def keep(
-        self, request: Request, cluster: Cluster, pod: PodName, attempt: StoredAttempt, response: Response
+    def __init__(
+        self,
+        attempts: AttemptLookup,
+        knows_right: KnowsRight,
+        home_cluster: str,
+        metrics: Metrics,
+        tracing: Tracing,
+        max_count: int,
+        max_bytes: int,
     ) -> None:
-        """Keep what was answered, where the same may be answered again: a whole answer from memory."""
-        scope = request.scope
-        is_plain = scope["method"] == "GET" and not scope["query_string"]
-        if is_plain and isinstance(attempt, CachedAttempt) and response.status_code == 200:
-            headers, body = tuple(response.raw_headers), bytes(response.body)
-            answer = _Answer(cluster, pod, attempt.recency, scope.get("route"), headers, body)
-            self._kept.put(scope["path"], answer, len(body), attempt.started_at)
+        self._attempts, self._knows_right, self._home_cluster = attempts, knows_right, home_cluster
+        self._metrics, self._tracing = metrics, tracing
+        self._kept: Lru[bytes, _Kept] = Lru(max_count, max_bytes)
+        """By the path as it was sent: what is linked in an answer begins as that does."""
 
-    async def answer_to(self, scope: Scope) -> _Answer | None:
-        """The answer that is still right, for a caller who may read the pod; None where the handler has to answer."""
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
+    def answer(self, path: bytes, scope: Scope) -> Ready | None:
+        """What is to be sent to GET of this path and query; None where the application has to answer."""
+        started = perf_counter()
+        found = _PATH.fullmatch(path)
+        if found is None:
             return None
-        kept = self._kept.peek(scope["path"])
-        if kept is None or b"if-none-match" in dict(scope["headers"]):
+        cluster, namespace, name = (each.decode() for each in found.groups(b""))
+        pod = PodName(cluster or self._home_cluster, namespace, name)
+        if not self._knows_right(scope, pod.cluster, get_pod(namespace, name)):
             return None
-        if not await _may_read(scope["state"]["access"], kept) or not self._attempts.has(kept.pod, kept.recency):
+        kept = self._kept.peek(path)
+        if kept is None or b"if-none-match" in dict(scope["headers"]) or not self._attempts.has(pod, kept.recency):
             return None
-        return kept
+        if self._tracing.is_on:
+            asked = {"namespace": namespace, "name": name} | ({"cluster": cluster} if cluster else {})
+            trace_answered(self._tracing, {**scope, "method": "GET", "route": kept.route, "path_params": asked}, 200)
+        self._metrics.count(kept.route.path, 200)
+        self._metrics.time(kept.route.path, perf_counter() - started)
+        return kept.answer
+
+    def keep(self, path: bytes, noted: "_NotedAnswer") -> None:
+        attempt, messages = noted.attempt, noted.messages
+        # A whole answer, in one piece.
+        if attempt and len(messages) == 2 and messages[0]["status"] == 200:
+            answer = Ready.of(messages[0]["headers"], messages[1]["body"])
+            self._kept.put(path, _Kept(attempt.recency, noted.route, answer), len(answer.body), attempt.started_at)
 
 
-async def _may_read(access: Access, kept: _Answer) -> bool:
-    try:
-        return await access.allows(kept.cluster, get_pod(kept.pod.namespace, kept.pod.name))
-    except ApiError:
-        # The handler answers why that is not known.
-        return False
+class _NotedAnswer:
+    """Sends an answer on. ``attempt``: the one in memory that it is about; None where it must not be kept."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.messages: list[Message] = []
+        self.attempt: CachedAttempt | None = None
+        self.route: Any = None
+
+    async def __call__(self, message: Message) -> None:
+        self.messages.append(message)
+        await self._send(message)
 
 
-class AnswersFromMemory:
-    """Wraps ``app``, which answers what is not ready."""
+class NotesAnswers:
+    """ASGI middleware around what adds headers: keeps what ``app`` sends, where its handler says ``may_be_kept``."""
 
     def __init__(self, app: ASGIApp, ready: ReadyAnswers) -> None:
         self._app, self._ready = app, ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if answer := await self._ready.answer_to(scope):
-            scope["route"] = answer.route
-            # A list of its own: what wraps this adds headers to it.
-            await send({"type": "http.response.start", "status": 200, "headers": list(answer.headers)})
-            await send({"type": "http.response.body", "body": answer.body})
-        else:
+        is_plain = scope["type"] == "http" and scope["method"] == "GET" and not scope["query_string"]
+        path: bytes = scope.get("raw_path", b"") if is_plain else b""
+        if not _PATH.fullmatch(path):
             await self._app(scope, receive, send)
+            return
+        noted = _NotedAnswer(send)
+        scope.setdefault("state", {})[_NOTED] = noted
+        await self._app(scope, receive, noted)
+        self._ready.keep(path, noted)
+
+
+def may_be_kept(request: Request, attempt: StoredAttempt) -> None:
+    """For the handler: the answer to the request follows from this attempt alone, and is the same for every reader."""
+    noted: _NotedAnswer | None = request.scope["state"].get(_NOTED)
+    if noted and isinstance(attempt, CachedAttempt):
+        noted.attempt, noted.route = attempt, request.scope["route"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import uvicorn
 
+from api.http.json_protocol import JsonProtocol
 from api.memory.attempts_consumer import TopicState
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from process.errors import SettingError
@@ -41,7 +42,8 @@ class ServerWithCertificate(uvicorn.Server):
 
         def new_protocol() -> asyncio.Protocol:
             made: Any = self.config.http_protocol_class
-            protocol: asyncio.Protocol = made(self.config, self.server_state, self.lifespan.state)
+            protocol: JsonProtocol = made(self.config, self.server_state, self.lifespan.state)
+            protocol.find_ready = self.app.state.ready_answer
             return protocol
 
         for each in sockets or ():

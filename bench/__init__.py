@@ -29,6 +29,6 @@ backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
 mixed_readers                       readers side by side, with requests of several kinds
 collector                           takes spans, and forgets them
-deciding, bodies, consumers, bare, bare_watch   programs that run in a process of their own, to be measured
+deciding, bodies, consumers, bare, bare_watch, reviews   programs that run in a process of their own, to be measured
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory
 """

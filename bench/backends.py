@@ -13,12 +13,12 @@ from schemas.codec.records import EncodedRecord
 FOLDER = Path(".run/bench")
 
 
-def start_bare(processes: Processes, port: str, body: bytes) -> None:
+def start_bare(processes: Processes, port: str, body: bytes, name: str = "bare", *words: str) -> None:
     """Start a handler that answers every request with ``body``, to measure the HTTP server alone."""
     path = FOLDER / f"bare-{port}"
     path.write_bytes(body)
-    processes.start("bare", "bench.bare", port, str(path))
-    processes.wait_ready("bare", f"http://127.0.0.1:{port}/")
+    processes.start(name, "bench.bare", port, str(path), *words)
+    processes.wait_ready(name, f"http://127.0.0.1:{port}/")
 
 
 def send(servers: str, topic: str, records: Iterable[EncodedRecord]) -> int:

@@ -21,6 +21,18 @@ REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request, or of its headers. For the TLS
 handshake as well, for which asyncio gives a minute.
 """
+_ABOUT_A_BODY: Final = frozenset({b"content-length", b"transfer-encoding", b"expect"})
+
+
+class _Answered:
+    """In place of uvicorn's cycle of a request, where a request is answered at once."""
+
+    response_complete = True
+    message_event = asyncio.Event()
+    """Nobody waits for it."""
+
+
+_ANSWERED: Final = _Answered()
 
 
 def bound_handshakes() -> None:
@@ -107,7 +119,13 @@ class PatientHttp(HttpToolsProtocol):
             self._stop_parsing(400, "too many requests were sent before the first of them was answered")
         if not self.is_for_bodies:
             self._expect_nothing()
-        super().on_headers_complete()
+        if self._may_be_answered_at_once() and (answer := self.ready_answer()):
+            stand_in: Any = _ANSWERED
+            self.cycle, self._is_whole = stand_in, True
+            self.transport.writelines(answer)
+            self.on_response_complete()
+        else:
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._is_whole = True
@@ -136,6 +154,10 @@ class PatientHttp(HttpToolsProtocol):
         super().resume_writing()
         self._watch_reading()
 
+    def ready_answer(self) -> tuple[bytes, bytes] | None:
+        """Head and body of the answer to the request whose head is complete; None where the application answers."""
+        return None
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         self.refuse(*self._refusal)
 
@@ -155,6 +177,19 @@ class PatientHttp(HttpToolsProtocol):
         body = f"{cause}\n".encode()
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"
         return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+
+    def _may_be_answered_at_once(self) -> bool:
+        """Is it GET without a body, on a connection that stays open and takes answers now?"""
+        parser: Any = self.parser
+        return (
+            parser.get_method() == b"GET"
+            and parser.get_http_version() == "1.1"
+            and parser.should_keep_alive()
+            and not parser.should_upgrade()
+            and (self.cycle is None or self.cycle.response_complete)
+            and not (self.flow.write_paused or self.transport.is_closing())
+            and _ABOUT_A_BODY.isdisjoint(dict(self.headers))
+        )
 
     @property
     def _is_awaited(self) -> bool:

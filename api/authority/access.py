@@ -19,6 +19,11 @@ Identify = Callable[[float], Awaitable[Caller | None]]
 """Who sends the request now, by an answer that is at most so many seconds old. Raises ``ReviewerError``."""
 
 
+def needed(cluster: str, home_cluster: str, *rights: Right) -> tuple[Right, ...]:
+    """What a caller needs who is to have these rights in that cluster."""
+    return rights if cluster == home_cluster else (get_cluster(cluster), *rights)
+
+
 class Access:
     """The rights of one request's caller. All methods raise ``UnavailableError`` while rights can't be known."""
 
@@ -37,7 +42,7 @@ class Access:
 
     async def require(self, cluster: Cluster, *rights: Right, max_age: float = ALLOWED_SECONDS) -> None:
         """Raise ``ForbiddenError`` unless the caller has all of them in that cluster."""
-        for right in rights if cluster.name == self._home_cluster else (get_cluster(cluster.name), *rights):
+        for right in needed(cluster.name, self._home_cluster, *rights):
             # Before anything is read, so that an answer about what does not exist looks the same.
             if not await self.has(right, max_age):
                 raise self.forbidden(str(right), NAME_A_NAMESPACE if right == list_pods() else NEXT_STEP)

@@ -5,11 +5,14 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from starlette.middleware import Middleware
+from starlette.types import Scope
 
+from api.authority.access import needed
 from api.authority.authorities import ClientAuthorities
-from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate
+from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_one_of
 from api.authority.review_api import ReviewApi, loading
 from api.authority.reviewer import Reviewer
+from api.authority.rights import Right
 from api.settings import Settings
 from process.server_tls import Certificates
 
@@ -27,22 +30,35 @@ class CallerChecks:
         self.authorities: ClientAuthorities | None = None
         if certificates:
             self.authorities = ClientAuthorities(certificates, self._api if settings.api_aggregated else None)
+        self._credentials = CallerCredentials(reviewer, self.authorities) if reviewer else None
+        self._hosts = frozenset(name.lower() for name in settings.api_hosts.split(",") if name)
+        is_local = settings.is_local and not settings.api_insecure and reviewer is None
+        if is_local and not self._hosts:
+            self._hosts = frozenset({*LOCAL_NAMES, settings.api_listen.host})
 
     @property
     def middleware(self) -> Middleware:
         """What finds callers; without a reviewer, what keeps the pages of the web out."""
-        settings, reviewer = self._settings, self.reviewer
-        hosts = {name.lower() for name in settings.api_hosts.split(",") if name}
-        is_local = settings.is_local and not settings.api_insecure and reviewer is None
-        if is_local and not hosts:
-            hosts = {*LOCAL_NAMES, settings.api_listen.host}
         return Middleware(
             Gate,
-            find_caller=CallerCredentials(reviewer, self.authorities) if reviewer else None,
-            reviewer=reviewer,
-            home_cluster=settings.cluster_name,
-            hosts=hosts,
+            find_caller=self._credentials,
+            reviewer=self.reviewer,
+            home_cluster=self._settings.cluster_name,
+            hosts=self._hosts,
         )
+
+    def knows_right(self, scope: Scope, cluster: str, right: Right) -> bool:
+        """Is it known without a question to the API server that who sends the request has the right in that cluster?
+
+        Where it is not, the gate decides, and may decide otherwise.
+        """
+        if not is_for_one_of(scope, self._hosts):
+            return False
+        if self.reviewer is None or self._credentials is None:
+            return True
+        caller = self._credentials.known(scope)
+        rights = needed(cluster, self._settings.cluster_name, right)
+        return caller is not None and all(self.reviewer.knows_right(caller, each) for each in rights)
 
     @property
     def problem(self) -> str:

@@ -75,6 +75,16 @@ class CallerCredentials:
         self._refused: TTLCache[str, list[int]] = TTLCache(10_000, REFUSED_TOKENS_SECONDS, timer=reviewer.clock)
         """How many tokens of a source were refused."""
 
+    def known(self, scope: Scope) -> Caller | None:
+        """As the call, without a question to the API server; None too where that would take one."""
+        if certificate := client_certificate(scope):
+            return self._shown_by(certificate, scope)
+        try:
+            token = bearer_token(scope["headers"])
+        except TooLongError:
+            return None
+        return self._reviewer.known_caller(token) if token else None
+
     async def __call__(self, scope: Scope, max_age: float) -> Caller | None:
         # The certificate alone counts where both are there: rights of two callers must not add up.
         if certificate := client_certificate(scope):
@@ -163,8 +173,8 @@ class Gate:
 
     async def _access(self, scope: Scope) -> Access | Response:
         """What the caller may ask for, or why nothing."""
-        if refusal := _of_other_host(scope, self._hosts):
-            return refusal
+        if not is_for_one_of(scope, self._hosts):
+            return _of_other_host(self._hosts)
         if self._find_caller is None:
             return self._of(None)
         is_public = scope["path"] in PUBLIC or scope["path"].startswith(PUBLIC_FILES)
@@ -197,11 +207,16 @@ def _unknown() -> Response:
     return error_response(unknown.status, unknown.error, unknown.next_step, headers)
 
 
-def _of_other_host(scope: Scope, hosts: Collection[str]) -> Response | None:
-    """The refusal of a request to another name: that of a page of the web which leads here (DNS rebinding)."""
+def is_for_one_of(scope: Scope, hosts: Collection[str]) -> bool:
+    """Is the request sent to one of these names? Without names, to any is right."""
+    if not hosts:
+        return True
     names = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
-    if not hosts or (len(names) == 1 and _without_port(names[0]) in hosts):
-        return None
+    return len(names) == 1 and _without_port(names[0]) in hosts
+
+
+def _of_other_host(hosts: Collection[str]) -> Response:
+    """The refusal of a request to another name: that of a page of the web which leads here (DNS rebinding)."""
     return error_response(
         421, "this address is not answered under that name", f"Use one of {', '.join(sorted(hosts))}."
     )

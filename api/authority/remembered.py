@@ -6,8 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
-from cachetools import TLRUCache
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -32,21 +30,25 @@ class Remembered(Generic[K, V]):
         """``max_questions``: how many may wait for their answers at once."""
         self._max_questions = max_questions
         # A monotonic clock: one that is set back must not make a right last longer.
-        self._clock = clock
-        self._answers: TLRUCache[K, _Kept[V]] = TLRUCache(
-            max_answers, ttu=lambda _, kept, __: kept.answered_at + kept.answer.seconds, timer=clock
-        )
+        self._max_answers, self._clock = max_answers, clock
+        self._answers: dict[K, _Kept[V]] = {}
+        """In the order in which they came."""
         self._questions: dict[K, asyncio.Task[V]] = {}
 
+    def find(self, key: K, max_age: float = math.inf) -> V | None:
+        """The answer that is remembered for at most ``max_age`` seconds; None where there is none."""
+        kept = self._kept(key, max_age)
+        return kept.answer.value if kept else None
+
     def has(self, key: K) -> bool:
-        return key in self._answers
+        return self._kept(key) is not None
 
     async def get(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]], max_age: float = math.inf) -> V:
         """The answer, remembered for at most ``max_age`` seconds or new.
 
         Raises ``BusyError`` and what ``ask`` raises, which is not remembered.
         """
-        if (kept := self._answers.get(key)) and self._clock() - kept.answered_at < max_age:
+        if kept := self._kept(key, max_age):
             return kept.answer.value
         question = self._questions.get(key)
         if question is None:
@@ -59,5 +61,14 @@ class Remembered(Generic[K, V]):
 
     async def _asked(self, key: K, ask: Callable[[], Awaitable[TimedAnswer[V]]]) -> V:
         answer = await ask()
+        self._answers.pop(key, None)
         self._answers[key] = _Kept(answer, self._clock())
+        # The oldest, and not the least recently used, which would cost every look-up: no answer lasts long.
+        while len(self._answers) > self._max_answers:
+            del self._answers[next(iter(self._answers))]
         return answer.value
+
+    def _kept(self, key: K, max_age: float = math.inf) -> _Kept[V] | None:
+        kept = self._answers.get(key)
+        is_valid = kept and self._clock() - kept.answered_at < min(kept.answer.seconds, max_age)
+        return kept if is_valid else None

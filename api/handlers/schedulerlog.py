@@ -36,7 +36,7 @@ from api.index.episodes import HistoryPosition
 from api.index.history import read_history
 from api.index.page_query import first_page
 from api.index.pages import read_page
-from api.ready_answers import ReadyAnswers
+from api.ready_answers import may_be_kept
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key
 from summaries.answer import Chosen, choose, detail, schedulerlog_json
@@ -59,7 +59,6 @@ class SchedulerlogHandlers:
     attempts: AttemptLookup
     index: OpenSearch
     watching: WatchHandlers
-    ready: ReadyAnswers
 
     async def schedulerlog(
         self,
@@ -77,7 +76,7 @@ class SchedulerlogHandlers:
         attempt = await readable_latest(self.attempts, request, cluster, pod)
         response, is_for_every_reader = await self._answer(request, cluster, attempt, query)
         if is_for_every_reader:
-            self.ready.keep(request, cluster, pod, attempt, response)
+            may_be_kept(request, attempt)
         return response
 
     async def attempt(

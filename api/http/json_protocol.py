@@ -5,10 +5,13 @@ has the certificate that its client has shown, and a way to hang up at once.
 """
 
 import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from starlette.datastructures import MutableHeaders
+from starlette.types import Scope
 
 from api.http.errors import PROBLEM, add_protection, problem
 from process.patient_http import PatientHttp
@@ -25,6 +28,23 @@ _NEXT: Final = {
     431: "Send fewer or shorter headers.",
     503: "Try again in a few seconds.",
 }
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An answer of status 200 as it is sent. ``fields``: its headers, up to the empty line."""
+
+    fields: bytes
+    body: bytes
+
+    @classmethod
+    def of(cls, headers: Headers, body: bytes) -> Self:
+        return cls(lines(headers) + b"\r\n", body)
+
+
+FindReady = Callable[[bytes, Scope], Ready | None]
+"""The answer to GET of a path and query, where it is ready. The scope has the headers and extensions of the request."""
 
 
 class JsonProtocol(PatientHttp):
@@ -35,6 +55,7 @@ class JsonProtocol(PatientHttp):
     max_head_bytes = 64 * 1024
     max_headers = 1_000
 
+    find_ready: FindReady | None = None
     extensions: "dict[str, Any]"
 
     def connection_made(self, transport: Any) -> None:
@@ -50,6 +71,13 @@ class JsonProtocol(PatientHttp):
         scope: Any = self.scope
         scope["extensions"] = self.extensions
 
+    def ready_answer(self) -> tuple[bytes, bytes] | None:
+        scope: Any = self.scope
+        ready = self.find_ready(self.url, scope) if self.find_ready else None
+        if ready is None:
+            return None
+        return b"HTTP/1.1 200 OK\r\n" + lines(self.server_state.default_headers) + ready.fields, ready.body
+
     def refusal(self, status: int, cause: str) -> bytes:
         body = problem(status, cause, _NEXT[status]).model_dump_json().encode()
         line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
@@ -57,6 +85,11 @@ class JsonProtocol(PatientHttp):
         add_protection(headers.raw)
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return f"{line}\r\n{fields}\r\n".encode() + body
+
+
+def lines(headers: Headers) -> bytes:
+    """Headers as they are sent."""
+    return b"".join([b"%b: %b\r\n" % each for each in headers])
 
 
 def _root_of(tls: Any) -> bytes:

@@ -1,6 +1,5 @@
 """ASGI middleware around the application: refuses percent-encoded paths, counts and bounds every answer."""
 
-from functools import cache
 from time import perf_counter
 from typing import Final
 
@@ -23,10 +22,7 @@ class RequestGuard:
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, index_seconds: float) -> None:
-        self._app = app
-        # Counted by routes and statuses, which are few: finding a series again takes longer than counting.
-        self._requests, self._seconds = cache(metrics.requests.labels), cache(metrics.seconds.labels)
-        self._index_seconds = index_seconds
+        self._app, self._metrics, self._index_seconds = app, metrics, index_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,6 +55,6 @@ class RequestGuard:
         finally:
             # The route's template, never the path: names of pods must not become labels.
             route = getattr(scope.get("route"), "path", UNMATCHED)
-            self._requests(route, str(status)).inc()
+            self._metrics.count(route, status)
             if UNTIMED_STATE not in scope.get("state", ()):
-                self._seconds(route).observe(perf_counter() - started)
+                self._metrics.time(route, perf_counter() - started)

@@ -28,8 +28,7 @@ class RequestSpans:
         if scope["type"] != "http" or scope["path"] in UNTRACED:
             await self._app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        span = self._tracing.begin(scope["method"], valid(headers.get(b"traceparent", b"")), kind="server")
+        span = _begin(self._tracing, scope)
         status = 500
 
         async def send_noting_status(message: Message) -> None:
@@ -46,6 +45,18 @@ class RequestSpans:
             _describe(span, scope, status)
             # A caller's mistake is no error of the server, as OpenTelemetry's conventions for HTTP have it.
             span.end(f"HTTP {status}" if status >= 500 else "")
+
+
+def trace_answered(tracing: Tracing, scope: Scope, status: int) -> None:
+    """The span of a request that was answered at once."""
+    span = _begin(tracing, scope)
+    _describe(span, scope, status)
+    span.end()
+
+
+def _begin(tracing: Tracing, scope: Scope) -> Span:
+    headers = dict(scope["headers"])
+    return tracing.begin(scope["method"], valid(headers.get(b"traceparent", b"")), kind="server")
 
 
 def _describe(span: Span, scope: Scope, status: int) -> None:

@@ -7,6 +7,7 @@ When a pin moves, a failure here names what to read again before the override is
 
 import hashlib
 import inspect
+import re
 from importlib.metadata import version
 from typing import Any
 
@@ -100,6 +101,7 @@ READ = {
         "self.loop",
         "self.headers",
         "self.url",
+        "self.parser",
         "self.pipeline.appendleft(",
         "self.flow",
         "self.connections.discard(self)",
@@ -111,6 +113,12 @@ READ = {
     Server: ("self.servers.append(", "self.lifespan.state", "self.server_state", "config.http_protocol_class"),
     AIOKafkaClient: ("await create_conn(", 'raise KafkaConnectionError(f"Unable to bootstrap'),
 }
+
+
+def test_of_a_request_that_was_answered_uvicorn_reads_what_our_stand_in_has() -> None:
+    read = set(re.findall(r"cycle\.(\w+)", inspect.getsource(HttpToolsProtocol)))
+    # The others are of a request that has a task, or whose answer is not complete.
+    assert read == {"response_complete", "message_event", "disconnected", "keep_alive", "body", "more_body", "run_asgi"}
 
 
 @pytest.mark.parametrize("package", PINNED)

@@ -21,6 +21,7 @@ from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized
 from search.serializer import OrjsonSerializer
+from tests.support.harness.over_http import OverHttp
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
 NEEDED_QUERIES: Final = {
@@ -100,8 +101,7 @@ class Caller:
         self.app: Starlette = create_app(
             settings, index_of(answering), tracing, reviewer=reviewer, certificates=certificates, objects=objects
         )
-        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
+        self.client = httpx.AsyncClient(transport=OverHttp(self.app), base_url="http://localhost")
 
     def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
         for part in (part for summary in summaries for part in split(summary)):
