@@ -1,6 +1,7 @@
 """What a killed scheduler knows of its binds in its next life, wherever it was killed."""
 
 import asyncio
+import errno
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
+from scheduler.publish.spool import files
 from tests.support.builders.binds import BEGAN, LATER, a_bind
 from tests.support.builders.kube_objects import STARTED, Json
 from tests.support.harness.failing_calls import TO_THE_END, Faults
@@ -61,6 +63,21 @@ def test_a_line_that_was_cut_off_by_a_full_disk_is_written_again_before_the_next
     asyncio.run(binds.open(a_bind()))
     binds.close()
     assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind("cut-off"), a_bind()]
+
+
+def test_h6_a_journal_that_can_not_be_read_refuses_the_start_and_forgets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(BindJournal(tmp_path).open(a_bind()))
+
+    def fail(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as context:
+        context.setattr(files, "content_of", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            BindJournal(tmp_path)
+    assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind()]
 
 
 def test_what_is_open_remains_open_over_many_restarts(tmp_path: Path) -> None:

@@ -91,6 +91,30 @@ def test_a_lost_checkpoint_sends_again_what_is_there(tmp_path: Path) -> None:
     again.close()
 
 
+def test_h6_a_checkpoint_that_one_start_can_not_read_deletes_nothing_at_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That start numbers its files from 1 again, and the checkpoint is about a later one."""
+    for name in "abc":
+        spool = Spool(tmp_path)
+        spool.append([a_verdict(name)])
+        assert ids(rest_of(spool)) == [name]
+        spool.close()
+
+    def fail(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    Spool(tmp_path).close()
+    with monkeypatch.context() as context:
+        context.setattr(files, "content_of", fail)
+        spool = Spool(tmp_path)
+    spool.append([a_verdict("d")])
+    spool.close()
+    again = Spool(tmp_path)
+    assert ids(rest_of(again)) == ["d"]
+    again.close()
+
+
 def test_a_checkpoint_in_whose_place_something_longer_stands_is_written_whole(tmp_path: Path) -> None:
     (tmp_path / "checkpoint.json").write_text("x" * 4096)
     spool = Spool(tmp_path)
