@@ -95,13 +95,17 @@ class Caller:
         certificates: Certificates | None = None,
         objects: Objects | None = None,
         tracing: Tracing = NO_TRACING,
+        *,
+        is_over_http: bool = False,
     ) -> None:
         # Who has certificates to show may be the API server.
         settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer)})
         self.app: Starlette = create_app(
             settings, index_of(answering), tracing, reviewer=reviewer, certificates=certificates, objects=objects
         )
-        self.client = httpx.AsyncClient(transport=OverHttp(self.app), base_url="http://localhost")
+        in_process = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        transport = OverHttp(self.app) if is_over_http else in_process
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
     def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
         for part in (part for summary in summaries for part in split(summary)):

@@ -24,7 +24,7 @@ class Clock:
 class Guarded(Caller):
     """The application with authentication; ``searches`` are what the index was asked."""
 
-    def __init__(self, certificates: Certificates | None = None) -> None:
+    def __init__(self, certificates: Certificates | None = None, *, is_over_http: bool = True) -> None:
         self.reviews, self.clock, self.today = FakeReviews(), Clock(), Clock()
         self.searches: list[httpx.Request] = []
 
@@ -35,7 +35,7 @@ class Guarded(Caller):
             return self.answering(request)
 
         reviewer = Reviewer(self.reviews, "schedulerlog", clock=self.clock, now=self.today)
-        super().__init__(answer, reviewer, certificates)
+        super().__init__(answer, reviewer, certificates, is_over_http=is_over_http)
 
     def begin(self) -> None:
         """As if it had just started: nothing is granted, asked or remembered."""

@@ -80,5 +80,20 @@ def _whole(written: bytes, *, is_head: bool) -> httpx.Response | None:
     head, end, body = written.partition(b"\r\n\r\n")
     line, *fields = head.split(b"\r\n")
     headers = httpx.Headers([(name, value) for name, _, value in (field.partition(b": ") for field in fields)])
+    is_chunked = headers.pop("transfer-encoding", "") == "chunked" and not is_head
     length = 0 if is_head else int(headers.get("content-length", 0))
-    return httpx.Response(int(line.split()[1]), headers=headers, content=body) if end and len(body) >= length else None
+    is_whole = body.endswith(b"0\r\n\r\n") if is_chunked else len(body) >= length
+    content = _without_sizes(body) if is_chunked and is_whole else body
+    if not (end and is_whole):
+        return None
+    return httpx.Response(int(line.split()[1]), headers=headers, content=content)
+
+
+def _without_sizes(body: bytes) -> bytes:
+    """A body in chunks; each has its size before it."""
+    parts = []
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        parts.append(rest[: int(size, 16)])
+        body = rest[int(size, 16) + 2 :]
+    return b"".join(parts)

@@ -53,7 +53,7 @@ def _get(path: str, *headers: str, host: str = "localhost") -> bytes:
 
 @pytest.fixture
 async def caller() -> AsyncIterator[Caller]:
-    caller = Caller(down)
+    caller = Caller(down, is_over_http=True)
     caller.remember(a_summary(ended_at=STARTED))
     yield caller
     await caller.client.aclose()
@@ -195,7 +195,7 @@ async def test_a_token_that_has_ended_and_a_right_that_is_unknown_are_left_to_th
 async def test_a_ready_answer_has_a_span_as_the_first_one() -> None:
     exporter = InMemorySpanExporter()
     tracing = OtlpTracing("", "schedulerlog-api", exporter)
-    caller = Caller(down, tracing=tracing)
+    caller = Caller(down, tracing=tracing, is_over_http=True)
     caller.remember(a_summary(ended_at=STARTED))
     for _ in range(2):
         await caller.get(POD, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")

@@ -359,7 +359,8 @@ async def test_head_opens_no_watch(topic: WrittenTopic) -> None:
 
 @pytest.fixture
 def guarded() -> Guarded:
-    api = Guarded()
+    # Turns of the loop are counted below.
+    api = Guarded(is_over_http=False)
     api.begin()
     return api
 
