@@ -22,11 +22,13 @@ def diagnosis(found: Json) -> str:
 
 
 def suggestions(found: Json) -> str:
+    changes = items(each["sentence"]["en"] for each in found["items"])
     if found["state"] != "refused":
-        return {"placed": "The pod has a node.", "fits": "The pod fits the cluster as it is."}[found["state"]]
-    changes = [f"{each['sentence']['en']} Then it fits on {each['node']}." for each in found["items"]]
+        fits = "The pod fits the cluster as it is."
+        head = {"placed": "The pod has a node.", "fits": f"{fits} Its bind was stopped:" if changes else fits}
+        return sentences(head[found["state"]], changes)
     return sentences(
-        f"It would fit after any one of these:\n{items(changes)}" if changes else "No change is known that would help.",
+        f"It would fit after any one of these:\n{changes}" if changes else "No change is known that would help.",
         f"Kept from every node by {', '.join(found['excluded_by'])} together." if found["excluded_by"] else "",
         _not_known(found),
     )

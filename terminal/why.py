@@ -96,7 +96,7 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
         screen.blank()
         _show_obstacle(screen, obstacle)
     if isinstance(suggestions, dict) and suggestions["items"]:
-        _show_suggestions(screen, suggestions["items"])
+        _show_suggestions(screen, suggestions)
     if others := diagnosis["other_obstacles"]:
         screen.blank()
         screen.line("Also in the way", "bold")
@@ -117,10 +117,13 @@ def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
         screen.line(f"Evidence: {', '.join(records)}", "dim")
 
 
-def _show_suggestions(screen: Screen, items: list[dict[str, Any]]) -> None:
+def _show_suggestions(screen: Screen, suggestions: Json) -> None:
     screen.blank()
-    screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
-    for each in items[:SHOWN_SUGGESTIONS]:
+    if suggestions["state"] == "fits":
+        screen.line("It fits as it is, and its bind was stopped", "bold")
+    else:
+        screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
+    for each in suggestions["items"][:SHOWN_SUGGESTIONS]:
         screen.line(f"{each['sentence']['en']} ({WHO[each['who_acts']]})", indent=2)
 
 

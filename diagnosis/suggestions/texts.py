@@ -92,8 +92,11 @@ def sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
     ]
     chinese = [_TEXTS[each.constraint][1].format(**_in_chinese(each)) for each in edits]
     node = suggestion.allocation.node
-    text = f"{', and '.join(english)}: then it fits on {node}."
-    return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后可调度到 {node}。")
+    # Of a pod that a lock keeps waiting, everything but the bind has passed.
+    is_bind = all(each.constraint == "lock" for each in edits)
+    end, end_zh = ("it can be bound to", "可绑定到") if is_bind else ("it fits on", "可调度到")
+    text = f"{', and '.join(english)}: then {end} {node}."
+    return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后{end_zh} {node}。")
 
 
 def _in_chinese(edit: Edit) -> dict[str, str]:

@@ -217,7 +217,7 @@ def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(lost: None, fi
     command = "`kubectl annotate node l-full hami.io/mutex.lock-`"
     assert (
         found["sentence"]["en"]
-        == f"Remove the lock that the bind of team-b/dead left ({command}): then it fits on l-full."
+        == f"Remove the lock that the bind of team-b/dead left ({command}): then it can be bound to l-full."
     )
     assert (found["node"], found["who_acts"]) == ("l-full", "administrator")
     # It is ten minutes old by now: a scheduler takes it over at its next attempt.

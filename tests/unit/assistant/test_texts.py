@@ -1,6 +1,6 @@
 """The texts of answers of the API."""
 
-from assistant.texts import changes_for_many
+from assistant.texts import changes_for_many, suggestions
 
 
 def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
@@ -15,3 +15,18 @@ def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
         "Not known:",
         "- The quota.",
     ]
+
+
+def test_a_lock_is_named_of_a_pod_that_fits_as_it_is() -> None:
+    lock = {"sentence": {"en": "Remove the lock that the bind of llm/a left: then it can be bound to n1."}}
+    assert suggestions({"state": "fits", "items": [lock]}).splitlines() == [
+        "The pod fits the cluster as it is. Its bind was stopped:",
+        "- Remove the lock that the bind of llm/a left: then it can be bound to n1.",
+    ]
+    assert suggestions({"state": "fits", "items": []}) == "The pod fits the cluster as it is."
+
+
+def test_each_change_says_once_where_the_pod_would_go() -> None:
+    change = {"sentence": {"en": "Ask main: nvidia.com/gpu for 4 instead of 5: then it fits on n9."}}
+    found = {"state": "refused", "items": [change], "excluded_by": ["count"], "not_known": []}
+    assert suggestions(found).count("n9") == 1

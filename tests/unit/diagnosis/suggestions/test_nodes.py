@@ -109,8 +109,8 @@ def test_a_lock_that_outlasts_every_bind_is_removed() -> None:
     assert (found.actor, found.allocation.node) == ("administrator", "node-a")
     text = sentence(found, found.edits)
     command = "`kubectl annotate node node-a hami.io/mutex.lock-`"
-    assert text.en == f"Remove the lock that the bind of llm/other left ({command}): then it fits on node-a."
-    assert text.zh == f"删除 llm/other 的绑定遗留的锁（{command}）：之后可调度到 node-a。"
+    assert text.en == f"Remove the lock that the bind of llm/other left ({command}): then it can be bound to node-a."
+    assert text.zh == f"删除 llm/other 的绑定遗留的锁（{command}）：之后可绑定到 node-a。"
 
 
 @pytest.mark.parametrize(
