@@ -9,6 +9,7 @@ import pytest
 from schemas.codec.records import rfc3339
 from schemas.documents.pod_states import state_after_attempt
 from schemas.events import (
+    AttemptSummarized,
     BindOutcome,
     DeviceAllocation,
     DeviceKind,
@@ -118,11 +119,13 @@ def test_an_unknown_pod_and_another_pods_attempt_are_not_found(attempt_id: str, 
 
 
 LOST = "api-suggestions-lost"
+LOCKED = "api-suggestions-locked"
 
 
-def of_lost(pod: str, **fields: Any) -> Any:
+def of_lost(pod: str, chosen: str | None = None, **fields: Any) -> AttemptSummarized:
     """An attempt of ten minutes ago for 8,000 MiB of one device, to which three nodes were offered."""
-    attempt = an_attempt(f"llm/{pod}", started_at=NOW - timedelta(minutes=10), nodes=["l-full", "l-gone", "l-new"])
+    nodes, at = ["l-full", "l-gone", "l-new"], NOW - timedelta(minutes=10)
+    attempt = an_attempt(f"llm/{pod}", started_at=at, nodes=nodes, chosen=chosen)
     asked = [Request(container="main", vendor="NVIDIA", count=1, memory_mib=8_000)]
     return attempt.model_copy(update={"cluster": LOST, "requests": asked, "constraints": {}} | fields)
 
@@ -142,7 +145,14 @@ def lost(filling: Filling) -> None:
     full = a_lost_state("l-full", 30, 3, memory_used_mib=[9_500])
     before = a_lost_state("l-gone", 70, 4, memory_used_mib=[9_000])
     gone = a_node_state("l-gone", 0, cluster=LOST, revision=5, observed_at=NOW - timedelta(minutes=60))
-    filling.index(of_lost("lost"))
+    attempt = of_lost("lost")
+    filling.index(attempt)
+    filling.index_devices(
+        devices_judged(
+            ["l-full"], each=1, cluster=LOST, attempt_id=attempt.attempt_id, pod=attempt.pod,
+            started_at=attempt.started_at, revision=[3],
+        )
+    )  # fmt: skip
     filling.index_states(full, before, gone)
     filling.publish_states(full, before, gone)
     spans = {"ended": (NOW - timedelta(minutes=40), 7_000), "stays": (None, 2_000)}
@@ -162,8 +172,8 @@ def lost(filling: Filling) -> None:
     )
 
 
-def path_of(pod: str) -> str:
-    return f"/api/v1/clusters/{LOST}/namespaces/llm/pods/{pod}/suggestions"
+def path_of(pod: str, cluster: str = LOST) -> str:
+    return f"/api/v1/clusters/{cluster}/namespaces/llm/pods/{pod}/suggestions"
 
 
 def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: None, api: Served) -> None:
@@ -198,29 +208,31 @@ def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
     assert item["sentence"]["zh"] == "让节点 l-gone 的设备插件重新注册设备：1 个 Pod 中有 1 个可以调度。"
 
 
-def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(lost: None, filling: Filling, api: Served) -> None:
+def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(filling: Filling, api: Served) -> None:
     at = NOW - timedelta(minutes=10)
     held = LockHolder(pod="team-b/dead", locked_at=at - timedelta(minutes=2))
     error = "node l-full has been locked within 5m0s: node lock contention"
     bind = BindOutcome(node="l-full", bound=False, error=error, ended_at=at, lock_holder=held)
-    small = [Request(container="main", vendor="NVIDIA", count=1, memory_mib=100)]
-    filling.index(of_lost("locked", chosen="l-full", bind=bind, requests=small, attempt_id="6f" * 16))
+    attempt = of_lost("locked", chosen="l-full", cluster=LOCKED, bind=bind, attempt_id="6f" * 16)
+    free = a_lost_state("l-full", 30, 3, memory_used_mib=[0]).model_copy(update={"cluster": LOCKED})
+    filling.index(attempt)
     filling.index_devices(
         devices_judged(
-            ["l-full"], each=1, cluster=LOST, attempt_id="6f" * 16, pod=of_lost("locked").pod,
-            started_at=of_lost("locked").started_at, revision=[3],
+            ["l-full"], each=1, cluster=LOCKED, attempt_id=attempt.attempt_id, pod=attempt.pod,
+            started_at=attempt.started_at, revision=[3],
         )
     )  # fmt: skip
-    answer = api.get(path_of("locked"), as_of="attempt").json()
+    filling.index_states(free)
+    filling.publish_states(free)
+    answer = api.get(path_of("locked", LOCKED), as_of="attempt").json()
     assert answer["state"] == "fits"
     (found,) = answer["items"]
     command = "`kubectl annotate node l-full hami.io/mutex.lock-`"
-    assert (
-        found["sentence"]["en"]
-        == f"Remove the lock that the bind of team-b/dead left ({command}): then it can be bound to l-full."
-    )
+    text = f"Remove the lock that the bind of team-b/dead left ({command}): then it can be bound to l-full."
+    assert found["sentence"]["en"] == text
     assert (found["node"], found["who_acts"]) == ("l-full", "administrator")
     # It is ten minutes old by now: a scheduler takes it over at its next attempt.
-    now = api.get(path_of("locked")).json()
-    assert (now["state"], now["items"]) == ("fits", [])
+    assert until(lambda: api.get(path_of("locked", LOCKED)).json()["state"] == "fits")
+    now = api.get(path_of("locked", LOCKED)).json()
+    assert now["items"] == []
     assert any("locked" in each["en"] for each in now["not_known"])
