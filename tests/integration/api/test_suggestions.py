@@ -213,7 +213,7 @@ def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(filling: Filli
     held = LockHolder(pod="team-b/dead", locked_at=at - timedelta(minutes=2))
     error = "node l-full has been locked within 5m0s: node lock contention"
     bind = BindOutcome(node="l-full", bound=False, error=error, ended_at=at, lock_holder=held)
-    attempt = of_lost("locked", chosen="l-full", cluster=LOCKED, bind=bind, attempt_id="6f" * 16)
+    attempt = of_lost("locked", chosen="l-full", cluster=LOCKED, status="failed", bind=bind, attempt_id="6f" * 16)
     free = a_lost_state("l-full", 30, 3, memory_used_mib=[0]).model_copy(update={"cluster": LOCKED})
     filling.index(attempt)
     filling.index_devices(

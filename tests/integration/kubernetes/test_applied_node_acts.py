@@ -59,6 +59,17 @@ class World:
         found = shown(list_pods(self.client, NAMESPACE)).get(pod)
         return (found.node, [share.device for share in found.shares]) if found else None
 
+    def would_go_to(self, pod: Json, node: str | None) -> bool:
+        """Whether the states that the scheduler has published send the pod to this node, or to none."""
+        body = {"apiVersion": "v1", "kind": "Pod"} | pod | {"metadata": pod["metadata"] | {"namespace": NAMESPACE}}
+        answer = self.api.client.post("/api/v1/simulate", json=body)
+        return answer.status_code == httpx.codes.OK and answer.json()["node"] == node
+
+    def delete(self, pod: str) -> None:
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}"
+        self.client.request("DELETE", path, json={"gracePeriodSeconds": 0}).raise_for_status()
+        eventually(lambda: self.client.get(path).status_code == httpx.codes.NOT_FOUND, f"{pod} is not deleted")
+
     def is_recorded(self, pod: str) -> bool:
         return self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/schedulerlog").is_success
 
@@ -86,12 +97,19 @@ def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
     eventually(partial(world.is_recorded, "before"), world.log.read_text)
     node = f"/api/v1/nodes/{LARGE}"
     registered = annotations_of(world.client.get(node).json())[REGISTER]
+    wants = a_gpu_pod("wants", NAME, gpumem=30_000)
+    eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
     annotate(world.client, node, {REGISTER: None})
-    create_pods(world.client, NAMESPACE, [a_gpu_pod("wants", NAME, gpumem=30_000)])
+    eventually(partial(world.would_go_to, wants, None), world.log.read_text)
+    create_pods(world.client, NAMESPACE, [wants])
     suggestion = eventually(partial(world.suggested, "wants", "registration"), world.log.read_text)
     assert suggestion["edits"][0]["where"] == suggestion["node"] == LARGE
     assert world.placed("wants") is None
     annotate(world.client, node, {REGISTER: registered})
+    eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
+    # A new try at once: kube-scheduler tries a refused pod again when it sees fit.
+    world.delete("wants")
+    create_pods(world.client, NAMESPACE, [wants])
     placed = eventually(partial(world.placed, "wants"), world.log.read_text)
     assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
 
