@@ -45,7 +45,9 @@ def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = N
         return None
     obstacle = _obstacle(summary)
     words = sentence(obstacle) if obstacle else None
-    near = min(_near(summary), key=lambda each: each.rank, default=None)
+    # Where a node fitted, and its bind failed, no other one is near.
+    refused = () if summary.fit_nodes else _near(summary)
+    near = min(refused, key=lambda each: each.rank, default=None)
     return PodWait.model_construct(
         code=obstacle.code if obstacle else "",
         sentence_en=words.en if words else "",

@@ -25,6 +25,8 @@ class DeviceMap:
     colours: dict[str, str]
     """Verdict to the class of its colour."""
     columns: int
+    containers: int
+    """How many of the pod's have a row."""
 
 
 def device_map(
@@ -45,4 +47,5 @@ def device_map(
     colours = colour_of([*codes, *sorted(others)]) | {WOULD_BE_PICKED: "would-be-picked"}
     judged = [MappedNode(node, container, row) for (node, container), row in rows.items()]
     shown = {verdict: colour for verdict, colour in colours.items() if verdict in found}
-    return DeviceMap(judged, shown, max(map(len, rows.values())))
+    containers = len({container for _, container in rows})
+    return DeviceMap(judged, shown, max(map(len, rows.values())), containers)

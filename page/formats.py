@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-_UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+_UNITS: Final = (86_400, 3600, 60, 1)
+_UNIT_NAMES: Final = {"en": ("d", "h", "min", "s"), "zh": ("天", "小时", "分", "秒")}
+_AGO: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
 _KEPT: Final = "\n\t"
@@ -64,25 +66,37 @@ def parsed(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float | None, language: str = "en") -> str:
     """The two greatest units: ``3 h 12 min``; a dash where it is not known."""
     if seconds is None:
         return "–"
     rest = max(0, round(seconds))
     parts: list[str] = []
-    for unit, size in _UNITS:
+    for name, size in zip(_UNIT_NAMES[language], _UNITS, strict=True):
         amount, rest = divmod(rest, size)
-        if amount or (unit == "s" and not parts):
-            parts.append(f"{amount} {unit}")
+        if amount or (size == 1 and not parts):
+            parts.append(f"{amount} {name}")
     return " ".join(parts[:2])
 
 
-def since(text: str | None, now: datetime) -> str:
+def since(text: str | None, now: datetime, language: str = "en") -> str:
     """How long ago; a dash where it is not known."""
     try:
-        return duration((now - parsed(text)).total_seconds()) if text else "–"
+        return duration((now - parsed(text)).total_seconds(), language) if text else "–"
     except ValueError:
         return "–"
+
+
+def span(text: str, language: str = "en") -> str:
+    """``2h``, as a filter takes it, in words; empty for anything else, which is a time."""
+    if not (found := _AGO.fullmatch(text)):
+        return ""
+    return duration(int(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]], language)
+
+
+def score(value: float) -> str:
+    """With two digits behind the point, whatever they are: the points of a column stand below each other."""
+    return f"{value:.2f}"
 
 
 def amount(value: float | None, unit: str = "") -> str:
@@ -94,10 +108,10 @@ def amount(value: float | None, unit: str = "") -> str:
 
 
 def hours(value: float | None) -> str:
-    """GPU-hours: to a tenth below ten."""
+    """GPU-hours: to a hundredth below one, to a tenth below ten."""
     if value is None:
         return "–"
-    return amount(round(value, 1) if value < 10 else round(value))
+    return amount(round(value, 2 if value < 1 else 1) if value < 10 else round(value))
 
 
 def mib(value: int | None) -> str:

@@ -1,14 +1,16 @@
 """Renders a page: a template with its view, as bytes."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 
 from page import formats
-from page.commands import as_curl, as_kubectl, simulated_by_kubectl
+from page.commands import as_curl, as_kubectl, at_terminal, simulated_by_kubectl
 from page.episode_strip import episode_strip
 from page.gantt import holders
 from page.page_context import NAVIGATION, ROOT, PageContext
@@ -41,8 +43,10 @@ def environment() -> Environment:
     made.filters |= {
         "moment": formats.moment,
         "ticks": formats.ticks,
-        "duration": formats.duration,
-        "since": formats.since,
+        "duration": _duration,
+        "since": _since,
+        "span": _span,
+        "score": formats.score,
         "amount": formats.amount,
         "hours": formats.hours,
         "mib": formats.mib,
@@ -55,10 +59,26 @@ def environment() -> Environment:
         "holders": holders,
         "as_curl": as_curl,
         "as_kubectl": as_kubectl,
+        "at_terminal": at_terminal,
         "simulated_by_kubectl": simulated_by_kubectl,
         "meaning_of": meaning_of,
     }
     return made
+
+
+@pass_context
+def _duration(context: Context, seconds: float | None) -> str:
+    return formats.duration(seconds, context["page"].language)
+
+
+@pass_context
+def _since(context: Context, text: str | None, now: datetime) -> str:
+    return formats.since(text, now, context["page"].language)
+
+
+@pass_context
+def _span(context: Context, text: str) -> str:
+    return formats.span(text, context["page"].language)
 
 
 def render(template: str, context: PageContext, view: Mapping[str, Any]) -> bytes:

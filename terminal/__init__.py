@@ -18,6 +18,7 @@ node_rows      pure: the nodes of an attempt as rows, equally judged ones in one
 screen         where text is printed
 safe_text      pure: text that a terminal shows and does not obey
 times          pure: times and durations as kubectl writes them
+words          pure: how the end of an attempt and GPU-hours are written
 commands       the list of commands, each imported when it is called
 options        the options that all commands share
 exit_codes     how a command ends

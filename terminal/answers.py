@@ -7,7 +7,8 @@ import typer
 
 from client.problems import Problem
 from client.transport import Json
-from terminal.exit_codes import code_of
+from process.cli import fail
+from terminal.exit_codes import USAGE, code_of
 from terminal.options import Asking
 from terminal.screen import complain, emit
 
@@ -48,6 +49,8 @@ def is_printed(asking: Asking, answer: Any, names: Names | None = None) -> bool:
             text = documents.as_yaml(answer)
         case "name" if names:
             text = documents.names_of(names(answer))
+        case "name":
+            fail("--output: this answer names no pods: write wide, json or yaml", USAGE)
         case _:
             return False
     if text:

@@ -10,6 +10,7 @@ from terminal.answers import answered, is_printed
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted
 from terminal.times import age, clock, read_time
+from terminal.words import status_word
 
 
 @asks
@@ -46,7 +47,7 @@ def history(
             screen.blank()
             screen.line(f"{clock(each['first_seen_at'])}: what was different from the attempt before", "bold")
             for change in each["changes"]:
-                screen.line(change, indent=2)
+                screen.line(change.replace(" became ", " → "), indent=2)
     if answer["continue"]:
         screen.blank()
         screen.line("There are older ones: --limit shows more.", "dim")
@@ -56,7 +57,7 @@ def _last(episodes: list[dict[str, Any]]) -> str:
     if not episodes:
         return "none known"
     latest = episodes[0]
-    return f"the latest {latest['status']}" + (f" on {latest['chosen']}" if latest["chosen"] else "")
+    return f"the latest {status_word(latest['status'])}" + (f" on {latest['chosen']}" if latest["chosen"] else "")
 
 
 def _row(episode: dict[str, Any], now: datetime, *, is_wide: bool) -> list[str]:
@@ -64,7 +65,7 @@ def _row(episode: dict[str, Any], now: datetime, *, is_wide: bool) -> list[str]:
         age(episode["last_seen_at"], now) + " ago",
         age(episode["first_seen_at"], read_time(episode["last_seen_at"])),
         str(episode["attempts"]),
-        episode["status"],
+        status_word(episode["status"]),
         episode["chosen"] or "",
         ", ".join(episode["reasons"]),
     ]

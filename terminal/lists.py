@@ -15,6 +15,7 @@ from terminal.options import Asking, asks
 from terminal.pending import By
 from terminal.screen import Screen, counted
 from terminal.times import age, read_time
+from terminal.words import asked_status, status_word
 
 
 @asks
@@ -26,7 +27,7 @@ def list_pods(
     ] = "pod",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
     reason: Annotated[str, typer.Option(metavar="CODE", help="Refused for this reason (docs/reasons.md).")] = "",
-    status: Annotated[str, typer.Option(metavar="succeeded|failed|pending", help="Of the attempt.")] = "",
+    status: Annotated[str, typer.Option(metavar="placed|refused|undecided", help="Of the attempt.")] = "",
     since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "",
     search: Annotated[str, typer.Option("--search", "-q", help="Words of messages and reasons.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many rows.")] = 50,
@@ -49,7 +50,7 @@ def list_pods(
     namespace = "" if all_namespaces else transport.namespace()
     query = {"namespace": namespace, "reason": reason, "since": since, "limit": str(limit)}
     if not pending:
-        answer = answered(transport.get("/schedulerlogs", query | {"status": status, "q": search}))
+        answer = answered(transport.get("/schedulerlogs", query | {"status": asked_status(status), "q": search}))
         _show_attempts(asking, answer, namespace)
         return
     _show_pending(asking, answered(transport.get("/pending", query | {"group_by": by})), by, namespace)
@@ -105,7 +106,7 @@ def _attempts(answer: Json) -> list[list[str]]:
         [
             f"{each['namespace']}/{each['name']}",
             age(each["started_at"], now),
-            each["status"],
+            status_word(each["status"]),
             each["chosen"] or "",
             waiting.few(each["reasons"]),
             each["workload"],

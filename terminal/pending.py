@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 from client.transport import Json
 from terminal.screen import counted
 from terminal.times import duration
+from terminal.words import gpu_hours
 
 By = Literal["pod", "workload", "obstacle"]
 SHOWN_REASONS: Final = 2
@@ -117,22 +118,21 @@ def _longest(found: Mapping[str, Any]) -> str:
 
 
 def _nearest(found: Mapping[str, Any]) -> str:
-    """The node, and what it lacks: amounts where its devices are known now, else devices."""
+    """The node, and what it lacks: devices, and of their amounts what is known now."""
     nearest = found["nearest"]
     if not nearest:
         return ""
     memory, cores, devices = (
         nearest[name] for name in ("missing_memory_mib", "missing_cores_percent", "missing_devices")
     )
-    lacks = [f"{memory:,} MiB"] if memory else []
+    lacks = [counted(devices, "device")] if devices else []
+    lacks += [f"{memory:,} MiB"] if memory else []
     lacks += [f"{cores} % cores"] if cores else []
-    if not lacks and devices:
-        lacks = [counted(devices, "device")]
     return f"{nearest['node']} lacks {', '.join(lacks)}" if lacks else str(nearest["node"])
 
 
 def _hours(hours: float | None) -> str:
-    return "" if hours is None else f"{hours:,.1f}"
+    return "" if hours is None else gpu_hours(hours)
 
 
 def _number(number: int | None) -> str:

@@ -11,6 +11,7 @@ from terminal.options import Asking, asks
 from terminal.screen import Screen, counted, emit
 from terminal.times import clock, duration
 from terminal.why import WHO
+from terminal.words import gpu_hours
 
 PATH: Final = "/reports/failures"
 SHOWN_REASONS: Final = 10
@@ -99,8 +100,8 @@ def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:
     if not waited["pods"]:
         return
     screen.blank()
-    screen.line(f"{what}: {counted(waited['pods'], 'pod')}, {waited['gpu_hours']:,.1f} GPU-hours", "bold")
+    screen.line(f"{what}: {counted(waited['pods'], 'pod')}, {gpu_hours(waited['gpu_hours'])} GPU-hours", "bold")
     rows = [
-        [each["cause"] or "not known", f"{each['pods']:,}", f"{each['gpu_hours']:,.1f}"] for each in waited["causes"]
+        [each["cause"] or "not known", f"{each['pods']:,}", gpu_hours(each["gpu_hours"])] for each in waited["causes"]
     ]
     screen.table(["CAUSE", "#PODS", "#GPU HOURS"], rows, indent=2)

@@ -11,6 +11,9 @@ from terminal.safe_text import on_one_line, printable
 _RULE_CHARACTERS: Final = 80
 _UNLIMITED: Final = 100_000
 """Columns of a pipe: a program that reads a table wants whole names."""
+_LEAST_FOLDED: Final = 14
+_BETWEEN: Final = 2
+"""Columns between the cells of a table."""
 
 
 class Screen:
@@ -44,8 +47,13 @@ class Screen:
         """A table as kubectl prints them.
 
         A column whose name begins with ``#`` is aligned to the right; the first one, which names the thing, is never
-        folded, and no other one where the table may be wider than the terminal.
+        folded, and no other one where the table may be wider than the terminal. Where the columns have no room, each
+        row is some lines: what its first column has, and below it the others with their names.
         """
+        cells = [[on_one_line(cell) for cell in row] for row in rows]
+        if not is_wide and needed_width(columns, cells) + indent > self.console.width:
+            self._stack([name.lstrip("#") for name in columns], cells, indent)
+            return
         from rich.padding import Padding
         from rich.table import Table
         from rich.text import Text
@@ -54,9 +62,16 @@ class Screen:
         for index, name in enumerate(columns):
             side: Any = "right" if name.startswith("#") else "left"
             table.add_column(name.lstrip("#"), justify=side, overflow="fold", no_wrap=index == 0)
-        for row in rows:
-            table.add_row(*(Text(on_one_line(cell)) for cell in row))
+        for row in cells:
+            table.add_row(*map(Text, row))
         self._print(Padding(table, (0, 0, 0, indent), expand=False), _UNLIMITED if is_wide else None)
+
+    def _stack(self, columns: Sequence[str], rows: Sequence[Sequence[str]], indent: int) -> None:
+        for row in rows:
+            self.line(f"{columns[0]} {row[0]}".rstrip(), "bold", indent=indent)
+            for name, cell in zip(columns[1:], row[1:], strict=True):
+                if cell:
+                    self.line(f"{name} {cell}", indent=indent + 2)
 
     def blank(self) -> None:
         self.console.print()
@@ -91,6 +106,16 @@ def complain(text: str) -> None:
 def counted(number: int, noun: str) -> str:
     """``1 attempt``, ``1,200 attempts``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def needed_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Of a table in which the first column and numbers are whole, and other columns are folded, but not to shreds."""
+    widths = [max(len(name.lstrip("#")), *(len(row[at]) for row in rows), 0) for at, name in enumerate(columns)]
+    kept = [
+        width if at == 0 or name.startswith("#") else min(width, _LEAST_FOLDED)
+        for at, (name, width) in enumerate(zip(columns, widths, strict=True))
+    ]
+    return sum(kept) + _BETWEEN * (len(columns) - 1)
 
 
 def _width(*, is_person: bool) -> int:

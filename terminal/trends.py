@@ -57,8 +57,10 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
     screen.line(f"Most {answer['count']} are of {largest['key']}: {largest['total']:,}{where} {times}.", "bold")
     screen.blank()
     bucket = duration(answer["interval_seconds"])
-    columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}", "CHANGES (UTC)"]
-    rows = [_row(each, is_wide=is_wide) for each in series]
+    columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}"]
+    if any(each["changes"] for each in series):
+        columns.append("CHANGES (UTC)")
+    rows = [_row(each, is_wide=is_wide)[: len(columns)] for each in series]
     screen.table(columns, rows, is_wide=is_wide)
 
 

@@ -14,6 +14,7 @@ from terminal.answers import end_with
 from terminal.exit_codes import PLACED, WAITING
 from terminal.options import Asking, asks
 from terminal.screen import Screen, emit
+from terminal.words import status_word
 
 
 @asks
@@ -81,6 +82,6 @@ def _what(kind: str, found: dict[str, Any]) -> str:
     if kind == "DELETED":
         return "waits no longer"
     if "filter" in found:
-        return f"{found['status']}: {found['bind']['summary'] or found['filter']['summary']}"
+        return f"{status_word(found['status'])}: {found['bind']['summary'] or found['filter']['summary']}"
     obstacle = found.get("obstacle")
     return f"waits: {obstacle['sentence']['en'] if obstacle else ', '.join(found['reasons'])}"

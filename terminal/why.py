@@ -97,6 +97,9 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
         _show_obstacle(screen, obstacle)
     if isinstance(suggestions, dict) and suggestions["items"]:
         _show_suggestions(screen, suggestions)
+    elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
+        screen.blank()
+        screen.line("It fits this cluster as it is now: the next attempt should place it.", "bold")
     if others := diagnosis["other_obstacles"]:
         screen.blank()
         screen.line("Also in the way", "bold")

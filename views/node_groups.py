@@ -106,7 +106,8 @@ def readable(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
         for group in groups:
             alike.setdefault(_without_counts(group), []).append(group)
         groups = [_merged(found) for found in alike.values()]
-    return sorted(groups, key=lambda each: (_ORDER.get(each.verdict, 2), -len(each.nodes), each.key))
+    # Not by the key, which is another one for the same group where the nodes come from an answer.
+    return sorted(groups, key=lambda each: (_ORDER.get(each.verdict, 2), -len(each.nodes), each.reason, each.nodes))
 
 
 def codes_of(groups: Sequence[NodeGroup]) -> list[str]:

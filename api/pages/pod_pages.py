@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
-from api.handlers.attempt_rights import readable_attempt_of, readable_latest
+from api.handlers.attempt_rights import readable_of_pod
 from api.handlers.others import attempt_shown
 from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
@@ -154,9 +154,7 @@ class PodPages:
         if query.get("at") and not attempt_id:
             attempt_id = await self._latest_at(request, pod, query["at"])
         try:
-            if attempt_id:
-                return await readable_attempt_of(self.attempts, request, cluster, pod, attempt_id)
-            return await readable_latest(self.attempts, request, cluster, pod)
+            return await readable_of_pod(self.attempts, request, cluster, pod, attempt_id)
         except NotFoundError:
             if attempt_id:
                 raise

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
-from api.handlers.attempt_rights import readable_attempt_of, readable_latest
+from api.handlers.attempt_rights import readable_of_pod
 from api.index.attempt_queries import PodName
 from api.pages.answers import Answered
 from api.pages.forms import form_of
@@ -51,12 +51,8 @@ class SimulationPage:
     async def _manifest(self, request: Request) -> str:
         """What the pod asked for in its latest attempt, or in ``attempt``. Raises errors of its page."""
         cluster, (namespace, name) = cluster_of(request), named_pod(request)
-        pod, attempt = PodName(cluster.name, namespace, name), request.query_params.get("attempt")
-        stored = await (
-            readable_attempt_of(self.attempts, request, cluster, pod, attempt)
-            if attempt
-            else readable_latest(self.attempts, request, cluster, pod)
-        )
+        pod, attempt = PodName(cluster.name, namespace, name), request.query_params.get("attempt") or None
+        stored = await readable_of_pod(self.attempts, request, cluster, pod, attempt)
         return pod_manifest(namespace, name, stored.summary(), self.vendors)
 
     def _show(self, request: Request, pod: str, answered: Answered | None) -> Response:

@@ -44,9 +44,10 @@ async function fill(owner, address) {
   }
 }
 
-// Paper can't be opened: what is folded is printed, but the names of thousands of nodes and the commands.
+// Paper can't be opened: what is folded is printed, but the names of thousands of nodes, the commands, and what is folded
+// twice: each further obstacle and question has evidence of its own, which is mostly the same record.
 function unfoldOnPaper() {
-  const folded = [...document.querySelectorAll("main details:not([open], .group, .commands)")];
+  const folded = [...document.querySelectorAll("main details:not([open], .group, .commands, details details)")];
   for (const each of folded) each.open = true;
   addEventListener("afterprint", () => { for (const each of folded) each.open = false; }, { once: true });
 }

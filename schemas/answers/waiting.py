@@ -81,7 +81,9 @@ class PodWaiting(Answer):
     )
     gpu_hours: float | None = Field(None, description="devices x waited_seconds / 3600; null where devices is.")
     obstacle: MainObstacle | None = Field(None, description="Null where none is known: a bind has no result yet, …")
-    nearest: NearestNode | None = Field(None, description="Null where no node was refused for its devices by name.")
+    nearest: NearestNode | None = Field(
+        None, description="Null where a node fitted, or none was refused for its devices by name."
+    )
     models: list[str] = Field(default=[], description="The models of the devices that its latest attempt judged.")
     pools: list[str] = Field(default=[], description="The node pools that its latest attempt judged nodes of.")
 

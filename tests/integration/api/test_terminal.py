@@ -42,7 +42,7 @@ def test_a_watch_ends_when_the_pod_is_placed(filling: Filling, api: Served) -> N
     command += ["--api-url", str(api.client.base_url)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout
-        assert " terminal-b/pod failed: " in watching.stdout.readline()
+        assert " terminal-b/pod refused: " in watching.stdout.readline()
         filling.publish(second)
-        assert " terminal-b/pod succeeded: " in watching.stdout.readline()
+        assert " terminal-b/pod placed: " in watching.stdout.readline()
         assert watching.wait(30) == 0

@@ -26,11 +26,15 @@ def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor,
         address = visitor.page.locator(".on-paper").first
         assert address.is_visible()
         assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")
-        # What is folded is on paper too, and folded again afterwards.
-        folded = visitor.page.locator("main details:not([open], .group, .commands)")
+        # What is folded is on paper too, and folded again afterwards; what is folded twice leaves no line behind.
+        folded = visitor.page.locator("main details:not([open], .group, .commands, details details)")
+        twice = visitor.page.locator("main details details summary")
+        assert twice.count() > 0
         assert folded.count() > 0
         visitor.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert folded.count() == 0
+        assert not any(each.is_visible() for each in twice.all())
+        assert visitor.page.locator(".obstacle details[open] .reason, .obstacle details[open] code").first.is_visible()
         visitor.page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert folded.count() > 0
         assert visitor.page.pdf(format="A4").startswith(b"%PDF")

@@ -55,6 +55,16 @@ def test_no_node_is_near_that_was_refused_for_something_else() -> None:
     assert found.code == "TaintNotTolerated"
 
 
+def test_no_node_is_near_where_one_fitted_and_its_bind_failed() -> None:
+    bind = BindOutcome(node="node1", bound=False, error="node lock contention", ended_at=STARTED)
+    found = waits(
+        a_summary(
+            chosen="node1", bind=bind, requests=[FOUR], fit_nodes=1, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0]
+        )
+    )
+    assert (found.nearest_nodes, found.missing_devices, found.asked) == ([], None, FOUR)
+
+
 def test_of_thousands_of_equally_near_nodes_some_are_kept() -> None:
     assert len(waits(a_summary([f"node{number:04}" for number in range(5_000)])).nearest_nodes) == MAX_NEAREST
 

@@ -1,7 +1,15 @@
+import shlex
+from typing import NoReturn
+
 import pytest
+from typer import Exit
+from typer.testing import CliRunner
 
 from api.aggregated.paths import own_path
-from page.commands import as_curl, as_kubectl, simulated_by_kubectl
+from cli.command import app
+from client.transport import NO_QUERY, Query
+from client.url import UrlTransport
+from page.commands import as_curl, as_kubectl, at_terminal, simulated_by_kubectl
 
 POD = "/namespaces/llm/pods/a"
 
@@ -55,3 +63,41 @@ def test_a_pod_is_sent_to_the_same_answer() -> None:
     assert own_path(raw) == ("/api/v1/simulate", "llm")
     assert file == "pod.yaml"
     assert simulated_by_kubectl("/api/v1/clusters/b/simulate", "llm", "pod.yaml") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        (f"{POD}/diagnosis?exclusion=false", f"{POD}/diagnosis"),
+        (f"{POD}/diagnosis?attempt=f00&exclusion=false", f"{POD}/diagnosis?attempt=f00"),
+        (f"{POD}/schedulerlog/history?limit=5", f"{POD}/schedulerlog/history?limit=5"),
+        ("/nodes/n1", "/nodes/n1/occupancy"),
+        ("/nodes/n1?at=2h", "/nodes/n1/occupancy?at=2h"),
+        ("/pending?group_by=obstacle&reason=node+unregistered", "/pending?group_by=obstacle&reason=node unregistered"),
+        ("/schedulerlogs?q=a%27b&namespace=llm&status=failed", "/schedulerlogs?q=a'b&namespace=llm&status=failed"),
+        ("/trends?by=pool&since=7d", "/trends?by=pool&since=7d"),
+        ("/reports/failures?lang=zh&namespace=llm", "/reports/failures?lang=zh&namespace=llm"),
+    ],
+)
+def test_a_terminal_asks_for_the_same_answer(path: str, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = list[tuple[str, dict[str, str]]]()
+
+    def get(_: UrlTransport, path: str, query: Query = NO_QUERY) -> NoReturn:
+        requests.append((path, {name: value for name, value in query.items() if value}))
+        raise Exit(0)
+
+    monkeypatch.setattr(UrlTransport, "get", get)
+    program, *words = shlex.split(at_terminal(f"/api/v1{path}"))
+    assert program == "schedulerlog"
+    CliRunner().invoke(app, [*words, "--api-url", "http://127.0.0.1:9"], catch_exceptions=False)
+    bare, _, query = asked.partition("?")
+    assert requests[0][0] == bare
+    expected = dict(each.split("=") for each in query.split("&") if each)
+    assert expected.items() <= requests[0][1].items()
+    # What the command adds are its own defaults, which the API has too, and how many rows it shows.
+    assert requests[0][1].keys() - expected.keys() <= {"limit", "by", "count", "since", "group_by", "lang"}
+
+
+@pytest.mark.parametrize("path", ["/clusters/b/pending", "/pending?queue=q", "/findings", "/trends?interval=5m"])
+def test_a_terminal_has_no_command_with_other_filters(path: str) -> None:
+    assert at_terminal(f"/api/v1{path}") == ""

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from page.formats import amount, duration, mib, moment, requested, since, visible
+from page.formats import amount, duration, hours, mib, moment, requested, score, since, span, visible
 from page.page_context import PageContext
 from page.render import environment, render, render_error
 from views.error_meanings import meaning_of
@@ -80,10 +80,24 @@ def test_a_duration_has_its_two_greatest_units(seconds: float | None, shown: str
     assert duration(seconds) == shown
 
 
+def test_a_duration_in_chinese_has_no_english_units() -> None:
+    assert [duration(each, "zh") for each in (0, 60, 3725, 90_000)] == ["0 秒", "1 分", "1 小时 2 分", "1 天 1 小时"]
+    assert since("2026-11-23T13:58:00Z", NOW, "zh") == "2 分"
+
+
+def test_a_span_of_a_filter_is_in_words_and_a_time_is_none() -> None:
+    assert [span(each) for each in ("1h", "90m", "7d", "2026-11-23T13:58:00Z", "1w", "")] == [
+        "1 h", "1 h 30 min", "7 d", "", "", "",
+    ]  # fmt: skip
+    assert span("1h", "zh") == "1 小时"
+
+
 def test_numbers_are_for_people() -> None:
     assert amount(1234567) == "1\u202f234\u202f567"
     assert amount(2.50) == "2.5"
     assert amount(None) == "–"
+    assert [score(each) for each in (12.5, 3.9, 0, 11.581)] == ["12.50", "3.90", "0.00", "11.58"]
+    assert [hours(each) for each in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340"]
     assert (mib(512), mib(2048), mib(81559), mib(None)) == ("512 MiB", "2 GiB", "79.6 GiB", "–")
 
 
@@ -121,7 +135,7 @@ def test_what_containers_ask_for_is_read_from_the_answers_json_and_else_shown_as
 )
 def test_what_changed_is_in_the_readers_language(line: str, chinese: str) -> None:
     assert shown_change(line, "zh") == chinese
-    assert shown_change(line, "en") == str(escape(line))
+    assert shown_change(line, "en") == str(escape(line.replace(" became ", " → ")))
 
 
 def shown_change(line: str, language: str) -> str:

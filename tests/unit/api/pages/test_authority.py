@@ -1,5 +1,7 @@
 """A page shows what the API answers to the same caller, and nothing else."""
 
+import re
+
 import pytest
 
 from tests.support.fakes.reviews import ACCESS_REVIEW, Grant
@@ -40,6 +42,20 @@ async def test_an_attempt_of_another_namespace_is_not_shown_under_the_name_of_on
         answer = await api.client.get(f"/ui/pods/other/mine?{query}", headers=bob)
         assert answer.status_code == 403
         assert "deepseek" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["pods/other/{}?attempt={}", "simulate?namespace=other&pod={}&attempt={}"])
+async def test_with_an_attempt_of_ones_own_a_pod_that_one_may_not_read_is_not_allowed_whether_it_is_there_or_not(
+    api: Guarded, path: str
+) -> None:
+    there = attempt().model_copy(update={"attempt_id": "f" * 32})
+    api.remember(there.model_copy(update={"pod": there.pod.model_copy(update={"namespace": "other"})}))
+    alice = api.reviews.caller("alice", READS_LLM)
+    names = (attempt().pod.name, "deepseek-5996b8569d-nobod")
+    answers = [await api.client.get("/ui/" + path.format(name, attempt().attempt_id), headers=alice) for name in names]
+    assert [each.status_code for each in answers] == [403, 403]
+    first, second = (re.sub(r"<time .*?</time>", "", each.text) for each in answers)
+    assert first.replace(names[0], names[1]) == second
 
 
 async def test_the_holder_of_a_lock_in_another_namespace_has_no_name(api: Guarded) -> None:

@@ -1,0 +1,142 @@
+"""Page, terminal and assistant say the same of the same pod: what the API answers."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any, Final
+
+import httpx
+import pytest
+from mcp import Client
+from typer.testing import CliRunner
+
+from assistant.callers import one_user
+from assistant.server import create_server
+from cli.command import app
+from client.url import UrlTransport
+from page.texts import text
+from tests.support.harness.example_api import example_caller
+from tests.support.harness.golden_api import golden_api
+
+NAMESPACE: Final = "default"
+PODS: Final = {"gpu-pod-default": "2-gpu-pod-default", "gpu-pod": "1-gpu-pod"}
+"""One that every node refused, one that has a node, and the files of their examples."""
+
+
+class _Words(HTMLParser):
+    """The text of a page, and that of the line of each group."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.groups: list[list[str]] = []
+        self._is_in_group = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "details" and dict(attrs).get("class") == "group":
+            self.groups.append([])
+            self._is_in_group = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_in_group &= tag != "summary"
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+        if self._is_in_group:
+            self.groups[-1].append(data)
+
+
+class Surfaces:
+    def __init__(self, url: str, name: str) -> None:
+        self.url, self.name = url, name
+        self.at = f"{url}/api/v1/namespaces/{NAMESPACE}/pods/{name}"
+
+    def api(self, part: str) -> Any:
+        return httpx.get(f"{self.at}/{part}").json()
+
+    def page(self, part: str = "") -> _Words:
+        found = _Words()
+        found.feed(httpx.get(f"{self.url}/ui/pods/{NAMESPACE}/{self.name}{part}").text)
+        return found
+
+    def terminal(self) -> str:
+        # In a pipe, where no line is folded.
+        words = ["why", f"{NAMESPACE}/{self.name}", "-o", "wide", "--api-url", self.url]
+        return CliRunner().invoke(app, words, env={"COLUMNS": "10000"}).stdout
+
+    def assistant(self, tool: str) -> dict[str, Any]:
+        async def ask() -> dict[str, Any]:
+            async with Client(create_server(one_user(UrlTransport(self.url, "", "")))) as client:
+                done = await client.call_tool(tool, {"pod": self.name, "namespace": NAMESPACE})
+                assert done.structured_content
+                return done.structured_content
+
+        return asyncio.run(ask())
+
+
+def plain(said: str) -> str:
+    """Without folds, and without the marks of code, which the page shows in another way."""
+    return " ".join(said.replace("`", "").split())
+
+
+@pytest.fixture(scope="module", params=PODS)
+def surfaces(request: pytest.FixtureRequest) -> Iterator[Surfaces]:
+    with golden_api(example_caller(PODS[request.param])) as url:
+        yield Surfaces(url, request.param)
+
+
+def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
+    diagnosis = surfaces.api("diagnosis")
+    page, terminal = plain("".join(surfaces.page().words)), plain(surfaces.terminal())
+    assistant = surfaces.assistant("why_pod")
+    said = [diagnosis["sentence"]["en"], *(each["sentence"]["en"] for each in diagnosis["other_obstacles"])]
+    if obstacle := diagnosis["obstacle"]:
+        said += [obstacle["code"], obstacle["likely_cause"]["en"], obstacle["remedy"]["en"]]
+        records = [each["record"] for each in obstacle["evidence"]]
+        assert records
+        assert set(records) <= set(assistant["evidence"])
+        said += records
+    assert said
+    shown = {
+        "page": page,
+        "terminal": terminal,
+        "assistant": plain(assistant["text"]) + " ".join(assistant["evidence"]),
+    }
+    missing = {(name, each) for name, words in shown.items() for each in said if plain(each) not in words}
+    assert missing == set()
+
+
+def test_what_would_have_to_change_is_the_same_everywhere(surfaces: Surfaces) -> None:
+    suggestions = surfaces.api("suggestions")
+    shown = {
+        "page": plain("".join(surfaces.page("/changes").words)),
+        "terminal": plain(surfaces.terminal()),
+        "assistant": plain(surfaces.assistant("suggest")["text"]),
+    }
+    places = {
+        name: [words.find(plain(each["sentence"]["en"])) for each in suggestions["items"]]
+        for name, words in shown.items()
+    }
+    # All of them are there, in the same order.
+    assert all(-1 not in found and found == sorted(found) for found in places.values()), places
+    assert bool(suggestions["items"]) is (suggestions["state"] == "refused")
+
+
+def test_the_groups_of_nodes_are_the_same_everywhere(surfaces: Surfaces) -> None:
+    """Also those that Headlamp shows, which asks for ``groups``."""
+    groups = surfaces.api("groups")["groups"]
+    assert len(groups) > 4
+    lines = surfaces.page().groups
+    rows = surfaces.terminal().partition("NODES  VERDICT")[2].splitlines()[1:]
+    assert len(lines) == len(groups) == len(rows)
+    for group, line, row in zip(groups, lines, rows, strict=True):
+        page, names = plain("".join(line)), group["nodes"]
+        verdict = text("en", f"verdict.{group['verdict']}")
+        reasons = {f"{each['max_count']}/{group['devices']} {each['code']}" for each in group["counts"]}
+        assert page.startswith(f"{len(names)} {verdict}")
+        assert row.split()[0] == str(len(names))
+        assert verdict in row
+        assert all(reason in page and reason in row for reason in reasons)
+        assert re.findall(r"[\w.-]+", row.rpartition("  ")[2]) == names
+        assert ", ".join(names[:3]) in page
