@@ -69,8 +69,8 @@ class Surfaces:
         async def ask() -> dict[str, Any]:
             async with Client(create_server(one_user(UrlTransport(self.url, "", "")))) as client:
                 done = await client.call_tool(tool, {"pod": self.name, "namespace": NAMESPACE})
-                assert done.structured_content
-                return done.structured_content
+                found: dict[str, Any] = done.structured_content or {}
+                return found
 
         return asyncio.run(ask())
 

@@ -53,7 +53,7 @@ def fill(filling: Filling) -> None:
     bound = _bound(summarize(placed))
     summaries = [
         each.model_copy(update={"wait": wait_of(each)})
-        for each in (summarize(refused), _before(), bound, large(), hostile())
+        for each in (summarize(refused), before(), bound, large(), hostile())
     ]
     filling.publish(*summaries)
     filling.index(*summaries)
@@ -66,6 +66,11 @@ def fill(filling: Filling) -> None:
     filling.index_observations(_registered())
 
 
+def refused_attempt() -> str:
+    """The id of the refused pod's latest attempt."""
+    return summarize(_example("2-gpu-pod-default", NOW)).attempt_id
+
+
 def _example(name: str, at: datetime) -> list[AttemptEvent]:
     cluster = manifests.read(EXAMPLES / "cluster.yaml")
     pod = manifests.read_pod(EXAMPLES / "pods" / f"{name}.yaml")
@@ -73,7 +78,7 @@ def _example(name: str, at: datetime) -> list[AttemptEvent]:
     return [event.model_copy(update={"cluster": CLUSTER}) for event in events]
 
 
-def _before() -> AttemptSummarized:
+def before() -> AttemptSummarized:
     """The refused pod half an hour earlier, when something else kept it out."""
     names = [f"node{number}" for number in range(1, 10)]
     earlier = an_attempt(REFUSED, started_at=NOW - timedelta(minutes=30), nodes=names, reason="CardInsufficientMemory")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED
+from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED, before, refused_attempt
 
 VIEWS: Final = {
     "home": "/ui",
@@ -26,7 +26,17 @@ VIEWS: Final = {
     "refused pod in Chinese": f"/ui/pods/{REFUSED}?lang=zh",
     "placed pod": f"/ui/pods/{PLACED}",
     "5,000 nodes": f"/ui/pods/{LARGE}",
+    "changes": f"/ui/pods/{REFUSED}/changes",
+    "history": f"/ui/pods/{REFUSED}/history",
+    "records": f"/ui/pods/{PLACED}/records",
+    "scores": f"/ui/pods/{PLACED}/scores",
+    "comparison": f"/ui/pods/{REFUSED}/comparison?attempt={before().attempt_id}&with={refused_attempt()}",
     "one group": f"/ui/pods/{LARGE}/group?group=0.0.1",
     "hostile names": f"/ui/pods/{HOSTILE}",
+    "pending in Chinese": "/ui/pending?lang=zh",
+    "node in Chinese": "/ui/nodes/node9?range=6h&lang=zh",
+    "trends in Chinese": "/ui/trends?lang=zh",
+    "report in Chinese": "/ui/report?lang=zh",
+    "about in Chinese": "/ui/about?lang=zh",
     "embedded": f"/embed/pod/{REFUSED}",
 }

@@ -73,6 +73,15 @@ def test_a_reader_of_chinese_reads_what_the_code_means_before_the_error_in_its_o
 
 
 @pytest.mark.parametrize(
+    ("language", "shown"), [("en", "lost"), ("zh", 'API 的原文： <span lang="en" dir="ltr">lost</span>')]
+)
+def test_words_of_the_api_are_marked_as_english_for_readers_of_chinese(language: str, shown: str) -> None:
+    context = a_context(language=language)
+    module: Any = environment().get_template("parts.html").make_module({"page": context, "t": context.text})
+    assert str(module.original("lost")).strip() == shown
+
+
+@pytest.mark.parametrize(
     ("seconds", "shown"),
     [(None, "–"), (0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3725, "1 h 2 min"), (90_000, "1 d 1 h"), (-5, "0 s")],
 )
