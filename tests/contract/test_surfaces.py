@@ -75,9 +75,9 @@ class Surfaces:
         return asyncio.run(ask())
 
 
-def plain(said: str) -> str:
+def plain(value: str) -> str:
     """Without folds, and without the marks of code, which the page shows in another way."""
-    return " ".join(said.replace("`", "").split())
+    return " ".join(value.replace("`", "").split())
 
 
 @pytest.fixture(scope="module", params=PODS)
@@ -90,20 +90,20 @@ def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
     diagnosis = surfaces.api("diagnosis")
     page, terminal = plain("".join(surfaces.page().words)), plain(surfaces.terminal())
     assistant = surfaces.assistant("why_pod")
-    said = [diagnosis["sentence"]["en"], *(each["sentence"]["en"] for each in diagnosis["other_obstacles"])]
+    texts = [diagnosis["sentence"]["en"], *(each["sentence"]["en"] for each in diagnosis["other_obstacles"])]
     if obstacle := diagnosis["obstacle"]:
-        said += [obstacle["code"], obstacle["likely_cause"]["en"], obstacle["remedy"]["en"]]
+        texts += [obstacle["code"], obstacle["likely_cause"]["en"], obstacle["remedy"]["en"]]
         records = [each["record"] for each in obstacle["evidence"]]
         assert records
         assert set(records) <= set(assistant["evidence"])
-        said += records
-    assert said
+        texts += records
+    assert texts
     shown = {
         "page": page,
         "terminal": terminal,
         "assistant": plain(assistant["text"]) + " ".join(assistant["evidence"]),
     }
-    missing = {(name, each) for name, words in shown.items() for each in said if plain(each) not in words}
+    missing = {(name, each) for name, words in shown.items() for each in texts if plain(each) not in words}
     assert missing == set()
 
 

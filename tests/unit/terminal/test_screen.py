@@ -21,7 +21,7 @@ def test_a_table_has_names_and_numbers_whole(capsys: pytest.CaptureFixture[str])
     assert lines[1].startswith("llm/deepseek-5996b8569d-kgwgx        12  Card")
 
 
-def test_a_row_is_some_lines_where_columns_have_no_room(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_is_some_lines_where_columns_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     # 29 + 8 + 14 characters of cells, and two spaces between them.
     assert needed_width(COLUMNS, ROWS) == 55
     assert printed(capsys, 54) == [
