@@ -1,184 +1,54 @@
 """Who may read what: one API that asks a real API server, callers with real tokens and Roles, and a real index.
 
-The rows of the matrix that need no API server are in tests/unit/api/authority.
+The rows are those of the acceptance matrix; docs/security.md says which test shows which row.
 """
 
 import json
+import re
+import socket
 import time
-import uuid
+import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
-from typing import NamedTuple
+from functools import partial
+from hashlib import blake2b
 
-import httpx
 import pytest
 
 from embedded.control_plane import ControlPlane
-from schemas.events import DeviceAllocation, NodeObserved, NodeRegistered, PodRef
-from schemas.placements import PodPlacement
 from tests.support.backends import Addresses
-from tests.support.control_plane.callers import Callers, path_rule, rule
-from tests.support.control_plane.objects import Json, created_namespace
-from tests.support.control_plane.service_account import a_kubeconfig, service_account
-from tests.support.harness.api_process import serving
-from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt, lines_of
-from tests.support.waiting import eventually
-
-OTHERS_POD = "secret-model"
-"""The other tenant's pod: its name is in no answer to who may not read it."""
-START = NOW - timedelta(hours=1)
-PODS, NODES = "pods/schedulerlog", "nodes/schedulerlog"
-REVIEWS = [
-    {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
-    {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-]
-"""What system:auth-delegator allows."""
-
-
-class World(NamedTuple):
-    client: httpx.Client
-    callers: Callers
-    headers: dict[str, dict[str, str]]
-    team_a: str
-    team_b: str
-    node: str
-    filling: Filling
-    cluster: str
-
-    def publish(self, *pods: str, after: timedelta) -> None:
-        """Onto the topic: an attempt of each, so long after the start."""
-        attempts = [an_attempt(pod, started_at=START + after) for pod in pods]
-        self.filling.publish(*(each.model_copy(update={"cluster": self.cluster}) for each in attempts))
-
-    @contextmanager
-    def watch(self, caller: str, path: str, **headers: str) -> Iterator[Iterator[Json]]:
-        """The events, as they come."""
-        headers = self.headers[caller] | headers
-        with self.client.stream("GET", "/api/v1" + path.format(team_a=self.team_a), headers=headers) as answer:
-            assert answer.status_code == httpx.codes.OK, answer.read()
-            yield (json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line.endswith("}"))
-
-    def get(self, caller: str, path: str, **headers: str) -> httpx.Response:
-        names = {"team_a": self.team_a, "team_b": self.team_b, "node": self.node}
-        return self.client.get("/api/v1" + path.format(**names), headers=self.headers[caller] | headers)
+from tests.support.control_plane.callers import rule
+from tests.support.control_plane.objects import Json
+from tests.support.harness.index_filling import an_attempt, lines_of
+from tests.support.harness.tenants import (
+    ACCESS_REVIEW,
+    OTHERS_POD,
+    PODS,
+    START,
+    Tenants,
+    b64decoded,
+    b64encoded,
+    tenants,
+)
+from tests.support.waiting import eventually, until
 
 
 @pytest.fixture(scope="module")
 def world(
     control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
-    mark = uuid.uuid4().hex[:8]
-    team_a, team_b, node = f"team-a-{mark}", f"team-b-{mark}", f"node-{mark}"
-    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
-    fill(filling, mark, team_a, team_b, node)
-    folder = tmp_path_factory.mktemp("api-account")
-    with ExitStack() as stack:
-        for name in (team_a, team_b):
-            stack.enter_context(created_namespace(control_plane, name))
-        stack.enter_context(service_account(control_plane, team_a, REVIEWS, folder))
-        settings = {
-            "SCHEDULERLOG_API_AUTHENTICATION": "kubernetes",
-            "SCHEDULERLOG_KUBECONFIG": str(a_kubeconfig(folder, control_plane)),
-            "SCHEDULERLOG_CLUSTER_NAME": mark,
-            "SCHEDULERLOG_API_WATCHES": "30",
-        }
-        callers = Callers(control_plane, team_a)
-        stack.callback(callers.remove)
-        headers = granted(callers, team_a, team_b)
-        api = stack.enter_context(serving(backends.bootstrap_servers, backends.opensearch_url, **settings))
-        eventually(api.is_ready, "the API is not ready")
-        yield World(api.client, callers, headers, team_a, team_b, node, filling, mark)
-
-
-def granted(callers: Callers, team_a: str, team_b: str) -> dict[str, dict[str, str]]:
-    """The callers of the matrix, each with the header that names it."""
-    for name in (
-        "alice",
-        "one",
-        "lead",
-        "bob",
-        "pods",
-        "all",
-        "nodes",
-        "nodes-lead",
-        "prom",
-        "revoked",
-        "leaving",
-        "ending",
-    ):
-        callers.account(name)
-    callers.grant("alice", rule(PODS, "get"), namespace=team_a)
-    callers.grant("one", rule(PODS, "get", names=["train-0"]), namespace=team_a)
-    callers.grant("lead", rule(PODS, "get", "list"), namespace=team_a)
-    callers.grant("bob", rule(PODS, "get", "list"), namespace=team_b)
-    callers.grant("pods", rule("pods", "get", "list", group=""), namespace=team_a)
-    callers.grant("all", rule(PODS, "get", "list"))
-    callers.grant("nodes", rule(NODES, "get"))
-    callers.grant("nodes-lead", rule(NODES, "get", "list"))
-    callers.grant("nodes-lead", rule(PODS, "get", "list"), namespace=team_a)
-    callers.grant("prom", path_rule("/metrics"), path_rule("/readyz"))
-    callers.grant("leaving", rule(PODS, "get"), namespace=team_a)
-    names = (
-        "alice",
-        "one",
-        "lead",
-        "bob",
-        "pods",
-        "all",
-        "nodes",
-        "nodes-lead",
-        "prom",
-        "revoked",
-        "leaving",
-        "ending",
-    )
-    other_audience = callers.header("alice", "https://kubernetes.default.svc")
-    return {name: callers.header(name) for name in names} | {
-        "nobody": {},
-        "bogus": {"Authorization": "Bearer bogus"},
-        "alice-for-another-audience": other_audience,
-    }
-
-
-def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) -> None:
-    """Two tenants on one device; what is recorded of one names the pod of the other."""
-    filling.provision()
-    own = {"cluster": cluster}
-    train, secret = f"{team_a}/train-0", f"{team_b}/{OTHERS_POD}"
-    attempts = [an_attempt(pod, nodes=[node], chosen=node, bound=True) for pod in (train, f"{team_a}/train-1", secret)]
-    locked = an_attempt(f"{team_a}/train-2", nodes=[node], chosen=node, bound=False)
-    assert locked.bind
-    bind = locked.bind.model_dump() | {"lock_holder": {"pod": secret, "locked_at": START}}
-    locked = type(locked).model_validate(locked.model_dump() | {"bind": bind})
-    filling.index(*(each.model_copy(update=own) for each in (*attempts, locked)))
-    filling.index_placements(*(a_placement(cluster, each, node) for each in (train, secret)))
-    registered = {
-        "cluster": cluster, "node": node, "observed_at": START, "scheduler": "hami-scheduler", "registered": True,
-        "handshake": "Reported", "uuid": [f"GPU-{node}"], "model": ["NVIDIA A100"], "mode": ["hami-core"], "index": [0],
-        "healthy": [True], "memory_mib": [40960], "cores_percent": [100], "slots": [10], "numa": [0],
-    }  # fmt: skip
-    seen = NodeObserved(cluster=cluster, node=node, observed_at=START, capacity={}, allocatable={}, conditions=[])
-    filling.index_observations(NodeRegistered.model_validate(registered), seen)
-    lines = {"evidence": [f"{train} holds 20000 MiB", f"{secret} holds 30000 MiB"], "evidence_pods": [train, secret]}
-    shared = a_finding(train, node=node).model_copy(update={**own, **lines})
-    # As a log has them: which pods its lines are about is not recorded.
-    logged = a_finding(train, node=f"{node}-b").model_copy(update={**own, "evidence": lines["evidence"]})
-    filling.index_findings(shared, logged, a_finding(secret, node=node).model_copy(update=own))
-
-
-def a_placement(cluster: str, pod: str, node: str) -> PodPlacement:
-    namespace, name = pod.split("/")
-    held = DeviceAllocation(uuid=f"GPU-{node}", container="main", memory_mib=20_000, cores_percent=40)
-    return PodPlacement(
-        cluster=cluster, id=pod, pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}"), node=node,
-        started_at=START, scheduler="hami-scheduler", attempt_id="", phase="Running", allocations=[held],
-    )  # fmt: skip
+) -> Iterator[Tenants]:
+    with tenants(control_plane, backends, tmp_path_factory.mktemp("tenants")) as world:
+        yield world
 
 
 POD = "/namespaces/{team_a}/pods/train-0"
 OTHER = "/namespaces/{team_b}/pods/" + OTHERS_POD
-LISTS = ("pending?", "pods?", "trends?by=pool&", "trends?by=model&", "reports/failures?")
+LISTS = (
+    "pending?", "pending?group_by=obstacle&", "pods?", "pods?state=waiting&", "suggestions?",
+    "refusals?device=GPU-{node}&", "schedulerlogs?group_by=node&", "reports/failures?", "reports/failures?format=html&",
+    *(f"trends?by={name}&" for name in ("pool", "model", "namespace", "workload", "queue")),
+)  # fmt: skip
 ROWS: list[tuple[int, str, str, int]] = [
     (1, "nobody", POD + "/schedulerlog", 401),
     (3, "bogus", POD + "/schedulerlog", 401),
@@ -194,8 +64,19 @@ ROWS: list[tuple[int, str, str, int]] = [
     *(
         (19, "alice", about + rest, status)
         for about, status in ((POD, 200), (OTHER, 403))
-        for rest in ("/schedulerlog/history", "/scores", "/diagnosis", "/findings", "/occupancy", "/observations")
+        for rest in (
+            "/schedulerlog/history",
+            "/scores",
+            "/diagnosis",
+            "/findings",
+            "/occupancy",
+            "/observations",
+            "/groups",
+            "/suggestions",
+        )
     ),
+    (19, "alice", POD + "/comparison?nodes={node},no-such-node", 404),
+    (19, "alice", OTHER + "/comparison?nodes={node},no-such-node", 403),
     (24, "alice", "/namespaces/Team-A/pods/train-0/schedulerlog", 400),
     (25, "lead", "/namespaces/-/pods/train-0/schedulerlog", 403),
     (29, "all", "/schedulerlogs", 200),
@@ -213,6 +94,8 @@ ROWS: list[tuple[int, str, str, int]] = [
     *((41, "lead", f"/{name}namespace={{team_a}}", 200) for name in LISTS),
     *((41, "lead", f"/{name}namespace={{team_b}}", 403) for name in LISTS),
     *((41, "lead", f"/{name[:-1]}", 403) for name in LISTS),
+    (79, "lister", "/schedulerlogs?namespace={team_a}", 200),
+    (79, "lister", POD + "/schedulerlog", 403),
     (42, "nodes", "/nodes/{node}", 200),
     (42, "nodes", "/nodes/{node}/occupancy", 200),
     (43, "alice", "/nodes/{node}", 403),
@@ -221,12 +104,23 @@ ROWS: list[tuple[int, str, str, int]] = [
     (42, "nodes", "/nodes", 403),
     (46, "alice", POD + "/schedulerlog?detail=full&node={node}", 200),
     (47, "alice", "/namespaces/{team_a}/pods/train-2/schedulerlog?detail=full", 200),
+    *(
+        (47, "alice", f"/namespaces/{{team_a}}/pods/{name}{rest}", 200)
+        for name in ("named-1", "named-2", "train-2")
+        for rest in ("/schedulerlog", "/schedulerlog?detail=full", "/schedulerlog/history", "/diagnosis", "/groups")
+    ),
+    (47, "alice", POD + "/observations", 200),
+    (47, "lead", "/schedulerlogs?namespace={team_a}", 200),
+    (47, "lead", "/schedulerlogs?namespace={team_a}&group_by=workload", 200),
+    *((47, "lead", f"/pending?namespace={{team_a}}&group_by={name}", 200) for name in ("pod", "workload", "obstacle")),
+    (47, "lead", "/pods?namespace={team_a}&state=waiting", 200),
+    (47, "lead", "/suggestions?namespace={team_a}", 200),
     (48, "lead", "/findings?namespace={team_a}&finding=Overcommitted", 200),
 ]
 
 
 @pytest.mark.parametrize(("row", "caller", "path", "status"), ROWS)
-def test_a_row_of_the_matrix(world: World, row: int, caller: str, path: str, status: int) -> None:
+def test_a_row_of_the_matrix(world: Tenants, row: int, caller: str, path: str, status: int) -> None:
     answer = world.get(caller, path)
     assert answer.status_code == status, f"row {row}: {answer.text}"
     if caller not in ("all", "bob") and status == 200:
@@ -283,7 +177,7 @@ REQUESTS: list[tuple[int, str, str, str, dict[str, str], set[int]]] = [
 
 @pytest.mark.parametrize(("row", "caller", "method", "path", "headers", "statuses"), REQUESTS)
 def test_a_row_of_the_matrix_by_its_request(
-    world: World, row: int, caller: str, method: str, path: str, headers: dict[str, str], statuses: set[int]
+    world: Tenants, row: int, caller: str, method: str, path: str, headers: dict[str, str], statuses: set[int]
 ) -> None:
     names = {
         "team_a": world.team_a,
@@ -291,16 +185,24 @@ def test_a_row_of_the_matrix_by_its_request(
         "token": world.headers["alice"]["Authorization"].removeprefix("Bearer "),
         "tag": world.get("bob", OTHER + "/schedulerlog").headers["etag"],
     }
-    sent = world.headers[caller] | {name: value.format(**names) for name, value in headers.items()}
+    # Without what is remembered of the caller: a review would be seen.
+    has_no_review = row in (2, 23, 24)
+    own = world.fresh(caller) if has_no_review and caller != "nobody" else world.headers[caller]
+    world.reviews.reset()
+    sent = own | {name: value.format(**names) for name, value in headers.items()}
     answer = world.client.request(method, path.format(**names), headers=sent)
     assert answer.status_code in statuses, f"row {row}: {answer.status_code} {answer.text}"
     if answer.status_code == 401:
         assert answer.headers["www-authenticate"].split()[0] == "Bearer"
     if method == "HEAD":
         assert not answer.content
+    if has_no_review:
+        assert world.asked(ACCESS_REVIEW) == []
+    if caller == "nobody":
+        assert world.reviews.passed == []
 
 
-def test_a_pod_that_is_not_there_is_refused_as_one_that_is(world: World) -> None:
+def test_a_pod_that_is_not_there_is_refused_as_one_that_is(world: Tenants) -> None:
     """Rows 13 and 14: but for the name that was asked for, byte for byte."""
     there, absent = (
         world.get("alice", f"/namespaces/{{team_b}}/pods/{name}/schedulerlog") for name in (OTHERS_POD, "no-such-pod1")
@@ -309,7 +211,7 @@ def test_a_pod_that_is_not_there_is_refused_as_one_that_is(world: World) -> None
     assert there.status_code == absent.status_code == 403
 
 
-def test_what_was_written_for_one_caller_is_not_given_to_another(world: World) -> None:
+def test_what_was_written_for_one_caller_is_not_given_to_another(world: Tenants) -> None:
     """Row 22."""
     path = "/namespaces/{team_a}/pods/train-2/schedulerlog?detail=full"
     everything, redacted = world.get("all", path), world.get("alice", path)
@@ -321,7 +223,93 @@ def test_what_was_written_for_one_caller_is_not_given_to_another(world: World) -
         assert "Authorization" in answer.headers["vary"]
 
 
-def test_probes_and_metrics(world: World) -> None:
+@pytest.mark.parametrize("root", ["/ui/pods/{}/{}", "/embed/pod/{}/{}"])
+@pytest.mark.parametrize("name", ["train-0", "train-2", "named-1", "named-2"])
+def test_a_page_shows_what_its_caller_may_read(world: Tenants, root: str, name: str) -> None:
+    """Rows 13, 19 and 47 by the cookie of a browser, which counts for pages alone."""
+    token = world.headers["alice"]["Authorization"].removeprefix("Bearer ")
+    cookie = {"Cookie": f"schedulerlog_token={token}"}
+    own = world.client.get(root.format(world.team_a, name), headers=cookie)
+    assert own.status_code == 200
+    assert name in own.text
+    assert OTHERS_POD not in own.text
+    assert world.team_b not in own.text
+    other, absent = (
+        world.client.get(root.format(world.team_b, each), headers=cookie) for each in (OTHERS_POD, "no-such-pod1")
+    )
+    assert other.status_code == absent.status_code == 403
+    # Each page has the time of its making.
+    bodies = [re.sub(r"2\d{3}-[\d-]+[T ][\d:.]+Z?", "", each.text) for each in (other, absent)]
+    assert bodies[0].replace(OTHERS_POD, "no-such-pod1") == bodies[1]
+    assert world.client.get(root.format(world.team_a, name), headers={"Accept": "text/html"}).status_code != 200
+
+
+def test_parts_and_lists_of_pages_need_the_rights_of_the_answers(world: Tenants) -> None:
+    """Rows 19, 30, 32, 41 and 43 to 45, on pages."""
+
+    def status(caller: str, path: str) -> tuple[int, str]:
+        answer = world.client.get("/ui" + world.named(path), headers=world.headers[caller])
+        return answer.status_code, answer.text
+
+    parts = ("changes", "scores", "history", "records")
+    for part in parts:
+        for name in ("train-0", "named-1", "named-2"):
+            code, text = status("alice", f"/pods/{{team_a}}/{name}/{part}")
+            assert (code, OTHERS_POD in text) == (200, False), (part, name)
+        assert status("alice", f"/pods/{{team_b}}/{OTHERS_POD}/{part}")[0] == 403, part
+    for path in (
+        "/pending",
+        "/pending.csv",
+        "/trends",
+        "/trends.csv",
+        "/report",
+        "/report/file",
+        "/search",
+        "/findings",
+    ):
+        code, text = status("lead", path + "?namespace={team_a}")
+        assert (code, OTHERS_POD in text, world.team_b in text) == (200, False, False), path
+        assert status("lead", path + "?namespace={team_b}")[0] == 403, path
+    code, text = status("nodes-lead", "/nodes/{node}")
+    assert (code, OTHERS_POD in text, "train-0" in text) == (200, False, True)
+    assert [status("alice", path)[0] for path in ("/nodes", "/nodes/{node}")] == [403, 403]
+
+
+def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
+    """Rows 14 and 19: its id tells nobody whether there is one, nor does an attempt beside it."""
+    found = {name: world.get("all", path + "/schedulerlog?detail=full").json()["detail"]["attempt_id"]
+             for name, path in (("own", POD), ("other", OTHER))}  # fmt: skip
+    own, other, absent = found["own"], found["other"], "f" * 32
+    assert world.get("alice", f"/attempts/{own}").status_code == 200
+    refusals = [world.get("alice", f"/attempts/{each}") for each in (other, absent)]
+    assert [each.status_code for each in refusals] == [403, 403]
+    assert refusals[0].text.replace(other, absent) == refusals[1].text
+    assert world.get("alice", f"/attempts/{own}/comparison?with={own}").status_code == 200
+    assert [world.get("alice", f"/attempts/{own}/comparison?with={each}").status_code for each in (other, absent)] == [
+        403,
+        403,
+    ]
+    for path in (f"/attempts/{own}/cluster-file", "/cluster-file", "/nodes", "/schedulers"):
+        assert world.get("alice", path).status_code == 403, path
+    # Another pod's attempt under the name of one's own.
+    for rest in ("diagnosis", "scores", "groups", "suggestions"):
+        statuses = {world.get("alice", f"{POD}/{rest}?attempt={each}").status_code for each in (other, absent)}
+        assert statuses == {403}, rest
+    clusters = world.get("alice", "/clusters").json()["items"]
+    assert {each["name"] for each in clusters} == {world.cluster}
+
+
+def test_a_pod_that_does_not_exist_is_simulated_for_who_may_read_it(world: Tenants) -> None:
+    """Row 20: the one path that takes a body; nothing is written."""
+    manifest = "{kind: Pod, metadata: {name: new, namespace: %s}, spec: {}}"
+    statuses = [
+        world.client.post("/api/v1/simulate", content=manifest % team, headers=world.headers[caller]).status_code
+        for caller, team in (("nobody", world.team_a), ("alice", world.team_b))
+    ]
+    assert statuses == [401, 403]
+
+
+def test_probes_and_metrics(world: Tenants) -> None:
     """Rows 71 to 73."""
     get = world.client.get
     assert [get(path).status_code for path in ("/healthz", "/readyz", "/metrics", "/docs")] == [200, 200, 401, 401]
@@ -332,7 +320,7 @@ def test_probes_and_metrics(world: World) -> None:
     assert OTHERS_POD not in metrics[0].text
 
 
-def test_a_node_shows_amounts_of_pods_that_the_caller_may_not_read(world: World) -> None:
+def test_a_node_shows_amounts_of_pods_that_the_caller_may_not_read(world: Tenants) -> None:
     """Rows 44 and 45."""
     hidden = world.get("nodes", "/nodes/{node}/occupancy").json()
     assert (hidden["pods"], hidden["other_pods"]) == ([], 2)
@@ -345,7 +333,7 @@ def test_a_node_shows_amounts_of_pods_that_the_caller_may_not_read(world: World)
     assert OTHERS_POD not in str(own)
 
 
-def test_evidence_shows_the_lines_about_pods_that_the_caller_may_read(world: World) -> None:
+def test_evidence_shows_the_lines_about_pods_that_the_caller_may_read(world: Tenants) -> None:
     """Row 48: lead may list the pods of its namespace, alice may read them, and both see the numbers."""
     for caller, path in (("lead", "/findings?namespace={team_a}"), ("alice", POD + "/findings")):
         found = {item["node"]: item for item in world.get(caller, path).json()["items"]}
@@ -356,30 +344,71 @@ def test_evidence_shows_the_lines_about_pods_that_the_caller_may_read(world: Wor
         assert logged["evidence"] == ["2 lines, for callers who may list the pods of all namespaces"]
 
 
-def test_who_may_read_all_pods_sees_their_names(world: World) -> None:
-    assert OTHERS_POD in world.get("all", "/namespaces/{team_a}/pods/train-2/schedulerlog?detail=full").text
-    assert OTHERS_POD in world.get("all", "/findings?namespace={team_a}").text
+def test_who_may_read_all_pods_sees_their_names(world: Tenants) -> None:
+    """Row 47: what hides them is the caller's right."""
+    pod = "/namespaces/{team_a}/pods/"
+    for path in (
+        pod + "train-2/schedulerlog?detail=full",
+        *(pod + name + rest for name in ("named-1", "named-2") for rest in ("/schedulerlog", "/schedulerlog/history")),
+        pod + "named-1/diagnosis",
+        POD + "/observations",
+        "/schedulerlogs?namespace={team_a}",
+        "/findings?namespace={team_a}",
+    ):
+        assert OTHERS_POD in world.get("all", path).text, path
 
 
-def test_a_search_counts_the_own_namespace_alone(world: World) -> None:
+def test_the_words_around_a_hidden_name_are_shown(world: Tenants) -> None:
+    """Rows 47 and 49: a reference is hidden, and no word that is like a name."""
+    path = "/namespaces/{team_a}/pods/%s/schedulerlog?detail=full"
+    bound, failed = (world.get("alice", path % name).json() for name in ("named-1", "named-2"))
+    hidden = "a pod of another namespace"
+    words = f"node {world.node} is held by pod {hidden}: 3/8 devices, dial tcp: i/o timeout"
+    assert bound["bind"]["summary"] == bound["detail"]["bind"]["error"] == words
+    own = f"{world.team_a}/train-0"
+    assert failed["filter"]["summary"] == f"no victim: {hidden}, {own} and /{hidden} stay"
+    assert failed["detail"]["scheduler_message"] == f"preempted by {hidden}"
+    found = world.get("lead", "/findings?namespace={team_a}&finding=Overcommitted").json()["items"]
+    (similar,) = (each for each in found if each["node"] == f"{world.node}-c")
+    assert similar["evidence"] == [f"{world.team_a}/train-0-secret holds 10 MiB", hidden]
+
+
+def test_device_rows_have_the_numbers_and_no_pod(world: Tenants) -> None:
+    """Row 46."""
+    answer = world.get("alice", POD + "/schedulerlog?detail=full&node={node}").json()
+    assert [each["node"] for each in answer["devices"]] == [world.node] * 2
+    assert all(each["memory_total_mib"] and each["memory_used_mib"] for each in answer["devices"])
+    fields = {"node", "container", "uuid", "verdict", "model", "numa", "device_index", "checks"}
+    assert {name for each in answer["devices"] for name in each if name.rsplit("_")[-1] not in ("mib", "percent")} <= (
+        fields | {"slots_total", "slots_used"}
+    )
+
+
+def test_a_search_counts_the_own_namespace_alone(world: Tenants) -> None:
     """Rows 31, 36 and 37."""
-    assert world.get("lead", "/schedulerlogs?namespace={team_a}").headers["x-total-count"] == "3"
+    assert world.get("lead", "/schedulerlogs?namespace={team_a}").headers["x-total-count"] == "5"
     for words in (f"namespace:{world.team_b}", "*", OTHERS_POD, f'"{world.team_b}"'):
         found = world.get("lead", f"/schedulerlogs?namespace={{team_a}}&q={words}")
         assert found.status_code in (200, 400)
         assert {item["namespace"] for item in found.json().get("items", [])} <= {world.team_a}
 
 
-def test_a_continue_token_is_of_who_got_it(world: World) -> None:
-    """Row 38."""
+def test_a_continue_token_is_of_who_got_it(world: Tenants) -> None:
+    """Rows 38 and 40: also with any content and a checksum that fits it, as nobody but the API can seal one."""
     path = "/schedulerlogs?namespace={team_a}&limit=1"
     token = world.get("lead", path).headers["x-continue"]
+    version, scope, position = json.loads(zlib.decompress(b64decoded(token)[16:]))
+    changes: list[Json] = [{}, {"pit": "_all"}, {"since": "rubbish"}, {"sort": [10**30]}, {"sort": None}]
+    for change in changes:
+        payload = zlib.compress(json.dumps([version, scope, position | change]).encode())
+        forged = b64encoded(blake2b(payload, digest_size=16).digest() + payload)
+        assert world.get("lead", f"{path}&continue={forged}").status_code == 400, change
     assert world.get("lead", f"{path}&continue={token}").status_code == 200
     assert world.get("all", f"{path}&continue={token}").status_code == 400
     assert world.get("bob", f"{path}&continue={token}").status_code == 403
 
 
-def test_rights_are_taken_and_given_within_seconds(world: World) -> None:
+def test_rights_are_taken_and_given_within_seconds(world: Tenants) -> None:
     """Rows 39, 52 and 53."""
     path = "/schedulerlogs?namespace={team_a}&limit=1"
 
@@ -395,14 +424,21 @@ def test_rights_are_taken_and_given_within_seconds(world: World) -> None:
     assert world.get("revoked", f"{path}&continue={token}").status_code == 403
 
 
-def test_a_deleted_account_is_refused(world: World) -> None:
-    """Row 9."""
-    assert world.get("leaving", POD + "/schedulerlog").status_code == 200
+def test_a_deleted_account_is_refused(world: Tenants) -> None:
+    """Row 9: the account, and the pod that a token is bound to."""
+    bound = world.callers.header_of_pod("leaving-pod", "holder")
+    log = POD + "/schedulerlog"
+    assert world.get_with(bound, log).status_code == world.get("leaving", log).status_code == 200
     world.callers.delete_account("leaving")
-    eventually(lambda: world.get("leaving", POD + "/schedulerlog").status_code == 401, "its token is still good")
+    world.callers.delete_pod("holder")
+    deleted_at = time.monotonic()
+    for headers in (world.headers["leaving"], bound):
+        answers = partial(world.get_with, headers, log)
+        assert until(answers, lambda answer: answer.status_code == 401).status_code == 401
+    assert time.monotonic() - deleted_at < 25
 
 
-def test_a_search_does_not_show_how_much_others_have(world: World) -> None:
+def test_a_search_does_not_show_how_much_others_have(world: Tenants) -> None:
     """Row 50."""
     paths = ("/schedulerlogs?namespace={team_a}&limit=1", "/schedulerlogs?namespace={team_a}&q=fit")
 
@@ -427,7 +463,7 @@ def test_a_search_does_not_show_how_much_others_have(world: World) -> None:
 WATCH = "/schedulerlogs?watch=true&sendInitialEvents=false&timeoutSeconds=60&namespace={team_a}"
 
 
-def test_a_watch_shows_the_own_namespace_alone(world: World) -> None:
+def test_a_watch_shows_the_own_namespace_alone(world: Tenants) -> None:
     """Rows 61 and 63: as lines and as Server-Sent Events, from now and from a place that others were given."""
     minutes = timedelta(minutes=1)
     own, other = f"{world.team_a}/train-0", f"{world.team_b}/{OTHERS_POD}"
@@ -452,7 +488,7 @@ def test_a_watch_shows_the_own_namespace_alone(world: World) -> None:
         assert world.get(caller, path, **{"Last-Event-ID": given}).status_code == 403, path
 
 
-def test_a_watch_ends_within_ten_seconds_of_a_revoked_right(world: World) -> None:
+def test_a_watch_ends_within_ten_seconds_of_a_revoked_right(world: Tenants) -> None:
     """Row 62."""
     binding = world.callers.grant("ending", rule(PODS, "list"), namespace=world.team_a)
     eventually(lambda: world.get("ending", "/pods?namespace={team_a}").status_code == 200, "the right is not taken up")
@@ -466,7 +502,7 @@ def test_a_watch_ends_within_ten_seconds_of_a_revoked_right(world: World) -> Non
     assert (last["type"], last["object"]["code"], last["object"]["reason"]) == ("ERROR", 403, "Forbidden")
 
 
-def test_one_caller_can_not_have_all_watches(world: World) -> None:
+def test_one_caller_can_not_have_all_watches(world: Tenants) -> None:
     """Row 64: of 30 a caller has 3."""
     with ExitStack() as stack:
         for _ in range(3):
@@ -475,3 +511,50 @@ def test_one_caller_can_not_have_all_watches(world: World) -> None:
         assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
         assert world.get("bob", "/pending?watch=true&timeoutSeconds=1&namespace={team_b}").status_code == 200
     eventually(lambda: world.get("lead", WATCH.replace("=60", "=1")).status_code == 200, "they are still counted")
+
+
+def test_a_slow_reader_is_cut_off(world: Tenants) -> None:
+    """Row 64: who takes nothing for ten seconds, while others are answered."""
+    address = world.client.base_url
+    path = f"/api/v1/namespaces/{world.team_a}/pods/wide/schedulerlog?watch=true&timeoutSeconds=300"
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{k}: {v}" for k, v in world.headers["lead"].items())]
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect((address.host, address.port))
+        slow.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert slow.recv(8) == b"HTTP/1.1"
+        # Together far more than the kernel keeps: 300 KB each.
+        nodes = [f"node-{number:05}" for number in range(3000)]
+        attempts = (
+            an_attempt(f"{world.team_a}/wide", started_at=START + timedelta(minutes=10, seconds=each), nodes=nodes)
+            for each in range(40)
+        )
+        world.filling.publish(*(each.model_copy(update={"cluster": world.cluster}) for each in attempts))
+
+        def cut_off() -> bool:
+            assert world.get("alice", POD + "/schedulerlog").status_code == 200
+            metrics = world.client.get("/metrics", headers=world.headers["prom"]).text
+            return "schedulerlog_api_watches_cut_off_total 1.0" in metrics
+
+        eventually(cut_off, "it is still served")
+
+
+def test_no_token_and_no_query_is_in_a_log_line_a_metric_or_an_error(world: Tenants) -> None:
+    """Row 75."""
+    token = world.headers["alice"]["Authorization"].removeprefix("Bearer ")
+    secret = f"q=secret-words&access_token={token}"
+    answers = [
+        world.client.get(f"{path}{'&' if '?' in path else '?'}{secret}", headers={"Authorization": value})
+        for path in (LOG, OTHERS_LOG, "/no/such/path", "/api/v1/schedulerlogs?namespace={team_a}")
+        for value in (f"Bearer {token}x", f"Basic {token}", f"Bearer {token}")
+        for path in [world.named(path)]
+    ]
+    assert {answer.status_code for answer in answers} >= {400, 401}
+    metrics = world.client.get("/metrics", headers=world.headers["prom"]).text
+    log = world.log.read_text()
+    for text in (*(answer.text for answer in answers), metrics, log):
+        assert token.rpartition(".")[2] not in text
+        assert "secret-words" not in text
+    assert [status for status in (401, 403) if f'status="{status}"' not in metrics] == []
+    assert "train-0" not in metrics
+    assert "Traceback" not in log

@@ -40,6 +40,23 @@ class Callers:
             token = create(client, path, {"spec": {"audiences": [audience]}})["status"]["token"]
         return {"Authorization": f"Bearer {token}"}
 
+    def header_of_pod(self, name: str, pod: str) -> dict[str, str]:
+        """With a token of the account that ends with a new pod, as a kubelet asks for one."""
+        with self._cluster.client() as client:
+            # On no node, so that it is gone as soon as it is deleted.
+            spec = {
+                "serviceAccountName": name,
+                "schedulerName": "nobody",
+                "containers": [{"name": "main", "image": "none"}],
+            }
+            pods = f"/api/v1/namespaces/{self._namespace}/pods"
+            uid = create(client, pods, {"metadata": {"name": pod}, "spec": spec})["metadata"]["uid"]
+            bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": uid}
+            path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}/token"
+            asked = {"spec": {"audiences": [AUDIENCE], "boundObjectRef": bound}}
+            token = create(client, path, asked)["status"]["token"]
+        return {"Authorization": f"Bearer {token}"}
+
     def grant(self, name: str, *rules: Json, namespace: str = "") -> str:
         """Allow the account what the rules say, in the namespace or everywhere; the path of the binding."""
         kind = "Role" if namespace else "ClusterRole"
@@ -73,6 +90,9 @@ class Callers:
 
     def delete_account(self, name: str) -> None:
         self.delete(f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}")
+
+    def delete_pod(self, name: str) -> None:
+        self.delete(f"/api/v1/namespaces/{self._namespace}/pods/{name}")
 
     def remove(self) -> None:
         with self._cluster.client() as client:

@@ -55,10 +55,11 @@ def write_token(cluster: ControlPlane, namespace: str, name: str, folder: Path) 
         (folder / file).write_text(text)
 
 
-def a_kubeconfig(folder: Path, cluster: ControlPlane) -> Path:
-    """Of the account whose token lies in ``folder``."""
+def a_kubeconfig(folder: Path, cluster: ControlPlane, server: str = "") -> Path:
+    """Of the account whose token lies in ``folder``; ``server`` is a proxy before the API server."""
+    about = {"server": server or cluster.url, "certificate-authority": str(cluster.ca)}
     document = {
-        "clusters": [{"name": "c", "cluster": {"server": cluster.url, "certificate-authority": str(cluster.ca)}}],
+        "clusters": [{"name": "c", "cluster": about}],
         "users": [{"name": "u", "user": {"tokenFile": "token"}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",

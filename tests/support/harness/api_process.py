@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 
@@ -40,16 +40,23 @@ class Served:
 
 @contextmanager
 def serving(
-    bootstrap_servers: str, opensearch_url: str, authority: Path | None = None, /, **settings: str
+    bootstrap_servers: str,
+    opensearch_url: str,
+    authority: Path | None = None,
+    /,
+    *,
+    log: IO[str] | None = None,
+    **settings: str,
 ) -> Iterator[Served]:
-    """``authority``: of the certificate in ``settings``."""
+    """``authority``: of the certificate in ``settings``; ``log`` gets what the process logs."""
     environment = os.environ | {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
         "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
         "SCHEDULERLOG_OPENSEARCH_TIMEOUT": "3",
     }
     listen = settings.pop("SCHEDULERLOG_API_LISTEN", "0")
-    process = Forked("api", "serve", "--listen", listen, env=environment | settings, stdout=subprocess.PIPE, text=True)
+    arguments = ("api", "serve", "--listen", listen)
+    process = Forked(*arguments, env=environment | settings, stdout=subprocess.PIPE, stderr=log, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -1,0 +1,68 @@
+"""The table of docs/security.md: each row of the acceptance matrix is shown by tests that there are."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path("tests/integration/kubernetes")
+_, _, SECTION = Path("docs/security.md").read_text().partition("\n## Callers and requests\n")
+TABLE = re.findall(r"^\| (\d[\d, –]*) \| [^|]+ \| ([^|]+) \|$", SECTION.partition("\n## ")[0], re.MULTILINE)
+
+
+def numbers(text: str) -> set[int]:
+    """``13, 14`` and ``15–18`` as numbers."""
+    ranges = [part.split("–") for part in text.split(", ")]
+    return {number for bounds in ranges for number in range(int(bounds[0]), int(bounds[-1]) + 1)}
+
+
+def spoken(text: str) -> set[int]:
+    """``41 and 43 to 45`` as numbers."""
+    return numbers(text.replace(" to ", "–").replace(" and ", ", "))
+
+
+def named(tests: str) -> list[tuple[str, str]]:
+    """File and name of each."""
+    return re.findall(r"`(test_\w+\.py)::(\w+)`", tests)
+
+
+LINES = [(numbers(rows), named(tests)) for rows, tests in TABLE]
+
+
+@cache
+def functions_of(file: str) -> dict[str, tuple[str, bool]]:
+    """By name: the docstring, and whether it has parameters."""
+    tree = ast.parse((FOLDER / file).read_text())
+    return {
+        each.name: (ast.get_docstring(each) or "", bool(each.decorator_list))
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+@cache
+def rows_of_parameters(file: str) -> frozenset[int]:
+    """The numbers that the cases of the file's tests begin with."""
+    tuples = (each for each in ast.walk(ast.parse((FOLDER / file).read_text())) if isinstance(each, ast.Tuple))
+    firsts = (each.elts[0] for each in tuples if each.elts)
+    return frozenset(first.value for first in firsts if isinstance(first, ast.Constant) and type(first.value) is int)
+
+
+def rows_named_by(file: str, name: str) -> set[int]:
+    docstring, has_parameters = functions_of(file)[name]
+    found = {row for text in re.findall(r"Rows? (\d+(?:(?:, | and | to )\d+)*)", docstring) for row in spoken(text)}
+    return found | rows_of_parameters(file) if has_parameters else found
+
+
+def test_every_row_is_in_the_table() -> None:
+    assert sorted(row for rows, _ in LINES for row in rows) == list(range(1, 81))
+
+
+@pytest.mark.parametrize(("rows", "tests"), LINES, ids=[rows for rows, _ in TABLE])
+def test_the_tests_of_a_line_are_there_and_name_its_rows(rows: set[int], tests: list[tuple[str, str]]) -> None:
+    by_test = {test: rows_named_by(*test) for test in tests}
+    assert rows - set().union(*by_test.values()) == set()
+    # None is about something else.
+    assert [test for test, found in by_test.items() if not rows & found] == []
