@@ -20,7 +20,9 @@ COMMANDS: Final = {
     "ingest hami-log --explain": (
         "-m", "schedulerlog", "ingest", "hami-log", LOG, "--explain", "llm/deepseek-5996b8569d-kgwgx",
     ),
-    "explain": ("-m", "schedulerlog", "explain", LOG),
+    "explain LOG": ("-m", "schedulerlog", "explain", LOG),
+    "explain LOG POD": ("-m", "schedulerlog", "explain", LOG, "llm/deepseek-5996b8569d-kgwgx"),
+    "doctor --help": ("-m", "schedulerlog", "doctor", "--help"),
     "scheduler simulate": (
         "-m", "schedulerlog", "scheduler", "simulate",
         "--cluster", "examples/cluster.yaml", "--pod", "examples/pods/1-gpu-pod.yaml",

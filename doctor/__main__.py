@@ -1,6 +1,5 @@
 """``schedulerlog doctor``: what keeps an installation from working, each with its remedy."""
 
-import asyncio
 import logging
 import os
 
@@ -22,7 +21,9 @@ def doctor(settings: Settings) -> None:
     Kafka and OpenSearch are named as for every process (SCHEDULERLOG_KAFKA_…, SCHEDULERLOG_OPENSEARCH_…). Exit code: 0
     where nothing is wrong, 1 with findings, 2 for a mistake in the settings.
     """
-    # The clients take their time to import: `--help` needs none of them.
+    # The clients and the event loop take their time to import: `--help` needs none of them.
+    import asyncio
+
     from doctor.checks import report_of
     from doctor.findings import as_json, as_text
 

@@ -7,11 +7,13 @@ have devices are checked: those with allocatable ones, or with one of these anno
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hami.handshake import Handshake, allocatable_devices, handshake_of
 from hami.json_values import mapping
-from hami.vendors import Vendor
+
+if TYPE_CHECKING:
+    from hami.vendors import Vendor
 
 HANDSHAKE_TOO_OLD: Final = "HandshakeTooOld"
 HANDSHAKE_UNREADABLE: Final = "HandshakeUnreadable"
@@ -37,7 +39,7 @@ class VendorRegistration:
 
 
 def vendor_registrations(
-    node: Mapping[str, Any], vendors: Sequence[Vendor], zone: tzinfo | None = None
+    node: Mapping[str, Any], vendors: "Sequence[Vendor]", zone: tzinfo | None = None
 ) -> list[VendorRegistration]:
     """One per vendor whose devices the node should have. zone: of handshakes without one; None: this machine's."""
     annotations = mapping(mapping(node.get("metadata")).get("annotations"))
@@ -46,7 +48,7 @@ def vendor_registrations(
 
 
 def _registration(
-    vendor: Vendor, node: Mapping[str, Any], annotations: Mapping[str, Any], zone: tzinfo | None
+    vendor: "Vendor", node: Mapping[str, Any], annotations: Mapping[str, Any], zone: tzinfo | None
 ) -> VendorRegistration | None:
     keys, allocatable = vendor.node, allocatable_devices(node, vendor.resources.count)
     has_handshake = bool(keys.handshake) and annotations.get(keys.handshake) is not None

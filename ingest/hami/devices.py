@@ -2,17 +2,18 @@
 
 The registrations come from a node list (``kubectl get nodes -o json``) or from the log itself: HAMi prints them when it
 starts. A device that no registration names has no node here, and none is guessed.
+
+What decodes them is imported with the first registration: many a log that is explained has none, and it takes a
+twentieth of the time of that command.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from hami.go_values import InvalidValueError
-from hami.node_registration import read_node
-from hami.registration import Device, Registration, decode_registration, device_of_json
-from hami.vendor_catalog import vendors_on_node
+if TYPE_CHECKING:
+    from hami.registration import Device
 
 
 class RegisteredDevice(NamedTuple):
@@ -53,6 +54,9 @@ def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
         return
     annotations = metadata.get("annotations")
     # HAMi's own reading of the registration: see hami.node_registration.
+    from hami.node_registration import read_node
+    from hami.vendor_catalog import vendors_on_node
+
     vendors = vendors_on_node(annotations if isinstance(annotations, dict) else ())
     found = read_node(node, vendors).all_devices(vendors)
     for device in found.registration.devices if found else ():
@@ -61,6 +65,8 @@ def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
 
 def devices_of_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDevice]]:
     """The devices of one registration annotation; none where it can't be read."""
+    from hami.registration import Registration, decode_registration
+
     found = decode_registration(text)
     for device in found.devices if isinstance(found, Registration) else ():
         yield from _registered(node, device)
@@ -68,6 +74,9 @@ def devices_of_registration(node: str, text: str) -> Iterator[tuple[str, Registe
 
 def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
     """The devices of a registration's parsed JSON; items that aren't devices are skipped."""
+    from hami.go_values import InvalidValueError
+    from hami.registration import device_of_json
+
     for item in items:
         try:
             device = device_of_json(item, "")
@@ -76,7 +85,7 @@ def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, Regi
         yield from _registered(node, device)
 
 
-def _registered(node: str, device: Device) -> Iterator[tuple[str, RegisteredDevice]]:
+def _registered(node: str, device: "Device") -> Iterator[tuple[str, RegisteredDevice]]:
     amounts = (device.memory_mib, device.cores, device.slots, device.numa, device.index)
     # Numbers beyond int32 are mistakes of a device plugin.
     memory, cores, slots, numa, index = (amount if 0 <= amount < 2**31 else None for amount in amounts)
