@@ -129,11 +129,16 @@ def _shown(states: Sequence[Entry], decisions: Sequence[Entry], seen: SeenStates
 
 def _named(decisions: Sequence[Entry]) -> Iterator[Reference]:
     for entry, value in _verdicts(decisions):
-        positions, codes = iter(value.get("device", ())), iter(value["verdict"])
+        positions, words = (
+            iter(value.get("device", ())),
+            (value["verdicts"][ord(code) - 48] for code in value["verdict"]),
+        )
         started_at = datetime.fromisoformat(value["started_at"])
-        for node, revision, count in zip(value["nodes"], value["revision"], value["rows"], strict=True):
+        for node, revision, count in zip(
+            value["nodes"], value["revision"], value["rows"] or value["devices"], strict=True
+        ):
             state = f"{value['cluster']}/{value['scheduler']}/{node}/state/{value['epoch']}/{revision}"
-            rows = [(next(positions, row), value["verdicts"][next(codes)]) for row in range(count)]
+            rows = [(next(positions, row), next(words)) for row in range(count)]
             # Without rows the node offers nothing, and needs no state.
             if rows:
                 yield Reference(state, node, entry, started_at, rows)
