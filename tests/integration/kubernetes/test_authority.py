@@ -394,11 +394,11 @@ def test_a_search_counts_the_own_namespace_alone(world: Tenants) -> None:
 
 
 def test_a_continue_token_is_of_who_got_it(world: Tenants) -> None:
-    """Rows 38 and 40: also with any content and a checksum that fits it, as nobody but the API can seal one."""
+    """Rows 38 and 40: without HTTPS there is no key that seals it, and its fields are checked as parameters are."""
     path = "/schedulerlogs?namespace={team_a}&limit=1"
     token = world.get("lead", path).headers["x-continue"]
     version, scope, position = json.loads(zlib.decompress(b64decoded(token)[16:]))
-    changes: list[Json] = [{}, {"pit": "_all"}, {"since": "rubbish"}, {"sort": [10**30]}, {"sort": None}]
+    changes: list[Json] = [{"pit": "_all"}, {"since": "rubbish"}, {"sort": [10**30]}]
     for change in changes:
         payload = zlib.compress(json.dumps([version, scope, position | change]).encode())
         forged = b64encoded(blake2b(payload, digest_size=16).digest() + payload)

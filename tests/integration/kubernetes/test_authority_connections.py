@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 
 import httpx
@@ -33,7 +34,7 @@ from tests.support.control_plane.objects import a_gpu_node, a_gpu_pod, create, c
 from tests.support.control_plane.service_account import RBAC
 from tests.support.harness.api_process import serving
 from tests.support.harness.forked import Forked
-from tests.support.harness.tenants import ACCESS_REVIEW, PODS, TOKEN_REVIEW, Tenants, tenants
+from tests.support.harness.tenants import ACCESS_REVIEW, PODS, TOKEN_REVIEW, Tenants, b64decoded, b64encoded, tenants
 from tests.support.waiting import eventually, until
 
 LOG = "/api/v1/namespaces/{team_a}/pods/train-0/schedulerlog"
@@ -206,6 +207,15 @@ def test_the_certificate_alone_counts_beside_a_token(api: Secured) -> None:
     assert [api.status(path, None, **bob) for path in (LOG, OTHERS_LOG)] == [403, 200]
     # Headers name nobody: no certificate of an API server is trusted here.
     assert api.status(OTHERS_LOG, alice, **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == 403
+
+
+def test_a_continue_token_is_sealed_by_the_key_of_the_certificate(api: Secured) -> None:
+    """Row 40: what was in it is refused with a checksum that anybody can make."""
+    path = "/schedulerlogs?namespace={team_a}&limit=1"
+    token = api.world.get("lead", path).headers["x-continue"]
+    forged = b64encoded(blake2b(b64decoded(token)[16:], digest_size=16).digest() + b64decoded(token)[16:])
+    statuses = [api.world.get("lead", f"{path}&continue={each}").status_code for each in (token, forged)]
+    assert statuses == [200, 400]
 
 
 @pytest.mark.parametrize(
