@@ -5,6 +5,7 @@ OpenSearch. The layers, from the top; each imports only those below it (import-l
 
 ===============  ==============================================================================
 ``__main__``     the command line: settings, socket, uvicorn
+change_search    what would have to change: reads what the fit has to know, and asks it
 server           uvicorn with a certificate that may be replaced; readiness for a kubelet
 own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it

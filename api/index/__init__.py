@@ -1,6 +1,7 @@
 """Reads from OpenSearch. The queries are pure functions; ``client`` sends them, and the readers decode what comes back.
 
 ==================  ===============================================================================
+last_registrations  what unregistered nodes registered last
 client              the reads over HTTP, and what OpenSearch's errors mean
 circuit             refuses at once while OpenSearch hangs
 probe               whether OpenSearch answers, for /readyz
