@@ -19,7 +19,7 @@ def doctor(settings: Settings) -> None:
     """Check versions, rights, reachability, certificates, topics, templates, schedulers and clocks. Changes nothing.
 
     Kafka and OpenSearch are named as for every process (SCHEDULERLOG_KAFKA_…, SCHEDULERLOG_OPENSEARCH_…). Exit code: 0
-    where nothing is wrong, 1 with findings, 2 for a mistake in the settings.
+    where nothing is wrong, 1 with findings, 2 for a mistake in the settings and where they name nothing to check.
     """
     # The clients and the event loop take their time to import: `--help` needs none of them.
     import asyncio
@@ -34,6 +34,8 @@ def doctor(settings: Settings) -> None:
     typer.echo(as_json(report) if settings.output == "json" else as_text(report))
     if report.findings:
         raise typer.Exit(1)
+    if not report.checked:
+        raise typer.Exit(2)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ def as_text(report: Checkup) -> str:
     """A paragraph for each finding, and a line for the rest."""
     parts = [f"{each.check}: {each.about}: {each.problem}\n    {each.remedy}" for each in report.findings]
     parts += [f"not checked: {each}" for each in report.skipped]
-    parts.append(f"checked: {', '.join(report.checked) or 'nothing'}; {_count(len(report.findings))}")
+    checked = ", ".join(report.checked)
+    # "Nothing is wrong" would be read as an answer.
+    parts.append(f"checked: {checked}; {_count(len(report.findings))}" if checked else "nothing was checked")
     return "\n".join(parts)
 
 

@@ -1,5 +1,6 @@
 """Each fault is one finding that names the object, and a sound installation has none."""
 
+import os
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,10 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from cryptography import x509
+from typer.testing import CliRunner
 
 from broker.inspection import KafkaAsItIs, TopicAsItIs
 from broker.topics import configuration
 from doctor import kafka
+from doctor.__main__ import app
 from doctor.certificates import expiry_findings, name_findings
 from doctor.clock import clock_findings
 from doctor.cluster import image_findings, server_findings
@@ -211,3 +214,18 @@ def test_a_report_names_the_problem_and_the_remedy() -> None:
         "kafka: a topic: is missing", "    Make it.", "not checked: OpenSearch: not named", "checked: Kafka; 1 finding",
     ]  # fmt: skip
     assert '"remedy": "Make it."' in as_json(report)
+
+
+def test_where_no_setting_names_anything_to_check_the_answer_is_not_that_nothing_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("SCHEDULERLOG_", "KUBERNETES_"))]:
+        monkeypatch.delenv(name)
+    answer = CliRunner().invoke(app, [])
+    assert answer.exit_code == 2
+    assert answer.stdout.splitlines() == [
+        "not checked: Kafka: SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set",
+        "not checked: OpenSearch: SCHEDULERLOG_OPENSEARCH_URL is not set",
+        "not checked: Kubernetes: no --kubeconfig, and this is not a pod",
+        "nothing was checked",
+    ]
