@@ -27,9 +27,9 @@ test: install  ## Run every test, with the real broker, index and Kubernetes, on
 	wait $$downloading || { cat .run/install.log; exit 1; }
 	@$(PYTEST) $(ARGS)
 
-# These compute, and each worker collects all of them: a third one would take longer.
-unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, in a minute and a half on two cores
-	@$(PYTEST) -n 2 tests/unit tests/contract $(ARGS)
+# Two sessions of pytest, which need less than two workers that one session directs.
+unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, in a minute on two cores (ARGS="-k word")
+	@$(RUN) tests.support.halves $(ARGS)
 
 # A test of a million examples may take more than the ten minutes that every other test is given.
 stress: install  ## Run the tests that take a slice of their examples in the suite with all of them (ARGS="-k races")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import halves
+
 TESTS = Path("tests")
 
 
@@ -40,3 +42,26 @@ def test_support_imports_no_command() -> None:
 def test_folders_of_unit_tests_are_folders_of_the_code() -> None:
     folders = [path.relative_to(TESTS / "unit") for path in (TESTS / "unit").rglob("test_*.py")]
     assert sorted({str(path.parent) for path in folders if not path.parent.is_dir()}) == []
+
+
+def test_each_unit_test_is_in_one_half() -> None:
+    first, second = (command[command.index("-n") + 2 :] for command in halves.commands(["-k", "word"]))
+    assert [folder for folder in halves.FIRST if not Path(folder).is_dir()] == []
+    assert [part for part in first if Path(part).is_dir()] == list(halves.FIRST)
+    ignored = [part.removeprefix("--ignore=") for part in second if part.startswith("--ignore=")]
+    assert ignored == list(halves.FIRST)
+    assert [part for part in second if Path(part).is_dir()] == ["tests/unit", "tests/contract"]
+    assert "word" in first
+    assert "word" in second
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"), [([0, 0], 0), ([0, 1], 1), ([2, 1], 2), ([5, 0], 0), ([1, 5], 1), ([5, 5], 5), ([0, -9], 1)]
+)
+def test_a_half_without_tests_is_no_failure_unless_both_are(codes: list[int], expected: int) -> None:
+    assert halves.exit_code(codes) == expected
+
+
+def test_a_folder_that_the_caller_chose_for_temporary_files_remains(tmp_path: Path) -> None:
+    assert halves.environment({"TMPDIR": "/elsewhere"}, tmp_path) == {"TMPDIR": "/elsewhere"}
+    assert halves.environment({}, tmp_path / "missing") == {}
