@@ -28,7 +28,7 @@ test: install  ## Run every test, with the real broker, index and Kubernetes, on
 	@$(PYTEST) $(ARGS)
 
 # Two sessions of pytest, which need less than two workers that one session directs.
-unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, in a minute on two cores (ARGS="-k word")
+unit: install  ## Run the tests that start no servers: tests/unit and tests/contract (ARGS="-k word")
 	@$(RUN) tests.support.halves $(ARGS)
 
 # A test of a million examples may take more than the ten minutes that every other test is given.

@@ -92,5 +92,6 @@ def test_the_process_ends_at_once_while_somebody_watches(filling: Filling) -> No
             began = time.monotonic()
             assert api.process
             api.process.send_signal(signal.SIGTERM)
+            # A stream that is cut off when the time to end is over raises instead. By itself the watch ends after 30 s.
             assert list(events) == []
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 20

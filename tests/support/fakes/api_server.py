@@ -32,6 +32,7 @@ class FakeApi:
         self.held_answers: dict[str, asyncio.Event] = {}
         self.mute_watches = False
         self.delay_seconds = 0.0
+        self.max_concurrent_writes = self._writes = 0
         self._news = asyncio.Event()
         self._is_cut = asyncio.Event()
 
@@ -77,7 +78,7 @@ class FakeApi:
         self._is_cut = asyncio.Event()
 
     def expire(self) -> None:
-        """Forget what happened so far: who resumes from before has to list anew."""
+        """Forget what happened so far: who resumes from before has to list again."""
         self.oldest = self.version
         self.history.clear()
 
@@ -94,7 +95,10 @@ class FakeApi:
             if "watch" in request.query:
                 return await self._watch(request)
             return self._get(request)
+        self._writes += 1
+        self.max_concurrent_writes = max(self.max_concurrent_writes, self._writes)
         await asyncio.sleep(self.delay_seconds)
+        self._writes -= 1
         reply = self._write(request.method, request.path, orjson.loads(await request.read()))
         if held := self.held_answers.pop(request_line, None):
             await held.wait()

@@ -218,11 +218,10 @@ async def test_different_pods_are_written_at_the_same_time(tmp_path: Path) -> No
     api = a_cluster(*names, devices=8)
     async with running(api, tmp_path) as (scheduler,):
         api.delay_seconds = 0.2
-        began = asyncio.get_running_loop().time()
         answers = await asyncio.gather(*(scheduler.filter(api.objects[pod_path(name)]) for name in names))
         assert all(answer["NodeNames"] == ["node1"] for answer in answers)
         assert scheduler.slots_used() == 20
-        assert asyncio.get_running_loop().time() - began < 20 * 0.2
+        assert api.max_concurrent_writes == 20
 
 
 async def test_a_nodes_heartbeat_or_lock_is_no_news_for_the_devices(tmp_path: Path) -> None:
