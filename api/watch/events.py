@@ -91,7 +91,7 @@ async def events(
     ends_at = time.monotonic() + watch.seconds
     if initial is not None:
         version = version_of(subscription.since)
-        async for event in _initial_events(watch, initial, version):
+        async for event in _initial_events(shown, watch, initial, version):
             yield event
         if watch.has_bookmarks:
             yield watch.bookmark(version, ends_initial=True)
@@ -109,17 +109,19 @@ async def events(
         yield watch.bookmark(log.version)
 
 
-async def _initial_events(watch: Watch, initial: Sequence[CachedAttempt], version: str) -> AsyncIterator[bytes]:
+async def _initial_events(
+    shown: ShownChanges, watch: Watch, initial: Sequence[CachedAttempt], version: str
+) -> AsyncIterator[bytes]:
     """The last one alone names the place: who comes back after an earlier one begins again."""
     held: Decoded | None = None
     for attempt in initial:
+        await shown.turn()
         decoded = Decoded(attempt, watch.is_for_all)
         is_listed = watch.view != "pending" or attempt.status != "succeeded"
         if is_listed and matches(decoded.fields, watch.wanted):
             if held:
                 yield _added(watch, held, "")
             held = decoded
-        await asyncio.sleep(0)  # decoding takes milliseconds: others are answered in between
     if held:
         yield _added(watch, held, version)
 
@@ -148,7 +150,7 @@ async def _batches(
                 raise lost()
             whole = replace(change, attempt=found)
         batch.append(
-            shown.event(
+            await shown.event(
                 watch.view, watch.cluster, whole, watch.wanted, is_sse=watch.is_sse, is_for_all=watch.is_for_all
             )
         )

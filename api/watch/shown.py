@@ -1,5 +1,6 @@
 """The bytes of the latest changes, made once for all who watch."""
 
+import asyncio
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -41,10 +42,19 @@ class ShownChanges:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._shown: LRUCache[Hashable, _Shown] = LRUCache(max_bytes, getsizeof=lambda shown: shown.size_bytes)
+        self._turns = asyncio.Lock()
         self.made = 0
         """How many objects were made."""
 
-    def event(
+    async def turn(self) -> None:
+        """Waits until a watch may make an object: all watches make them one by one, and others are answered between.
+
+        It takes up to milliseconds, and hundreds of watches may open at once, each with all attempts in memory.
+        """
+        async with self._turns:
+            await asyncio.sleep(0)
+
+    async def event(
         self,
         view: ViewName,
         cluster: Cluster,
@@ -58,9 +68,14 @@ class ShownChanges:
         key = (change.number, view, cluster, is_for_all)
         shown = self._shown.get(key)
         if shown is None:
-            shown = self._make(view, cluster, change, is_for_all)
-            if shown.size_bytes <= self._max_bytes:
-                self._shown[key] = shown
+            async with self._turns:
+                # Another watch may have made it meanwhile.
+                shown = self._shown.get(key)
+                if shown is None:
+                    await asyncio.sleep(0)
+                    shown = self._make(view, cluster, change, is_for_all)
+                    if shown.size_bytes <= self._max_bytes:
+                        self._shown[key] = shown
         kind = event_type(view, change, is_wanted=matches(shown.fields, wanted))
         return shown.frame(kind, is_sse=is_sse) if kind else b""
 

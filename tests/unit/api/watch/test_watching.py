@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from api.http.json_protocol import ABORT
 from api.memory.change_log import ChangeLog
+from api.watch.views import Decoded
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchEvent
@@ -246,6 +247,46 @@ async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
     metrics = (await topic._caller.get("/metrics")).text
     assert "schedulerlog_api_watch_objects_total 2.0" in metrics
     assert "schedulerlog_api_watches 0.0" in metrics
+
+
+async def at_once(asked: "asyncio.Future[Any]", monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many attempts are decoded at most while no other request gets its turn, until it is answered."""
+    decoded, most = 0, 0
+
+    def counted(*parts: Any) -> Decoded:
+        nonlocal decoded
+        decoded += 1
+        return Decoded(*parts)
+
+    for module in ("events", "shown"):
+        monkeypatch.setattr(f"api.watch.{module}.Decoded", counted)
+    while not asked.done():
+        before = decoded
+        await asyncio.sleep(0)
+        most = max(most, decoded - before)
+    return most
+
+
+@pytest.mark.parametrize("path", [ATTEMPTS, PENDING, ATTEMPTS + "&reason=Other"])
+async def test_n7_watches_that_open_at_once_leave_others_their_turn(
+    topic: WrittenTopic, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each began with all attempts in memory: six hundred of them kept every other request waiting for ten seconds."""
+    topic.publish(*(an_attempt(0, f"pod-{number}") for number in range(20)))
+    asked = asyncio.gather(*(topic._caller.get(path + "&timeoutSeconds=1") for _ in range(10)))
+    assert await at_once(asked, monkeypatch) == 1
+    assert len({answer.content for answer in await asked}) == 1
+
+
+@pytest.mark.parametrize("path", [ATTEMPTS, ATTEMPTS + "&reason=Other"])
+async def test_n7_a_watch_that_shows_nothing_of_many_changes_leaves_others_their_turn(
+    topic: WrittenTopic, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read all changes that there were at once: thousands, some milliseconds each."""
+    topic.publish(*(an_attempt(number) for number in range(50)))
+    asked = asyncio.ensure_future(topic._caller.get(path + "&resourceVersion=0.0&timeoutSeconds=1"))
+    assert await at_once(asked, monkeypatch) == 1
+    assert len(lines(await asked)) == (0 if "reason" in path else 50)
 
 
 @pytest.mark.parametrize(
