@@ -65,7 +65,8 @@ class Screen:
         folded, and no other one where the table may be wider than the terminal. Where the columns have no room, each
         row is some lines: what its first column has, and below it the others with their names.
         """
-        cells = [[on_one_line(cell) for cell in row] for row in rows]
+        # rich gives up spaces at the end of a cell where it aligns to the right.
+        cells = [[on_one_line(cell).rstrip() for cell in row] for row in rows]
         if self._console is None:
             _write(f"{' ' * indent}{line}" for line in _aligned(columns, cells))
             return

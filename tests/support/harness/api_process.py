@@ -43,9 +43,8 @@ def serving(
     bootstrap_servers: str,
     opensearch_url: str,
     authority: Path | None = None,
-    /,
-    *,
     log: IO[str] | None = None,
+    /,
     **settings: str,
 ) -> Iterator[Served]:
     """``authority``: of the certificate in ``settings``; ``log`` gets what the process logs."""

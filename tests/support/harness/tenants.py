@@ -171,9 +171,7 @@ def tenants(
         stack.callback(callers.remove)
         headers = granted(callers, team_a, team_b)
         log = stack.enter_context(log_file.open("w"))
-        api = stack.enter_context(
-            serving(backends.bootstrap_servers, searches.url, authority, log=log, **own | settings)
-        )
+        api = stack.enter_context(serving(backends.bootstrap_servers, searches.url, authority, log, **own | settings))
         eventually(api.is_ready, "the API is not ready")
         yield Tenants(
             api.client, callers, headers, team_a, team_b, node, filling, mark, reviews, searches, control_plane,

@@ -19,7 +19,7 @@ from diagnosis.facts import DiagnosisFacts, Evidence, NodeFacts, Unknown
 from diagnosis.tree import diagnose
 from schemas.answers.diagnosis import Diagnosis, Obstacle
 from schemas.events import NodeProblem
-from tests.support.harness.recorded_calls import facts_of_call, refusals
+from tests.conformance.recorded_calls import facts_of_call, refusals
 
 CASES = Path("tests/conformance/cases/filter_cases.jsonl")
 

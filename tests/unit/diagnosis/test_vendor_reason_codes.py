@@ -19,8 +19,8 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.devices.pod_usage import DeviceUse, PodUse
 from fit.judge.decision import SchedulingPolicy
 from hami.reason_codes import ReasonCode
+from tests.conformance.recorded_calls import Case, facts_of_call, facts_of_decision
 from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
-from tests.support.harness.recorded_calls import Case, facts_of_call, facts_of_decision
 
 FOLDER = Path("tests/conformance/cases/second")
 _WORD = re.compile(r"[A-Z][A-Za-z]+")

@@ -1,5 +1,5 @@
-"""Tables where they have room, lines where they have none; into a pipe the screen aligns tables itself, and rich, which does
-it for a person, is the second calculation."""
+"""Tables where they have room, lines where they have none; into a pipe the screen aligns tables itself, and rich, which
+does it for a person, is the second calculation."""
 
 import io
 from contextlib import redirect_stdout

@@ -251,7 +251,7 @@ async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
 
 async def at_once(asked: "asyncio.Future[Any]", monkeypatch: pytest.MonkeyPatch) -> int:
     """How many attempts are decoded at most while no other request gets its turn, until it is answered."""
-    decoded, most = 0, 0
+    decoded, longest_run = 0, 0
 
     def counted(*parts: Any) -> Decoded:
         nonlocal decoded
@@ -263,8 +263,8 @@ async def at_once(asked: "asyncio.Future[Any]", monkeypatch: pytest.MonkeyPatch)
     while not asked.done():
         before = decoded
         await asyncio.sleep(0)
-        most = max(most, decoded - before)
-    return most
+        longest_run = max(longest_run, decoded - before)
+    return longest_run
 
 
 @pytest.mark.parametrize("path", [ATTEMPTS, PENDING, ATTEMPTS + "&reason=Other"])
