@@ -59,8 +59,10 @@ def test_each_verdict_is_about_a_device_of_the_state_that_it_names(judged: Stack
     named = []
     for value, _ in asyncio.run(read(judged.backends.bootstrap_servers, DECISIONS)):
         record = json.loads(value)
+        # Each node has a verdict for each of its devices, so that ``rows`` is left out.
+        assert record.get("rows", []) == []
         for node, revision, rows in zip(
-            *(record.get(name, []) for name in ("nodes", "revision", "rows")), strict=False
+            *(record.get(name, []) for name in ("nodes", "revision", "devices")), strict=False
         ):
             named += devices[f"{record['cluster']}/{record['scheduler']}/{node}/state/{record['epoch']}/{revision}"][
                 :rows

@@ -202,7 +202,7 @@ def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
     summary = of_lost("lost")
     filling.index_pod_states([state_after_attempt(summary)])
     asked = partial(api.get, f"/api/v1/clusters/{LOST}/suggestions", since="1d")
-    assert until(lambda: bool(asked().json()["items"]))
+    assert until(lambda: bool(asked().json()["items"])), asked().text
     (item,) = (each for each in asked().json()["items"] if each["constraint"] == "registration")
     assert (item["where"], item["pods"], item["who_acts"]) == ("l-gone", 1, "administrator")
     assert item["sentence"]["zh"] == "让节点 l-gone 的设备插件重新注册设备：1 个 Pod 中有 1 个可以调度。"

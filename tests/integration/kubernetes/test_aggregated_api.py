@@ -332,7 +332,7 @@ def test_a_watch_by_kubectl_ends_when_the_pod_is_placed(
     path = "/namespaces/{a}/pods/train-2/schedulerlog"
     eventually(lambda: world.get("operator", path)["status"] == "succeeded", "the attempt is not on the topic")
     done = kubectl("viewer", "watch", "train-2", "--until-placed")
-    assert (done.exit_code, f" {world.team_a}/train-2 succeeded" in done.stdout) == (0, True), done.output
+    assert (done.exit_code, f" {world.team_a}/train-2 placed" in done.stdout) == (0, True), done.output
 
 
 def test_the_exit_code_of_kubectl_schedulerlog_says_why_there_is_no_answer(
