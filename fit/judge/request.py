@@ -1,7 +1,7 @@
 """What the containers of a pod request of each vendor (HAMi's `GenerateResourceRequests`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 from fit.judge.vendor_requests import vendor_request
@@ -47,10 +47,25 @@ def denial_of_asking(asking: int) -> str:
 
 def denial_of_number(requests: Sequence[VendorRequest]) -> str:
     """Why a pod with so many containers is refused; empty where it is not."""
-    if len(requests) > MAX_REQUESTS:
-        # The name of each is in every record about nodes.
-        return f"the pod has {len(requests)} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
-    return denial_of_asking(sum(request.asks for request in requests))
+    return denial_of_containers(len(requests)) or denial_of_asking(sum(request.asks for request in requests))
+
+
+def denial_of_containers(containers: int) -> str:
+    """Why a pod that has so many, and asks for devices, is refused; empty where it is not."""
+    if containers <= MAX_REQUESTS:
+        return ""
+    # The name of each is in every record about nodes.
+    return f"the pod has {containers} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
+
+
+def number_of_containers(pod: Mapping[str, Any]) -> int:
+    return sum(1 for _ in _containers(pod))
+
+
+def names_devices(pod: Mapping[str, Any], vendors: Vendors) -> bool:
+    """Does a container name any resource of a vendor, in whatever amount?"""
+    names = frozenset(name for vendor in vendors for name in astuple(vendor.resources) if name)
+    return any(_Quantities(container.get("resources")).names_one_of(names) for _, container in _containers(pod))
 
 
 def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
@@ -137,6 +152,9 @@ class _Quantities:
     def names_any(self, vendor: Vendor) -> bool:
         names = vendor.resources
         return any(name and self.names(name) for name in (names.count, names.memory, names.cores))
+
+    def names_one_of(self, resources: frozenset[str]) -> bool:
+        return not all(resources.isdisjoint(amounts) for amounts in self._maps)
 
     def names(self, resource: str) -> bool:
         return any(resource in amounts for amounts in self._maps)

@@ -48,7 +48,7 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
         return Denied("pod has no containers")
     if _is_anothers(spec.get("schedulerName") or "", rules):
         return Admitted(pod, "pod already has different scheduler assigned")
-    # Before thousands of containers are copied and completed.
+    # Before they are copied and completed.
     if denial := denial_of_asking(_name_devices(spec, rules.vendors)):
         return Denied(denial)
     # The patch is the difference between the two, so the pod under review must remain as it came.

@@ -12,6 +12,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fit.devices.quota import Quotas
+from fit.judge.request import denial_of_containers, names_devices, number_of_containers
 from hami.quantities import is_quantity
 from scheduler.parsed_json import parsed
 from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
@@ -111,8 +112,12 @@ def _review(body: bytes) -> Json:
 
 
 def _response(request: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Json:
+    item = request.get("object")
+    # Before thousands of containers are checked, copied and completed.
+    if isinstance(item, dict) and (denial := denial_of_containers(number_of_containers(item))):
+        return _refusal(denial, _FORBIDDEN) if names_devices(item, rules.vendors) else _allowed()
     try:
-        pod = _pod(request.get("object"))
+        pod = _pod(item)
     except UnreadableReviewError as error:
         return _refusal(str(error), _BAD_REQUEST)
     verdict = admit(pod, rules, quotas)
@@ -146,9 +151,12 @@ def _refusal(message: str, code: int) -> Json:
     return {"allowed": False, "status": {"metadata": {}, "message": message, **reason, "code": code}}
 
 
+def _allowed(message: str = "") -> Json:
+    return {"allowed": True, "status": {"metadata": {}, **({"message": message} if message else {}), "code": 200}}
+
+
 def _allowance(pod: Json, verdict: Admitted) -> Json:
-    message = {"message": verdict.message} if verdict.message else {}
-    allowed: Json = {"allowed": True, "status": {"metadata": {}, **message, "code": 200}}
+    allowed = _allowed(verdict.message)
     operations = jsonpatch.make_patch(pod, verdict.pod).patch
     if operations:
         allowed |= {"patch": base64.b64encode(orjson.dumps(operations)).decode(), "patchType": "JSONPatch"}

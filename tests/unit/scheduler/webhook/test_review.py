@@ -73,6 +73,23 @@ def test_m4_a_pod_of_which_more_containers_ask_than_are_judged_may_not_come_in(l
     assert reviewed(a_pod(*asking[1:], *(a_container(f"sidecar-{number}") for number in range(100))))["allowed"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "is_allowed"), [({"nvidia.com/gpumem": "1"}, False), ({"huawei.com/Ascend310P": "1"}, True), ({}, True)]
+)
+def test_n8_a_pod_of_more_containers_than_are_judged_is_not_looked_at_any_further(
+    limits: dict[str, Any], is_allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand held the scheduler for ten seconds, and who reaches the webhook could send them."""
+    monkeypatch.delattr("scheduler.webhook.review._Pod")
+    monkeypatch.delattr("scheduler.webhook.review.admit")
+    response = reviewed(a_pod(*(a_container(f"main-{number}", limits) for number in range(501))))
+    assert response["allowed"] == is_allowed
+    assert "patch" not in response
+    if not is_allowed:
+        message = "the pod has 501 containers, 500 are judged at most: divide it into several pods"
+        assert (response["status"]["code"], response["status"]["message"]) == (403, message)
+
+
 def test_a_pod_without_devices_is_left_alone() -> None:
     assert "patch" not in reviewed(a_pod(a_container(limits={"cpu": "1"})))
 
