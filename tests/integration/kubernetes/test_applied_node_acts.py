@@ -24,7 +24,6 @@ from tests.support.control_plane.objects import (
     a_gpu_node,
     a_gpu_pod,
     annotate,
-    annotations_of,
     create_pods,
     created_namespace,
     created_nodes,
@@ -89,29 +88,6 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
             with DevicePlugins(control_plane, NAMESPACE), control_plane.client() as client:
                 yield World(client, served, extender.log)
-
-
-def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
-    # A decision about both nodes: what they registered is recorded with it.
-    create_pods(world.client, NAMESPACE, [a_gpu_pod("before", NAME, gpumem=60_000)])
-    eventually(partial(world.is_recorded, "before"), world.log.read_text)
-    node = f"/api/v1/nodes/{LARGE}"
-    registered = annotations_of(world.client.get(node).json())[REGISTER]
-    wants = a_gpu_pod("wants", NAME, gpumem=30_000)
-    eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
-    annotate(world.client, node, {REGISTER: None})
-    eventually(partial(world.would_go_to, wants, None), world.log.read_text)
-    create_pods(world.client, NAMESPACE, [wants])
-    suggestion = eventually(partial(world.suggested, "wants", "registration"), world.log.read_text)
-    assert suggestion["edits"][0]["where"] == suggestion["node"] == LARGE
-    assert world.placed("wants") is None
-    annotate(world.client, node, {REGISTER: registered})
-    eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
-    # A new try at once: kube-scheduler tries a refused pod again when it sees fit.
-    world.delete("wants")
-    create_pods(world.client, NAMESPACE, [wants])
-    placed = eventually(partial(world.placed, "wants"), world.log.read_text)
-    assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
 
 
 def test_a_node_without_the_lock_of_a_dead_bind_gets_the_pod(world: World) -> None:
