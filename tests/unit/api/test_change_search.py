@@ -114,7 +114,7 @@ async def test_with_the_index_down_it_is_named_what_could_not_be_known() -> None
 
 
 def locked_out() -> AttemptSummarized:
-    held = LockHolder(pod="team-b/dead", locked_at=datetime.now(UTC) - timedelta(minutes=3))
+    held = LockHolder(pod="team-b/dead", locked_at=datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=3))
     error = "node n1 has been locked within 5m0s: node lock contention"
     bind = BindOutcome(node="n1", bound=False, error=error, ended_at=NOW - timedelta(minutes=1), lock_holder=held)
     return wanting(1_000, "n1", chosen="n1", bind=bind, fit_nodes=1)
@@ -126,8 +126,11 @@ def node_locked(since: datetime | None) -> FakeObjects:
 
 
 async def test_a_lock_that_is_still_on_the_node_is_to_be_removed() -> None:
-    objects = node_locked(datetime.now(UTC) - timedelta(minutes=3))
-    found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=objects))
+    attempt = locked_out()
+    assert attempt.bind
+    assert attempt.bind.lock_holder
+    objects = node_locked(attempt.bind.lock_holder.locked_at)
+    found = await suggestions(caller_of(attempt, a_state("n1", used_mib=0), objects=objects))
     (item,) = found["items"]
     assert found["state"] == "fits"
     assert item["edits"] == [{"constraint": "lock", "where": "n1", "before": "team-b/dead", "after": ""}]
