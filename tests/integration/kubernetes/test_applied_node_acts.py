@@ -35,7 +35,6 @@ from tests.support.waiting import eventually
 
 NAME, NAMESPACE = "hami-node-acts", "test-node-acts"
 LARGE, SMALL = f"{NAMESPACE}-large", f"{NAMESPACE}-small"
-REGISTER = "hami.io/node-nvidia-register"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +56,6 @@ class World:
         """The node of the pod and its devices, as the API server has them."""
         found = shown(list_pods(self.client, NAMESPACE)).get(pod)
         return (found.node, [share.device for share in found.shares]) if found else None
-
-    def would_go_to(self, pod: Json, node: str | None) -> bool:
-        """Whether the states that the scheduler has published send the pod to this node, or to none."""
-        body = {"apiVersion": "v1", "kind": "Pod"} | pod | {"metadata": pod["metadata"] | {"namespace": NAMESPACE}}
-        answer = self.api.client.post("/api/v1/simulate", json=body)
-        return answer.status_code == httpx.codes.OK and answer.json()["node"] == node
-
-    def delete(self, pod: str) -> None:
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}"
-        self.client.request("DELETE", path, json={"gracePeriodSeconds": 0}).raise_for_status()
-        eventually(lambda: self.client.get(path).status_code == httpx.codes.NOT_FOUND, f"{pod} is not deleted")
-
-    def is_recorded(self, pod: str) -> bool:
-        return self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/schedulerlog").is_success
 
 
 @pytest.fixture(scope="module")
