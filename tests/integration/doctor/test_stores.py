@@ -80,7 +80,7 @@ def test_an_index_without_this_versions_templates_is_named(backends: Addresses) 
 
 def test_without_anything_to_look_at_it_says_so() -> None:
     code, output = doctor()
-    assert code == 0
+    assert code == 2
     assert "not checked: Kafka: SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set" in output
 
 
