@@ -16,6 +16,7 @@ from bench.choosing import choosing
 from bench.diagnosing import diagnosis
 from bench.filter import filter_call, pod_update
 from bench.filter_callers import filter_callers
+from bench.overrides import overrides
 from bench.page import page
 from bench.pending import pending
 from bench.planned import planned
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "wire": wire,
     "worker": worker.worker,
     "columns": worker.columns,
+    "overrides": overrides,
     "bodies": stages.bodies,
     "retries": retries.retries,
     "capacity": planned,
