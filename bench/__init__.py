@@ -12,6 +12,7 @@ wire                              bytes of an attempt and of the states that it 
 worker, stages, retries           worker and index writer: as a whole, stage by stage, unchanged retries
 capacity, planned                 what a fleet needs, and that model beside what is measured
 backlog, away, takeover           catching up, also when OpenSearch was away; partitions of a killed worker
+overrides                         the worker without each override of Faust's internals
 refusals                          what finding refusals by node and reason costs in the index
 steady                            the delay at a steady rate
 api, pending, watch               the API: a pod from memory, lists of what waits, a thousand who watch

@@ -46,11 +46,11 @@ def overrides() -> Result:
             ],
             lambda first, this: this / first,
         )
+    work = ", ".join(f"{attempts:,} attempts of {nodes:,} nodes" for nodes, attempts in SIZES.items())
     return Result(
         "overrides",
         "The worker, from decisions to what follows from them on the topics; ratio: to the worker with all overrides",
-        f"the best of {ROUNDS} rounds of {', '.join(f'{count:,} attempts of {nodes:,}' for nodes, count in SIZES.items())}"
-        " nodes",
+        f"the best of {ROUNDS} rounds, in turns: {work}",
         tuple(figures),
     )
 
