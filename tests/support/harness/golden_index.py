@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ GOLDEN = Path(__file__).parents[2] / "contract" / "golden"
 Json = dict[str, Any]
 
 
+@cache
 def golden(kind: type[Event], number: str) -> tuple[Event, bytes]:
     """The event of a golden record, and the record's own bytes."""
     path = GOLDEN / kind.TYPE / f"{number}.json"

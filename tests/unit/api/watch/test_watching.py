@@ -249,8 +249,13 @@ async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
     assert "schedulerlog_api_watches 0.0" in metrics
 
 
-async def at_once(asked: "asyncio.Future[Any]", monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many attempts are decoded at most while no other request gets its turn, until it is answered."""
+async def at_once(
+    topic: WrittenTopic, asked: "asyncio.Future[Any]", expected: int, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """How many attempts are decoded at most while no other request gets its turn.
+
+    The watches end when ``expected`` attempts are decoded in all.
+    """
     decoded, longest_run = 0, 0
 
     def counted(*parts: Any) -> Decoded:
@@ -261,6 +266,8 @@ async def at_once(asked: "asyncio.Future[Any]", monkeypatch: pytest.MonkeyPatch)
     for module in ("events", "shown"):
         monkeypatch.setattr(f"api.watch.{module}.Decoded", counted)
     while not asked.done():
+        if decoded == expected:
+            topic.changes.close()
         before = decoded
         await asyncio.sleep(0)
         longest_run = max(longest_run, decoded - before)
@@ -273,8 +280,8 @@ async def test_n7_watches_that_open_at_once_leave_others_their_turn(
 ) -> None:
     """Each began with all attempts in memory: six hundred of them kept every other request waiting for ten seconds."""
     topic.publish(*(an_attempt(0, f"pod-{number}") for number in range(20)))
-    asked = asyncio.gather(*(topic._caller.get(path + "&timeoutSeconds=1") for _ in range(10)))
-    assert await at_once(asked, monkeypatch) == 1
+    asked = asyncio.gather(*(topic._caller.get(path + "&timeoutSeconds=60") for _ in range(10)))
+    assert await at_once(topic, asked, 10 * 20, monkeypatch) == 1
     assert len({answer.content for answer in await asked}) == 1
 
 
@@ -284,8 +291,8 @@ async def test_n7_a_watch_that_shows_nothing_of_many_changes_leaves_others_their
 ) -> None:
     """It read all changes that there were at once: thousands, some milliseconds each."""
     topic.publish(*(an_attempt(number) for number in range(50)))
-    asked = asyncio.ensure_future(topic._caller.get(path + "&resourceVersion=0.0&timeoutSeconds=1"))
-    assert await at_once(asked, monkeypatch) == 1
+    asked = asyncio.ensure_future(topic._caller.get(path + "&resourceVersion=0.0&timeoutSeconds=60"))
+    assert await at_once(topic, asked, 50, monkeypatch) == 1
     assert len(lines(await asked)) == (0 if "reason" in path else 50)
 
 
