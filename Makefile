@@ -27,9 +27,9 @@ test: install  ## Run every test, with the real broker, index and Kubernetes, on
 	wait $$downloading || { cat .run/install.log; exit 1; }
 	@$(PYTEST) $(ARGS)
 
-# Two sessions of pytest, which need less than two workers that one session directs.
+# Three sessions of pytest, which need less than workers that one session directs.
 unit: install  ## Run the tests that start no servers: tests/unit and tests/contract (ARGS="-k word")
-	@$(RUN) tests.support.halves $(ARGS)
+	@$(RUN) tests.support.unit_sessions $(ARGS)
 
 # A test of a million examples may take more than the ten minutes that every other test is given.
 stress: install  ## Run the tests that take a slice of their examples in the suite with all of them (ARGS="-k races")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import halves
+from tests.support import unit_sessions
 
 TESTS = Path("tests")
 IMPORTS = re.compile(r"^[ \t]*((?:from|import) +tests\b[^\n(]*(?:\([^)]*\))?)", re.MULTILINE)
@@ -47,24 +47,26 @@ def test_folders_of_unit_tests_are_folders_of_the_code() -> None:
     assert sorted({str(path.parent) for path in folders if not path.parent.is_dir()}) == []
 
 
-def test_each_unit_test_is_in_one_half() -> None:
-    first, second = (command[command.index("-n") + 2 :] for command in halves.commands(["-k", "word"]))
-    assert [folder for folder in halves.FIRST if not Path(folder).is_dir()] == []
-    assert [part for part in first if Path(part).is_dir()] == list(halves.FIRST)
-    ignored = [part.removeprefix("--ignore=") for part in second if part.startswith("--ignore=")]
-    assert ignored == list(halves.FIRST)
-    assert [part for part in second if Path(part).is_dir()] == ["tests/unit", "tests/contract"]
-    assert "word" in first
-    assert "word" in second
+def test_each_unit_test_is_in_one_session() -> None:
+    found = unit_sessions.commands(["-k", "word"])
+    folders = [tuple(part for part in command if Path(part).is_dir()) for command in found]
+    named = [folder for each in unit_sessions.FOLDERS for folder in each]
+    assert folders == [*unit_sessions.FOLDERS, ("tests/unit", "tests/contract")]
+    assert len(set(named)) == len(named)
+    ignored = [[part for part in command if part.startswith("--ignore=")] for command in found]
+    assert ignored == [[], [], [f"--ignore={folder}" for folder in named]]
+    assert len({part for command in found for part in command if part.startswith("cache_dir=")}) == 3
+    assert all("word" in command for command in found)
 
 
 @pytest.mark.parametrize(
-    ("codes", "expected"), [([0, 0], 0), ([0, 1], 1), ([2, 1], 2), ([5, 0], 0), ([1, 5], 1), ([5, 5], 5), ([0, -9], 1)]
+    ("codes", "expected"),
+    [([0, 0], 0), ([0, 1], 1), ([2, 1], 2), ([5, 0], 0), ([1, 5], 1), ([5, 5], 5), ([0, -9], 1), ([5, 0, 5], 0)],
 )
-def test_a_half_without_tests_is_no_failure_unless_both_are(codes: list[int], expected: int) -> None:
-    assert halves.exit_code(codes) == expected
+def test_a_session_without_tests_is_no_failure_unless_all_are(codes: list[int], expected: int) -> None:
+    assert unit_sessions.exit_code(codes) == expected
 
 
 def test_a_folder_that_the_caller_chose_for_temporary_files_remains(tmp_path: Path) -> None:
-    assert halves.environment({"TMPDIR": "/elsewhere"}, tmp_path) == {"TMPDIR": "/elsewhere"}
-    assert halves.environment({}, tmp_path / "missing") == {}
+    assert unit_sessions.environment({"TMPDIR": "/elsewhere"}, tmp_path) == {"TMPDIR": "/elsewhere"}
+    assert unit_sessions.environment({}, tmp_path / "missing") == {}
