@@ -124,7 +124,7 @@ def create_app(
     api_routes = routes(
         SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
-        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices)),
+        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices, index)),
         SuggestionHandlers(attempts, devices, change_search),
         AdmissionHandlers(index, devices),
         SimulationHandlers(devices, change_search),

@@ -1,8 +1,8 @@
 """Finds what would have to change for a pod to fit: reads what the fit has to know, and asks it under the lock."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from api.http.cluster import Cluster
 from api.index.client import IndexDownError, OpenSearch
 from api.index.holders import HeldBy, read_holders
 from api.index.last_registrations import read_unregistered
-from api.objects.circumstances import read_lock
+from api.objects.circumstances import existing_nodes, read_lock
 from api.objects.object_api import Objects
 from diagnosis.suggestions.acts import nodes_to_empty
 from diagnosis.suggestions.answer import Found
@@ -91,6 +91,16 @@ class ChangeSearch:
         async with lock:
             found = await asyncio.to_thread(_search, trial, ask, held_by or {}, unregistered)
         return found, await self._names(request, cluster, held_by or {})
+
+    async def still_there(self, cluster: Cluster, nodes: Collection[str], unknown: list[str]) -> list[str]:
+        """Those of the nodes that have not left the cluster; none where nobody can say, which joins ``unknown``."""
+        if not nodes:
+            return []
+        if cluster.name == self.home_cluster and self.objects.is_there:
+            with suppress(KubeApiError):
+                return await existing_nodes(self.objects, nodes)
+        unknown.append("lost nodes")
+        return []
 
     async def _holders(self, cluster: Cluster, nodes: Sequence[str], at: datetime | None) -> dict[str, HeldBy]:
         return await read_holders(self.index, cluster.name, nodes, at) if at is not None else {}
@@ -172,4 +182,4 @@ def _search(trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy], unregistered:
     if trial.fits(ask):
         return Found([], [], fits=True)
     uses = {node: held.uses for node, held in held_by.items()}
-    return Found(suggest(trial, ask, uses, unregistered), excluding_constraints(trial, ask), fits=False)
+    return Found(suggest(trial, ask, uses, unregistered), excluding_constraints(trial, ask, unregistered), fits=False)

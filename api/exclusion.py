@@ -2,13 +2,17 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from cachetools import LRUCache
 
+from api.index.client import IndexDownError, OpenSearch
+from api.index.last_registrations import read_unregistered
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.ask import Ask, Constraint
 from diagnosis.suggestions.exclusion import excluding_constraints
+from diagnosis.suggestions.nodes import UnregisteredNodes
 from diagnosis.suggestions.trial import Trial
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
@@ -28,6 +32,8 @@ class Exclusion:
     """An answer is kept until the cluster's devices or the attempt's record change: at 5,000 nodes it takes 40 ms."""
 
     devices: ClusterDevices
+    index: OpenSearch
+    """What nodes registered last that register nothing now."""
     kept: LRUCache[_Key, list[Constraint]] = field(default_factory=_kept)
 
     async def of(self, attempt: AttemptSummarized) -> list[Constraint] | None:
@@ -35,15 +41,32 @@ class Exclusion:
         columns = self.devices.known(attempt.cluster)
         if columns is None or attempt.constraints is None:
             return None
+        unregistered = None
+        if self._key(attempt) not in self.kept:
+            # Not under the lock: others would wait for the index.
+            unregistered = await self._unregistered(columns, attempt)
         # The devices are the same as long as the lock is held; who waited for it may find the answer of another.
         async with self.devices.lock:
-            key = (attempt.cluster, attempt.attempt_id, attempt.version, self.devices.revisions[attempt.cluster])
+            key = self._key(attempt)
             if key not in self.kept:
-                self.kept[key] = await asyncio.to_thread(_excluded_by, columns, attempt)
+                self.kept[key] = await asyncio.to_thread(_excluded_by, columns, attempt, unregistered)
             return self.kept[key] or None
 
+    def _key(self, attempt: AttemptSummarized) -> _Key:
+        return attempt.cluster, attempt.attempt_id, attempt.version, self.devices.revisions[attempt.cluster]
 
-def _excluded_by(columns: ClusterColumns, attempt: AttemptSummarized) -> list[Constraint]:
+    async def _unregistered(self, columns: ClusterColumns, attempt: AttemptSummarized) -> UnregisteredNodes | None:
+        nodes = [name for name in attempt.nodes if columns.entry(name) is None]
+        try:
+            now = datetime.now(UTC)
+            return await read_unregistered(self.index, columns.vendors, attempt.cluster, nodes, now) if nodes else None
+        except IndexDownError:
+            return None
+
+
+def _excluded_by(
+    columns: ClusterColumns, attempt: AttemptSummarized, unregistered: UnregisteredNodes | None
+) -> list[Constraint]:
     ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
     policy = SchedulingPolicy(attempt.node_policy or "binpack", attempt.device_policy or "spread")
-    return excluding_constraints(Trial(columns, tuple(attempt.nodes), policy), ask)
+    return excluding_constraints(Trial(columns, tuple(attempt.nodes), policy), ask, unregistered)

@@ -1,7 +1,7 @@
 """Answers where a pod would go that does not exist yet, by the scheduler's own fit on the devices as they are now."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,8 +56,9 @@ class SimulationHandlers:
     async def simulate(self, request: Request, cluster: Cluster, query: SimulationQuery) -> Response:
         """Where a pod would go that does not exist yet; else why it would wait, and what would have to change.
 
-        The body is one Pod, as YAML or JSON. Every node with devices is offered, as it is now; quotas, taints and
-        what else kube-scheduler asks are not looked at. Nothing is written.
+        The body is one Pod, as YAML or JSON. Every node with devices is offered, as it is now, and every one that has
+        registered devices before; quotas, taints and what else kube-scheduler asks are not looked at. Nothing is
+        written.
         """
         refuse_repeated(request)
         access = access_of(request)
@@ -76,18 +77,24 @@ class SimulationHandlers:
                 f"the devices of cluster {cluster.name} are not known (yet)",
                 "Try again in a few seconds; GET /readyz says what is behind, GET /api/v1/clusters which there are.",
             )
-        now = datetime.now(UTC)
+        now, unknown = datetime.now(UTC), ["quotas"]
+        lost = await self.changes.still_there(cluster, self.devices.lost.get(cluster.name, ()), unknown)
         async with self.devices.lock:
-            events = await asyncio.to_thread(_attempt, columns, pod, cluster.name, now)
+            events = await asyncio.to_thread(_attempt, columns, lost, pod, cluster.name, now)
         if not events:
             nothing = Simulation(node=None, schedulerlog=None, diagnosis=None, suggestions=None)
             return json_response(200, nothing, {"Cache-Control": "no-store"})
-        return await self._answer(request, cluster, columns, summarize(events), now)
+        return await self._answer(request, cluster, columns, summarize(events), now, unknown)
 
     async def _answer(
-        self, request: Request, cluster: Cluster, columns: ClusterColumns, attempt: AttemptSummarized, now: datetime
+        self,
+        request: Request,
+        cluster: Cluster,
+        columns: ClusterColumns,
+        attempt: AttemptSummarized,
+        now: datetime,
+        unknown: list[str],
     ) -> Response:
-        unknown = ["quotas"]
         found, names = Found([], [], fits=True), dict[str, str]()
         if not attempt.chosen:
             found, names = await self.changes.found(request, cluster, attempt, columns, self.devices.lock, now, unknown)
@@ -102,8 +109,12 @@ class SimulationHandlers:
         return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 
-def _attempt(columns: ClusterColumns, pod: Mapping[str, Any], cluster: str, now: datetime) -> list[AttemptEvent]:
-    return attempt_on(columns, columns.node_names, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
+def _attempt(
+    columns: ClusterColumns, lost: Sequence[str], pod: Mapping[str, Any], cluster: str, now: datetime
+) -> list[AttemptEvent]:
+    # One of the lost may have registered again since they were looked up.
+    offered = tuple(dict.fromkeys((*columns.node_names, *lost)))
+    return attempt_on(columns, offered, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
 
 
 async def _body(request: Request) -> bytes:

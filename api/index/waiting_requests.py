@@ -32,7 +32,8 @@ def requests_query(cluster: str, namespace: str | None, since: str) -> Json:
     since: their latest attempt is not older (RFC 3339).
     """
     example = {"top_hits": {"size": 1, "sort": LONGEST_WAIT, "_source": ["attempt_id"]}}
-    fields = [{"field": "group"}, {"field": "obstacle_group"}]
+    # A state that an older worker wrote names no obstacle, and would be in no group.
+    fields = [{"field": "group"}, {"field": "obstacle_group", "missing": ""}]
     groups = {"terms": fields, "size": MAX_GROUPS, "order": [{"_count": "desc"}, {"first": "asc"}]}
     first = {"min": {"field": "first_judged_at"}}
     return {

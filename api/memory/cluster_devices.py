@@ -44,6 +44,8 @@ class ClusterDevices:
     """Everything that was on the topic at the start has been read."""
     revisions: Counter[str] = field(default_factory=Counter)
     """By cluster: another number whenever its devices are other ones than before."""
+    lost: dict[str, set[str]] = field(default_factory=dict)
+    """By cluster: nodes that registered devices and register none now, or are gone themselves."""
     _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
 
     def known(self, cluster: str) -> ClusterColumns | None:
@@ -63,6 +65,8 @@ class ClusterDevices:
             return
         self._ranks[key] = rank
         self.revisions[state.cluster] += 1
+        lost = self.lost.setdefault(state.cluster, set())
+        (lost.discard if state.uuid else lost.add)(state.node)
         put(self.columns.setdefault(state.cluster, ClusterColumns(self.vendors)), state)
 
 

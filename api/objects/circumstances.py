@@ -1,7 +1,7 @@
 """Reads a pod and what it names from the API server, as facts for a diagnosis."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -51,6 +51,12 @@ async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list
     if not text(listed, "metadata", "continue"):
         return nodes, []
     return nodes, [Unknown("nodes", "not-read", f"the first {MAX_NODES} nodes were read")]
+
+
+async def existing_nodes(api: Objects, names: Collection[str]) -> list[str]:
+    """Those of the names that are nodes of the cluster, the first ``MAX_NODES`` by name. Raises ``KubeApiError``."""
+    listed = await api.page(NODES.collection(), limit=MAX_NODES)
+    return [name for found in entries(listed, "items") if (name := text(found, "metadata", "name")) in names]
 
 
 async def read_lock(api: Objects, node: str, now: datetime) -> HeldLock | None:

@@ -72,6 +72,11 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
             "OpenSearch 没有响应，不知道未注册节点上次注册的设备。",
         ),
         (
+            "lost nodes",
+            "Some nodes register no devices any more. Whether they still exist is not known: none of them was offered.",
+            "部分节点不再注册设备，不知道这些节点是否仍然存在，因此未提供给调度。",
+        ),
+        (
             "lock",
             "That the node is locked is known of a bind that failed: whether it still is can't be known.",
             "节点被锁定是从绑定失败的记录得知的，不知道锁是否仍在。",

@@ -57,7 +57,8 @@ class Suggestions(Answer):
     )
     excluded_by: list[Constraint] = Field(
         description="The smallest set of constraints that together keep the pod from every node; `use` is what other "
-        "pods hold, `nodes` that kube-scheduler did not offer the others. Empty where that is not known."
+        "pods hold, `nodes` that kube-scheduler did not offer the others, `registration` that nodes register nothing "
+        "any more. Empty where that is not known."
     )
     not_known: list[InBothLanguages] = Field(description="What could not be taken into account.")
 

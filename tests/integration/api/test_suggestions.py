@@ -1,11 +1,13 @@
 """What would have to change, on node states from a real topic and with the holders of devices from a real index."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from schemas.codec.records import rfc3339
+from schemas.documents.pod_states import state_after_attempt
 from schemas.events import (
     AttemptSummarized,
     BindOutcome,
@@ -192,6 +194,18 @@ def test_as_the_attempt_found_it_the_node_is_judged_by_the_pods_of_that_time(los
     answer = api.get(path_of("lost"), as_of="attempt").json()
     # The attempt is later than the end of the pod.
     assert "registration" in [each["constraint"] for item in answer["items"] for each in item["edits"]]
+
+
+def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
+    lost: None, filling: Filling, api: Served
+) -> None:
+    summary = of_lost("lost")
+    filling.index_pod_states([state_after_attempt(summary)])
+    asked = partial(api.get, f"/api/v1/clusters/{LOST}/suggestions", since="1d")
+    assert until(lambda: bool(asked().json()["items"])), asked().text
+    (item,) = (each for each in asked().json()["items"] if each["constraint"] == "registration")
+    assert (item["where"], item["pods"], item["who_acts"]) == ("l-gone", 1, "administrator")
+    assert item["sentence"]["zh"] == "让节点 l-gone 的设备插件重新注册设备：1 个 Pod 中有 1 个可以调度。"
 
 
 def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(filling: Filling, api: Served) -> None:

@@ -100,9 +100,60 @@ async def test_a_node_that_is_not_registered_is_judged_as_the_index_has_it_and_w
     assert "memory" in constraints(held)
 
 
+async def test_diagnosis_and_suggestions_count_the_missing_registration_among_what_keeps_the_pod_out() -> None:
+    # With less memory or without the other pods it would fit on the full node, and as it is on the one that is gone.
+    caller = caller_of(wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=Index())
+    together = ["registration", "use", "memory"]
+    assert (await suggestions(caller))["excluded_by"] == together
+    diagnosis = await caller.get("/api/v1/namespaces/llm/pods/want/diagnosis")
+    assert diagnosis.json()["excluded_by"] == together
+
+
+async def simulated(caller: Caller, memory_mib: int) -> dict[str, Any]:
+    limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": memory_mib}
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "llm", "name": "new"},
+        "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]},
+    }  # fmt: skip
+    answer = await caller.client.post("/api/v1/simulate", json=pod)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def nodes_of(*names: str) -> FakeObjects:
+    return FakeObjects({NODE: {"items": [{"metadata": {"name": name}} for name in names], "metadata": {}}})
+
+
+def full_and_gone(objects: FakeObjects) -> Caller:
+    states = (a_state("full", used_mib=9_500), a_state("gone", used_mib=0, minutes_ago=60))
+    last = a_node_state("gone", 0, revision=2, observed_at=NOW - timedelta(minutes=50))
+    return caller_of(wanting(1), *states, last, answering=Index(), objects=objects)
+
+
+async def test_a_pod_that_does_not_exist_yet_is_offered_the_nodes_that_register_nothing_any_more() -> None:
+    found = await simulated(full_and_gone(nodes_of("full", "gone", "cpu")), 8_000)
+    assert found["node"] is None
+    assert "registration" in constraints(found["suggestions"])
+    assert found["suggestions"]["excluded_by"] == found["diagnosis"]["excluded_by"] == ["registration", "use", "memory"]
+
+
+async def test_a_node_that_has_left_the_cluster_is_not_offered() -> None:
+    found = (await simulated(full_and_gone(nodes_of("full")), 8_000))["suggestions"]
+    assert "registration" not in constraints(found)
+    assert len(found["not_known"]) == 1
+
+
+async def test_without_an_api_server_a_node_that_may_have_left_is_not_offered_and_the_answer_says_so() -> None:
+    found = (await simulated(full_and_gone(FakeObjects(is_there=False)), 8_000))["suggestions"]
+    assert "registration" not in constraints(found)
+    assert any("register no devices any more" in each["en"] for each in found["not_known"])
+
+
 async def test_without_one_registered_node_there_is_an_answer() -> None:
     found = await suggestions(caller_of(wanting(8_000, "gone"), a_node_state("gone", 0), answering=Index()))
     assert (found["state"], constraints(found)) == ("refused", ["registration"])
+    assert found["excluded_by"] == ["registration"]
 
 
 async def test_with_the_index_down_it_is_named_what_could_not_be_known() -> None:

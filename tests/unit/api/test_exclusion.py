@@ -3,15 +3,20 @@
 from unittest.mock import patch
 
 from api.exclusion import Exclusion
+from api.index.client import OpenSearch
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.exclusion import excluding_constraints
 from schemas.events import AttemptSummarized, DeviceKind, NodeStateChanged
 from tests.support.builders.events import a_request, a_summary
 from tests.support.builders.node_states import a_node_state
+from tests.support.harness.api_app import down, index_of
 
 KIND = DeviceKind(
     model="NVIDIA A100", vendor="NVIDIA", mode="hami-core", memory_mib=10_000, cores_percent=100, slots=10
 )
+
+INDEX = OpenSearch(index_of(down), lambda *_: None, 10)
+"""Asked for nodes that are not registered."""
 
 
 def a_state(revision: int, memory_used_mib: int) -> NodeStateChanged:
@@ -21,9 +26,9 @@ def a_state(revision: int, memory_used_mib: int) -> NodeStateChanged:
     )  # fmt: skip
 
 
-def an_attempt(version: int = 1) -> AttemptSummarized:
+def an_attempt(version: int = 1, *nodes: str) -> AttemptSummarized:
     wants = a_request(vendor="NVIDIA", count=1, memory_mib=8_000)
-    return a_summary(["node1"], cluster="default", requests=[wants], constraints={}, version=version)
+    return a_summary(["node1", *nodes], cluster="default", requests=[wants], constraints={}, version=version)
 
 
 def some_devices(*states: NodeStateChanged) -> ClusterDevices:
@@ -35,7 +40,7 @@ def some_devices(*states: NodeStateChanged) -> ClusterDevices:
 
 async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_are_others() -> None:
     devices = some_devices(a_state(1, 9_000))
-    found = Exclusion(devices)
+    found = Exclusion(devices, INDEX)
     with patch("api.exclusion.excluding_constraints", wraps=excluding_constraints) as finding:
         assert await found.of(an_attempt()) == ["use", "memory"]
         assert await found.of(an_attempt()) == ["use", "memory"]
@@ -49,6 +54,11 @@ async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_ar
 
 
 async def test_it_is_not_known_without_devices_or_what_the_pod_asks_of_them() -> None:
-    assert await Exclusion(ClusterDevices()).of(an_attempt()) is None
+    assert await Exclusion(ClusterDevices(), INDEX).of(an_attempt()) is None
     unasked = an_attempt().model_copy(update={"constraints": None})
-    assert await Exclusion(some_devices(a_state(1, 9_000))).of(unasked) is None
+    assert await Exclusion(some_devices(a_state(1, 9_000)), INDEX).of(unasked) is None
+
+
+async def test_while_the_index_is_down_the_registered_nodes_alone_are_judged() -> None:
+    found = Exclusion(some_devices(a_state(1, 9_000)), INDEX)
+    assert await found.of(an_attempt(1, "gone")) == ["use", "memory"]

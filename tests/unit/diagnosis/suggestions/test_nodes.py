@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from diagnosis.suggestions.ask import Ask
+from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.nodes import HeldNodeLock, node_to_register, node_to_unlock, unregistered_nodes
 from diagnosis.suggestions.suggestion import Suggestion
 from diagnosis.suggestions.texts import sentence
@@ -68,6 +69,17 @@ def test_a_node_that_was_not_offered_is_not_named() -> None:
 def test_of_a_cluster_that_has_lost_every_node_the_best_one_is_named() -> None:
     (found,) = registering(lost(two_nodes(wanted_mib=900), "large", "small"))
     assert found.allocation.node in ("large", "small")
+
+
+def test_what_keeps_the_pod_out_names_the_registration_without_which_it_would_fit() -> None:
+    objects = lost(two_nodes(wanted_mib=4000), "large")
+    ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
+    # The small node refuses for memory alone, the large one has enough.
+    assert excluding_constraints(objects.trial(), ask, objects.unregistered()) == ["registration", "memory"]
+    # The lost node would not take it either, so that its registration keeps nothing out.
+    objects = lost(two_nodes(wanted_mib=30_000), "large")
+    ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
+    assert excluding_constraints(objects.trial(), ask, objects.unregistered()) == ["memory"]
 
 
 def observed(node: str, **amounts: str) -> NodeObserved:
