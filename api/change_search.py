@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from starlette.requests import Request
 
@@ -31,6 +31,9 @@ from schemas.events import AttemptSummarized, BindOutcome
 from summaries.named_pods import OTHERS
 
 T = TypeVar("T")
+
+MAX_LOST: Final = 50
+"""How many nodes without devices the API server is asked about, each by a request of its own."""
 
 
 class _FirstLook(NamedTuple):
@@ -94,13 +97,16 @@ class ChangeSearch:
 
     async def still_there(self, cluster: Cluster, nodes: Collection[str], unknown: list[str]) -> list[str]:
         """Those of the nodes that have not left the cluster; none where nobody can say, which joins ``unknown``."""
-        if not nodes:
-            return []
-        if cluster.name == self.home_cluster and self.objects.is_there:
-            with suppress(KubeApiError):
-                return await existing_nodes(self.objects, nodes)
-        unknown.append("lost nodes")
-        return []
+        found: list[str] = []
+        is_known = cluster.name == self.home_cluster and self.objects.is_there
+        if nodes and is_known:
+            try:
+                found = await existing_nodes(self.objects, sorted(nodes)[:MAX_LOST])
+            except KubeApiError:
+                is_known = False
+        if nodes and (not is_known or len(nodes) > MAX_LOST):
+            unknown.append("lost nodes")
+        return found
 
     async def _holders(self, cluster: Cluster, nodes: Sequence[str], at: datetime | None) -> dict[str, HeldBy]:
         return await read_holders(self.index, cluster.name, nodes, at) if at is not None else {}

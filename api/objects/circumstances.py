@@ -54,18 +54,23 @@ async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list
 
 
 async def existing_nodes(api: Objects, names: Collection[str]) -> list[str]:
-    """Those of the names that are nodes of the cluster, the first ``MAX_NODES`` by name. Raises ``KubeApiError``."""
-    listed = await api.page(NODES.collection(), limit=MAX_NODES)
-    return [name for found in entries(listed, "items") if (name := text(found, "metadata", "name")) in names]
+    """Those of the names that are nodes of the cluster. Raises ``KubeApiError``."""
+    # One by one: few are asked about, and of a large cluster a list is megabytes.
+    listed = await asyncio.gather(*(_listed_node(api, name) for name in names))
+    found = {text(each, "metadata", "name") for page in listed for each in entries(page, "items")}
+    return [name for name in names if name in found]
 
 
 async def read_lock(api: Objects, node: str, now: datetime) -> HeldLock | None:
     """The lock of a node as it is now; None where it has none. Raises ``KubeApiError``."""
-    path = NODES.collection()
-    # Of a list, for which the API has the right (deploy/kustomize/base/rights.yaml).
-    listed = await api.page(path, limit=1, fieldSelector=f"metadata.name={node}")
+    path, listed = NODES.collection(), await _listed_node(api, node)
     found = [objects.node_state(each, _path(path, each), now) for each in entries(listed, "items")]
     return found[0].lock if found else None
+
+
+async def _listed_node(api: Objects, node: str) -> Fields:
+    # A list, for which the API has the right (deploy/kustomize/base/rights.yaml).
+    return await api.page(NODES.collection(), limit=1, fieldSelector=f"metadata.name={node}")
 
 
 @dataclass(slots=True)

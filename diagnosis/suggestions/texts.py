@@ -73,8 +73,8 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
         ),
         (
             "lost nodes",
-            "Some nodes register no devices any more. Whether they still exist is not known: none of them was offered.",
-            "部分节点不再注册设备，不知道这些节点是否仍然存在，因此未提供给调度。",
+            "Some nodes register no devices any more. Of those that may have left the cluster none was offered.",
+            "部分节点不再注册设备，其中可能已离开集群的节点未提供给调度。",
         ),
         (
             "lock",
