@@ -3,6 +3,7 @@
 The whole way: our scheduler's decisions through worker and index writer, and the API that reads them.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,10 +21,12 @@ from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
     LOCK,
+    MERGE_PATCH,
     Json,
     a_gpu_node,
     a_gpu_pod,
     annotate,
+    annotations_of,
     create_pods,
     created_namespace,
     created_nodes,
@@ -35,6 +38,7 @@ from tests.support.waiting import eventually
 
 NAME, NAMESPACE = "hami-node-acts", "test-node-acts"
 LARGE, SMALL = f"{NAMESPACE}-large", f"{NAMESPACE}-small"
+REGISTER = "hami.io/node-nvidia-register"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,21 @@ class World:
         found = shown(list_pods(self.client, NAMESPACE)).get(pod)
         return (found.node, [share.device for share in found.shares]) if found else None
 
+    def would_go_to(self, pod: Json, node: str | None) -> bool:
+        """Whether the states that the scheduler has published send the pod to this node, or to none."""
+        body = {"apiVersion": "v1", "kind": "Pod"} | pod | {"metadata": pod["metadata"] | {"namespace": NAMESPACE}}
+        answer = self.api.client.post("/api/v1/simulate", json=body)
+        return answer.status_code == httpx.codes.OK and answer.json()["node"] == node
+
+    def offer(self, node: str, slots: str) -> None:
+        """Have the node's status offer so many slots of devices, as its kubelet writes it."""
+        amounts = {"nvidia.com/gpu": slots}
+        body = json.dumps({"status": {"allocatable": amounts, "capacity": amounts}})
+        self.client.patch(f"/api/v1/nodes/{node}/status", content=body, headers=MERGE_PATCH).raise_for_status()
+
+    def is_recorded(self, pod: str) -> bool:
+        return self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/schedulerlog").is_success
+
 
 @pytest.fixture(scope="module")
 def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
@@ -73,6 +92,29 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
             with DevicePlugins(control_plane, NAMESPACE), control_plane.client() as client:
                 yield World(client, served, extender.log)
+
+
+def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
+    # A decision about both nodes: what they registered is recorded with it.
+    create_pods(world.client, NAMESPACE, [a_gpu_pod("before", NAME, gpumem=60_000)])
+    eventually(partial(world.is_recorded, "before"), world.log.read_text)
+    node = f"/api/v1/nodes/{LARGE}"
+    registered = annotations_of(world.client.get(node).json())[REGISTER]
+    wants = a_gpu_pod("wants", NAME, gpumem=30_000)
+    eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
+    # As of a device plugin that is taken away: HAMi and we keep what was registered until the kubelet offers nothing.
+    annotate(world.client, node, {REGISTER: None})
+    world.offer(LARGE, "0")
+    eventually(partial(world.would_go_to, wants, None), world.log.read_text)
+    create_pods(world.client, NAMESPACE, [wants])
+    suggestion = eventually(partial(world.suggested, "wants", "registration"), world.log.read_text)
+    assert suggestion["edits"][0]["where"] == suggestion["node"] == LARGE
+    assert world.placed("wants") is None
+    annotate(world.client, node, {REGISTER: registered})
+    world.offer(LARGE, "10")
+    # Not asked of `simulate`: kube-scheduler tries the refused pod again at once, and its devices are taken then.
+    placed = eventually(partial(world.placed, "wants"), world.log.read_text)
+    assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
 
 
 def test_a_node_without_the_lock_of_a_dead_bind_gets_the_pod(world: World) -> None:
