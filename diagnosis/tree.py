@@ -1,6 +1,7 @@
 """Walks the decision tree: asks its questions in order, and puts the answer together."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final, Literal
 
 from diagnosis import texts
@@ -15,6 +16,7 @@ from diagnosis.scheduler_steps import refused_condition, scheduler_steps
 from diagnosis.wording import of_condition, quoted, scheduler_of, since
 from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisStep, InBothLanguages, NotKnown, Obstacle
 from schemas.codec.records import rfc3339
+from schemas.events import AttemptSummarized
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "ended", "missing", "not known"]
 MAX_NODES: Final = 20
@@ -39,6 +41,17 @@ def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosi
         steps=[_step(step) for step in steps],
         not_known=_not_known(facts.unknown),
     )
+
+
+def diagnose_simulated(attempt: AttemptSummarized, now: datetime, excluded_by: Sequence[str]) -> Diagnosis:
+    """The answer about an attempt that was not made: what it chose, nobody binds."""
+    facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
+    found = diagnose(facts)
+    if not attempt.chosen:
+        return found.model_copy(update={"excluded_by": list(excluded_by) or None})
+    # The last question is about the bind.
+    answer = {"sentence": texts.phrase("would_fit", node=attempt.chosen, fit=attempt.fit_nodes or 0)}
+    return found.model_copy(update=answer | {"obstacle": None, "other_obstacles": [], "steps": found.steps[:-1]})
 
 
 def main_obstacle(facts: DiagnosisFacts) -> FoundObstacle | None:

@@ -51,10 +51,11 @@ def moment(text: str | datetime | None) -> Markup:
     if not text:
         return Markup("–")
     exact = text if isinstance(text, str) else text.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return Markup('<time datetime="{}">{}</time>').format(visible(exact), visible(_to_second(exact)))
+    return Markup('<time datetime="{}">{}</time>').format(visible(exact), visible(to_second(exact)))
 
 
-def _to_second(text: str) -> str:
+def to_second(text: str) -> str:
+    """The time in UTC; what is no time as it is."""
     try:
         return parsed(text).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:

@@ -42,6 +42,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "moment": formats.moment,
+        "second": formats.to_second,
         "ticks": formats.ticks,
         "duration": _duration,
         "since": _since,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, Literal
 
-from page.formats import hours, mib, visible
+from page.formats import hours, mib, to_second, visible
 from page.plots import Series, bars_over_time, bars_side_by_side, highest_bar
 from page.render import environment
 from page.texts import text
@@ -110,7 +110,7 @@ def _markdown(report: FailureReport) -> str:
 def _lines(report: FailureReport, say: Any) -> Iterator[str]:
     yield f"# {say('report.title')}"
     where = f", {report.namespace}" if report.namespace else ""
-    yield f"\n{_cell(report.cluster)}{where}: {report.since} – {report.until}\n"
+    yield f"\n{_cell(report.cluster)}{where}: {to_second(report.since)} – {to_second(report.until)} UTC\n"
     yield say("report.summary", attempts=report.attempts, failed=report.failed, before=_number(report.failed_before))
     if change := report.best_change:
         yield f"\n{say('report.best_change')}: {_cell(getattr(change.sentence, report.language))}"

@@ -11,13 +11,12 @@ from typing import Any, Final
 import orjson
 
 from client.transport import Json
-from diagnosis.facts import DiagnosisFacts
 from diagnosis.suggestions.answer import Found, suggestions_of
 from diagnosis.suggestions.ask import Ask
 from diagnosis.suggestions.exclusion import excluding_constraints
 from diagnosis.suggestions.suggest import suggest
 from diagnosis.suggestions.trial import Trial
-from diagnosis.tree import diagnose
+from diagnosis.tree import diagnose_simulated
 from fit import device_config, manifests
 from fit.devices.cluster_state import ClusterColumns
 from fit.judge.decision import SchedulingPolicy
@@ -43,8 +42,7 @@ def simulated(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now:
         return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
     attempt = summarize(events)
     found = _changes(columns_of(manifest, vendors), attempt)
-    facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
-    diagnosis = diagnose(facts).model_copy(update={"excluded_by": found.excluded_by or None})
+    diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
     return {
         "node": attempt.chosen,
         "schedulerlog": orjson.loads(schedulerlog(events, is_full=True)),

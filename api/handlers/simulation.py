@@ -20,9 +20,8 @@ from api.http.errors import BadRequestError, TooLargeError, UnavailableError, js
 from api.http.param_types import NamespaceName, namespace_problem
 from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
-from diagnosis.facts import DiagnosisFacts
 from diagnosis.suggestions.answer import Found, suggestions_of
-from diagnosis.tree import diagnose
+from diagnosis.tree import diagnose_simulated
 from fit import manifests
 from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
@@ -98,8 +97,7 @@ class SimulationHandlers:
         found, names = Found([], [], fits=True), dict[str, str]()
         if not attempt.chosen:
             found, names = await self.changes.found(request, cluster, attempt, columns, self.devices.lock, now, unknown)
-        facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
-        diagnosis = diagnose(facts).model_copy(update={"excluded_by": found.excluded_by or None})
+        diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
         body = {
             "node": attempt.chosen,
             "schedulerlog": orjson.Fragment(schedulerlog_json(attempt, beside={"detail": detail(attempt)})),

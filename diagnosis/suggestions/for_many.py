@@ -41,7 +41,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "让 kube-scheduler 提供全部节点：目前被节点选择器、亲和性、污点或封锁排除",
     ),
 }
-_ADMITS: Final = ("{what}: then {pods} of the {judged} pods fit.", "{what}：{judged} 个 Pod 中有 {pods} 个可以调度。")
+_ADMITS: Final = ("{what}: then {pods} of the {judged} pods {fit}.", "{what}：{judged} 个 Pod 中有 {pods} 个可以调度。")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,9 @@ def _actor(constraint: Constraint) -> Actor:
 
 
 def _sentence(change: AdmittingChange, judged: int) -> InBothLanguages:
+    pods = len(change.admitted)
     english, chinese = (
-        text.format(what=what.format(where=change.where), pods=len(change.admitted), judged=judged)
+        text.format(what=what.format(where=change.where), pods=pods, judged=judged, fit="fits" if pods == 1 else "fit")
         for what, text in zip(_TEXTS[change.constraint], _ADMITS, strict=True)
     )
     return InBothLanguages(en=english, zh=chinese)

@@ -138,6 +138,13 @@ async def test_a_pod_that_does_not_exist_yet_is_offered_the_nodes_that_register_
     assert found["suggestions"]["excluded_by"] == found["diagnosis"]["excluded_by"] == ["registration", "use", "memory"]
 
 
+async def test_of_a_pod_that_would_fit_nothing_is_in_the_way_and_nobody_is_asked_about_its_bind() -> None:
+    found = (await simulated(full_and_gone(nodes_of("full", "gone")), 500))["diagnosis"]
+    assert found["sentence"]["en"] == "It would go to node full; it fits on 1 node."
+    assert (found["state"], found["obstacle"], found["other_obstacles"]) == ("binding", None, [])
+    assert not any("bound" in step["question"]["en"] for step in found["steps"])
+
+
 async def test_a_node_that_has_left_the_cluster_is_not_offered() -> None:
     found = (await simulated(full_and_gone(nodes_of("full")), 8_000))["suggestions"]
     assert "registration" not in constraints(found)

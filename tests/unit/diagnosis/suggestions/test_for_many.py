@@ -35,7 +35,7 @@ def test_a_change_says_what_it_is_whom_it_lets_in_and_who_does_it() -> None:
     found = answer(waiting(2))
     node = REFUSED["nodes"][0]
     (item,) = found.items
-    assert item.sentence.en == f"Uncordon the devices of {node}: then 1 of the 2 pods fit."
+    assert item.sentence.en == f"Uncordon the devices of {node}: then 1 of the 2 pods fits."
     assert item.sentence.zh == f"解除节点 {node} 上设备的封锁：2 个 Pod 中有 1 个可以调度。"
     assert (item.constraint, item.where, item.who_acts) == ("cordon", node, "administrator")
     assert (item.pods, item.devices, item.workloads[0].workload) == (1, 8, "Job/train")
