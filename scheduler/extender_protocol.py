@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from fit.judge.request import number_of_containers
 from fit.manifests import derived_uid
 from process.object_names import label_problem, subdomain_problem
 from scheduler.bind.bind_request import BindRequest
@@ -21,6 +22,10 @@ NO_POD: Final = "extender args missing pod"
 _NAMES: Final = {"PodNamespace": label_problem, "PodName": subdomain_problem, "Node": subdomain_problem}
 """The names in a bind call, each with the rule of its kind."""
 _QUOTED: Final = 80
+MAX_NODES: Final = 100_000
+"""Twenty times as many as Kubernetes supports in a cluster."""
+MAX_CONTAINERS: Final = 10_000
+"""Of a pod that is looked at at all: each costs some 15 µs for each look, and no node runs so many."""
 
 
 class UnusableBodyError(ValueError):
@@ -52,9 +57,20 @@ def read_filter(body: bytes) -> FilterRequest:
     names = _names(fields.get("nodenames"))
     # kube-scheduler fills one of the two, by its `nodeCacheCapable`.
     if nodes is None or names:
-        return FilterRequest(_pod(pod), names)
+        return _filter_request(pod, names)
     whole = _node_objects(nodes)
-    return FilterRequest(_pod(pod), tuple(whole), whole)
+    return _filter_request(pod, tuple(whole), whole)
+
+
+def _filter_request(pod: Any, names: tuple[str, ...], nodes: Mapping[str, Json] | None = None) -> FilterRequest:
+    request = FilterRequest(_pod(pod), names, nodes)
+    if len(names) > MAX_NODES:
+        raise UnusableBodyError(f"{len(names)} nodes are offered, {MAX_NODES} are judged at most")
+    if (containers := number_of_containers(request.pod)) > MAX_CONTAINERS:
+        raise UnusableBodyError(
+            f"the pod has {containers} containers, more than {MAX_CONTAINERS}: divide it into several pods"
+        )
+    return request
 
 
 def read_bind(body: bytes) -> BindRequest:
@@ -93,7 +109,8 @@ def _names(value: Any) -> tuple[str, ...]:
         return ()
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise UnusableBodyError("NodeNames is not a list of strings")
-    return tuple(value)
+    # As HAMi, which collects what it finds by the nodes' names.
+    return tuple(dict.fromkeys(value))
 
 
 def _pod(pod: Any) -> Json:

@@ -12,6 +12,8 @@ from schemas.events import MAX_REQUESTS
 
 MAX_ASKING: Final = 16
 """Containers of a pod that may ask for devices: each is judged on every device of every node, and that is recorded."""
+MAX_QUANTITIES: Final = 10_000
+"""Limits and requests of a pod's containers, all together; twenty for each container of the largest pod."""
 _INT32_MAX: Final = 2**31 - 1
 
 
@@ -59,13 +61,32 @@ def denial_of_containers(containers: int) -> str:
 
 
 def number_of_containers(pod: Mapping[str, Any]) -> int:
-    return sum(1 for _ in _containers(pod))
+    return sum(len(listed) for _, listed in _container_lists(pod))
+
+
+def denial_of_size(pod: Mapping[str, Any]) -> str:
+    """Why a pod is refused that asks for devices and has so many containers or quantities; empty where it is not."""
+    if denial := denial_of_containers(number_of_containers(pod)):
+        return denial
+    quantities = sum(map(len, _quantities(pod)))
+    if quantities <= MAX_QUANTITIES:
+        return ""
+    return f"the containers of the pod name {quantities} quantities of resources, {MAX_QUANTITIES} are read at most"
 
 
 def names_devices(pod: Mapping[str, Any], vendors: Vendors) -> bool:
     """Does a container name any resource of a vendor, in whatever amount?"""
     names = frozenset(name for vendor in vendors for name in astuple(vendor.resources) if name)
-    return any(_Quantities(container.get("resources")).names_one_of(names) for _, container in _containers(pod))
+    return not all(map(names.isdisjoint, _quantities(pod)))
+
+
+def _quantities(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Limits and requests of the containers, as far as they name anything."""
+    for _, container in _containers(pod):
+        resources = container.get("resources")
+        if isinstance(resources, dict):
+            found = (resources.get("limits"), resources.get("requests"))
+            yield from (amounts for amounts in found if isinstance(amounts, dict))
 
 
 def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
@@ -81,20 +102,25 @@ def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[Vendor
 def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
     quantities = _Quantities(container.get("resources"))
     # A vendor of which the container names neither count, memory nor cores is not asked.
-    named = [vendor for vendor in vendors if quantities.names_any(vendor)] or vendors[:1]
+    named = quantities.vendors(vendors) or vendors[:1]
     requests = [container_request(container, is_init, vendor) for vendor in named]
     asking = [request for request in requests if request.asks]
     return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
 
 
 def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    for is_init, listed in _container_lists(pod):
+        for container in listed:
+            yield is_init, container if isinstance(container, Mapping) else {}
+
+
+def _container_lists(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Sequence[Any]]]:
     spec = pod.get("spec")
     if not isinstance(spec, Mapping):
         return
     for is_init, field in ((True, "initContainers"), (False, "containers")):
-        listed = spec.get(field)
-        for container in listed if isinstance(listed, list) else ():
-            yield is_init, container if isinstance(container, Mapping) else {}
+        if isinstance(listed := spec.get(field), list):
+            yield is_init, listed
 
 
 def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
@@ -149,12 +175,14 @@ class _Quantities:
         self.limits, self.requests = (amounts if isinstance(amounts, Mapping) else {} for amounts in found)
         self._maps = (self.limits, self.requests)
 
-    def names_any(self, vendor: Vendor) -> bool:
-        names = vendor.resources
-        return any(name and self.names(name) for name in (names.count, names.memory, names.cores))
-
-    def names_one_of(self, resources: frozenset[str]) -> bool:
-        return not all(resources.isdisjoint(amounts) for amounts in self._maps)
+    def vendors(self, vendors: Vendors) -> Sequence[Vendor]:
+        """Those of which count, memory or cores are named."""
+        # A vendor without one of the three has an empty name for it.
+        named = (self.limits.keys() | self.requests.keys()) - {""}
+        if not named:
+            return ()
+        each = ((vendor, vendor.resources) for vendor in vendors)
+        return [vendor for vendor, names in each if not named.isdisjoint((names.count, names.memory, names.cores))]
 
     def names(self, resource: str) -> bool:
         return any(resource in amounts for amounts in self._maps)

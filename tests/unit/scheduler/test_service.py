@@ -108,6 +108,34 @@ async def test_a_pod_without_devices_gets_all_nodes_back_and_nothing_is_reported
     assert serving.new_events() == []
 
 
+async def test_n10_a_node_that_is_named_many_times_is_judged_once(serving: Serving) -> None:
+    """One that was named a million times held the scheduler for a minute."""
+    pod = a_pod(containers=[a_container(gpus=2, gpumem=99999)])
+    names = ["node2", *["node1", "node2"] * 1_000]
+    assert await serving.filter(pod, names) == EMPTY | {
+        "FailedNodes": {"node1": "2/2 CardInsufficientMemory", "node2": "2/2 CardInsufficientMemory"}
+    }
+    (judged,) = (event for event in serving.new_events() if isinstance(event, DevicesJudged))
+    assert judged.nodes == ["node2", "node1"]
+
+
+async def test_n10_more_nodes_than_any_cluster_has_are_not_judged(serve: Callable[..., Serving]) -> None:
+    serving = serve(max_body_bytes=8 * 1024**2)
+    serving.new_events()
+    names = [f"n{number}" for number in range(100_001)]
+    whole = {"items": [{"metadata": {"name": name}} for name in names]}
+    for offered in ({"NodeNames": names}, {"Nodes": whole}):
+        answer = await serving.post("/filter", {"Pod": a_pod()} | offered)
+        assert answer == EMPTY | {"Error": "100001 nodes are offered, 100000 are judged at most"}
+    assert serving.new_events() == []
+
+
+async def test_n9_a_pod_of_more_containers_than_any_node_runs_is_not_looked_at(serving: Serving) -> None:
+    """Each costs some microseconds for each look, also where it asks for nothing."""
+    answer = await serving.filter(a_pod(containers=[{"name": "a"}] * 10_001))
+    assert answer["Error"] == "the pod has 10001 containers, more than 10000: divide it into several pods"
+
+
 async def test_an_attempt_that_can_not_be_judged_says_so_in_error_and_in_its_conclusion(serving: Serving) -> None:
     answer = await serving.filter(a_pod(annotations={"hami.io/device-scoring-weights": "x"}))
     assert answer["Error"].startswith("calcScore failed invalid hami.io/device-scoring-weights annotation")

@@ -1,6 +1,9 @@
 """The webhook, bytes to bytes; what HAMi itself answered is replayed in tests/conformance."""
 
 import base64
+import sys
+from collections import Counter
+from dataclasses import astuple
 from typing import Any
 
 import jsonpatch
@@ -9,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fit.device_config import SHIPPED, read
 from fit.devices.quota import Quotas
 from hami.vendors import ONLY_NVIDIA
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 
 RULES = AdmissionRules("hami-scheduler", True, ONLY_NVIDIA)
+EVERY_VENDOR = AdmissionRules("hami-scheduler", True, read(SHIPPED))
 
 
 def a_container(name: str = "main", limits: dict[str, Any] | None = None, **value: Any) -> dict[str, Any]:
@@ -88,6 +93,58 @@ def test_n8_a_pod_of_more_containers_than_are_judged_is_not_looked_at_any_furthe
     if not is_allowed:
         message = "the pod has 501 containers, 500 are judged at most: divide it into several pods"
         assert (response["status"]["code"], response["status"]["message"]) == (403, message)
+
+
+MANY = [{"name": "a"}]
+NUMBERED = {f"a{number}": "" for number in range(10_000)}
+
+
+def crowded(field: str, size: int) -> dict[str, Any]:
+    """A pod that asks for a device, with so many values in one of its fields."""
+    listed, named = MANY * size, dict(list(NUMBERED.items())[:size])
+    match field:
+        case "env" | "volumeMounts":
+            return a_pod(a_container(limits=ONE_GPU) | {field: listed})
+        case "volumes" | "tolerations":
+            return a_pod(a_container(limits=ONE_GPU), **{field: listed})
+        case "limits":
+            return a_pod(a_container(limits=ONE_GPU | dict.fromkeys(named, "1")))
+        case _:
+            pod = a_pod(a_container(limits=ONE_GPU))
+            return pod | {"metadata": pod["metadata"] | {field: named}}
+
+
+def calls_of(review: bytes) -> int:
+    """How many functions are called to answer it, those of Python and of C alike."""
+    calls = Counter[str]()
+    sys.setprofile(lambda _, event, __: calls.update([event]))
+    try:
+        answer(review, RULES, Quotas())
+    finally:
+        sys.setprofile(None)
+    return calls["call"] + calls["c_call"]
+
+
+@pytest.mark.parametrize("field", ["env", "volumeMounts", "volumes", "tolerations", "annotations", "labels"])
+def test_n9_what_we_do_not_read_of_a_pod_costs_no_call(field: str) -> None:
+    """A container of half a million variables held the scheduler for ten seconds."""
+    few, many = (calls_of(a_review(crowded(field, size))) for size in (100, 10_000))
+    assert few < many + 50
+    assert many < few + 50
+
+
+def test_n9_a_pod_of_more_quantities_than_are_read_is_refused_where_it_asks_for_devices() -> None:
+    assert reviewed(crowded("limits", 9_999))["allowed"]
+    response = reviewed(crowded("limits", 10_000))
+    assert (response["allowed"], response["status"]["code"]) == (False, 403)
+    assert "10001 quantities of resources, 10000 are read" in response["status"]["message"]
+    assert reviewed(a_pod(a_container(limits=dict.fromkeys([*NUMBERED, "cpu"], "1"))))["allowed"]
+
+
+def test_n9_a_variable_is_appended_to_many() -> None:
+    limits = ONE_GPU | {"nvidia.com/priority": "1"}
+    pod = patched(a_pod(a_container(limits=limits, env=MANY * 1_000)))
+    assert pod["spec"]["containers"][0]["env"] == [*MANY * 1_000, {"name": "CUDA_TASK_PRIORITY", "value": "1"}]
 
 
 def test_a_pod_without_devices_is_left_alone() -> None:
@@ -168,11 +225,11 @@ _VALUES = st.recursive(
 _QUANTITIES: st.SearchStrategy[Any] = st.sampled_from(
     ["1", "0", "-5", "2k", "1e30", "500m", "1Ei", "", "x", 3, 2.5, None, [], True]
 )
+_NAMES = [name for vendor in EVERY_VENDOR.vendors for name in astuple(vendor.resources) if name]
 _LIMITS = st.dictionaries(
-    st.sampled_from(["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage",
-                     "nvidia.com/priority", "cpu"]),
+    st.sampled_from([*(name for name in _NAMES if name.startswith("nvidia.com/")), "cpu"]) | st.sampled_from(_NAMES),
     _QUANTITIES,
-)  # fmt: skip
+)
 _CONTAINERS = st.fixed_dictionaries(
     {},
     optional={
@@ -197,14 +254,25 @@ _CONTAINERS = st.fixed_dictionaries(
     | _VALUES
 )
 def test_any_object_gets_an_answer_whose_patch_applies(item: Any) -> None:
-    response = reviewed(item)
+    before = orjson.dumps(item)
+    response = reviewed(item, EVERY_VENDOR)
     assert response["status"]["code"] in (200, 400, 403, 500)
     if "patch" in response:
         jsonpatch.apply_patch(item, orjson.loads(base64.b64decode(response["patch"])))
+        assert orjson.dumps(item) == before
 
 
-def test_l7_an_object_nested_too_deep_is_refused() -> None:
-    deep = a_review(a_pod(a_container(limits=ONE_GPU))).replace(b'"busybox"', b"[" * 900 + b"]" * 900)
-    response = orjson.loads(answer(deep, RULES, Quotas()))["response"]
-    assert (response["allowed"], response["status"]["code"]) == (False, 400)
-    assert "nested too deep" in response["status"]["message"]
+@pytest.mark.parametrize("depth", [900, 10_000])
+def test_l7_an_object_nested_deep_is_patched_or_unreadable(depth: int) -> None:
+    """Nothing looks into fields that no pod has, and the parser takes a thousand levels."""
+    flat = a_review(a_pod(a_container(limits=ONE_GPU)))
+    deep = flat.replace(b'"busybox"', b"[" * depth + b"]" * depth)
+    plain, response = (orjson.loads(answer(body, RULES, Quotas()))["response"] for body in (flat, deep))
+    assert response == plain if depth == 900 else response["status"]["code"] == 400
+
+
+@pytest.mark.parametrize("place", [b'"1"', b'[{"name":"a"}]', b'"nvidia"'])
+def test_l7_a_field_that_we_read_may_be_nested_as_deep(place: bytes) -> None:
+    pod = a_pod(a_container(limits=ONE_GPU, env=MANY), runtimeClassName="nvidia")
+    deep = a_review(pod).replace(place, b"[" * 900 + b"]" * 900)
+    assert orjson.loads(answer(deep, RULES, Quotas()))["response"]["status"]["code"] == 400
