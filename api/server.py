@@ -11,8 +11,8 @@ from api.http.json_protocol import JsonProtocol
 from api.memory.attempts_consumer import TopicState
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from process.errors import SettingError
-from process.patient_http import REQUEST_SECONDS
 from process.server_tls import BrokenPairError, CertificatePair, Certificates
+from process.tls_listener import PatientServer
 
 
 def certificates_of(settings: Settings) -> Certificates | None:
@@ -27,7 +27,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
         raise SettingError(str(error)) from None
 
 
-class ServerWithCertificate(uvicorn.Server):
+class ServerWithCertificate(PatientServer):
     """uvicorn, which follows the files of its certificate."""
 
     def __init__(self, app: Any, certificates: Certificates | None, **options: Any) -> None:
@@ -36,23 +36,11 @@ class ServerWithCertificate(uvicorn.Server):
         # No path is a WebSocket, and no connection becomes one.
         super().__init__(uvicorn.Config(app, ws="none", **secured, **options))
 
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        await super().startup([])
-        loop = asyncio.get_running_loop()
-
-        def new_protocol() -> asyncio.Protocol:
-            made: Any = self.config.http_protocol_class
-            protocol: JsonProtocol = made(self.config, self.server_state, self.lifespan.state)
+    def new_protocol(self) -> asyncio.Protocol:
+        protocol = super().new_protocol()
+        if isinstance(protocol, JsonProtocol):
             protocol.find_ready = self.app.state.ready_answer
-            return protocol
-
-        for each in sockets or ():
-            # uvicorn gives a client a minute for the handshake.
-            limit = REQUEST_SECONDS if self.config.ssl else None
-            listening = await loop.create_server(
-                new_protocol, sock=each, ssl=self.config.ssl, backlog=self.config.backlog, ssl_handshake_timeout=limit
-            )
-            self.servers.append(listening)
+        return protocol
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         # Watches never end by themselves: without it every shutdown would take as long as it may.

@@ -8,7 +8,8 @@ from mcp.server.mcpserver import MCPServer
 
 from assistant.bounded_calls import BoundedCalls
 from process.addresses import HostPort
-from process.patient_http import PatientHttp, bound_handshakes
+from process.patient_http import PatientHttp
+from process.tls_listener import PatientServer
 
 PATH = "/mcp"
 _MAX_CONNECTIONS: Final = 200
@@ -25,18 +26,16 @@ def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | No
         streamable_http_path=PATH, json_response=True, stateless_http=True, host=listen.host
     )
     certificate, key = pair or (None, None)
-    bound_handshakes()
-    uvicorn.Server(
-        uvicorn.Config(
-            BoundedCalls(app),
-            listen.host,
-            listen.port,
-            http=_Protocol,
-            loop="asyncio",
-            ws="none",
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            log_level="info",
-            limit_concurrency=_MAX_CONNECTIONS,
-        )
-    ).run()
+    config = uvicorn.Config(
+        BoundedCalls(app),
+        listen.host,
+        listen.port,
+        http=_Protocol,
+        loop="asyncio",
+        ws="none",
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        log_level="info",
+        limit_concurrency=_MAX_CONNECTIONS,
+    )
+    PatientServer(config).run(sockets=[config.bind_socket()])

@@ -19,7 +19,7 @@ requests took 600 MB. Browsers, Go's client and proxies send none before the ans
 """
 REQUEST_SECONDS: Final = 10.0
 """From the beginning of a connection, or of a request on it, to the end of the request, or of its headers. For the TLS
-handshake as well, for which asyncio gives a minute.
+handshake as well (``tls_listener``), for which asyncio gives a minute.
 """
 _ABOUT_A_BODY: Final = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 
@@ -33,12 +33,6 @@ class _Answered:
 
 
 _ANSWERED: Final = _Answered()
-
-
-def bound_handshakes() -> None:
-    """Give clients of this process ``REQUEST_SECONDS`` for the TLS handshake; asyncio's own loops read that."""
-    # uvicorn has no setting for it.
-    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = REQUEST_SECONDS  # type: ignore[attr-defined]
 
 
 class _RefusedError(Exception):

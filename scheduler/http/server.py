@@ -15,7 +15,8 @@ from starlette.applications import Starlette
 
 from process.addresses import HostPort
 from process.errors import SettingError
-from process.patient_http import PatientHttp, bound_handshakes
+from process.patient_http import PatientHttp
+from process.tls_listener import PatientServer
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ KNOWN_CLIENT: Final = "schedulerlog.known_client"
 """An entry of a scope's `extensions`: the client has shown a certificate of the authority that we trust."""
 
 
-class HttpServer(uvicorn.Server):
+class HttpServer(PatientServer):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn would raise the signal again once it has stopped, before the spool is sent.
@@ -77,7 +78,6 @@ async def answer(
 
     `context`: HTTPS with it, without it plain HTTP. `webhook`: served beside it, at an address of its own.
     """
-    bound_handshakes()
     sites = [(app, listener), *([webhook] if webhook else ())]
     servers = [HttpServer(config(served, context)) for served, _ in sites]
 
