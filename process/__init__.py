@@ -32,6 +32,7 @@
 ``exposition``             the metrics of a process in Prometheus' text or as OpenMetrics
 ``bodies``                 bodies of requests, within the memory that all callers share
 ``patient_http``           uvicorn's HTTP protocol, with bounds on what clients send and how long they take
+``own_names``              whether a server on loopback is asked under a name of this machine
 ``tls_listener``           connections over HTTPS until the handshake is done, and uvicorn on them
 ``health``                 /metrics, /healthz and /readyz
 ``profiled``               ``--profiling`` for a command that runs for long

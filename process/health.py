@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry
 
-from process.addresses import HostPort
+from process.addresses import LOOPBACK, HostPort
 from process.errors import SettingError
 from process.exposition import MoreText, encoded, with_process
+from process.own_names import MISDIRECTED, REFUSAL, is_own
 
 Check = Callable[[], str]
 """What is wrong, in words; empty when nothing is."""
@@ -74,18 +75,20 @@ def _server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> T
             self.server_name, self.server_port = address.host, self.server_address[1]
 
     try:
-        return HealthServer((address.host, address.port), _handler(scrape, alive, ready))
+        return HealthServer((address.host, address.port), _handler(address, scrape, alive, ready))
     except OSError as error:
         cause = error.strerror or error
         raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
 
 
-def _handler(scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
+def _handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             # A scrape or a probe may be configured with parameters; none changes the answer.
             path = self.path.partition("?")[0]
-            if path == "/metrics":
+            if is_local and not is_own(self.headers.get("Host", LOOPBACK), {address.host.lower()}):
+                self._answer(MISDIRECTED, _TEXT, REFUSAL.encode())
+            elif path == "/metrics":
                 self._answer(200, *encoded(scrape.registry, self.headers.get("Accept", ""), scrape.more))
             elif path in checks:
                 wrong = checks[path]()
@@ -104,5 +107,5 @@ def _handler(scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPReques
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
             """Nothing: a probe comes every second."""
 
-    checks = {"/healthz": alive, "/readyz": ready}
+    checks, is_local = {"/healthz": alive, "/readyz": ready}, address.is_loopback
     return Handler

@@ -1,7 +1,7 @@
 """Connections over HTTPS from their acceptance to the end of the TLS handshake: few at once, and none for long.
 
 asyncio accepts without end, and its protocols learn of a connection when the handshake is done. Until then each takes
-0.3 MB, so that 1,500 clients who said nothing took half a gigabyte.
+0.3 MB, so that 1,500 silent clients took half a gigabyte.
 """
 
 import asyncio
@@ -67,20 +67,20 @@ class TlsListener:
             self._handshakes[handshake] = loop.time()
             handshake.add_done_callback(self._handshakes.pop)
 
-    async def _make_place(self, most: int) -> None:
+    async def _make_place(self, limit: int) -> None:
         """Wait until no more handshakes than that are under way, and give up those that had their time."""
         loop = asyncio.get_running_loop()
-        while len(self._handshakes) > most:
+        while len(self._handshakes) > limit:
             oldest, began = next(iter(self._handshakes.items()))
             await asyncio.wait(
                 self._handshakes, timeout=max(began + GRACE_SECONDS - loop.time(), 0), return_when="FIRST_COMPLETED"
             )
-            if len(self._handshakes) > most and loop.time() >= began + GRACE_SECONDS:
+            if len(self._handshakes) > limit and loop.time() >= began + GRACE_SECONDS:
                 oldest.cancel()
                 await asyncio.wait([oldest])
 
     async def _shake_hands(self, connection: socket.socket) -> None:
-        # Whoever speaks no TLS, or breaks off, is nothing that a log needs to know of.
+        # A client that speaks no TLS, or breaks off, is nothing for the log.
         with contextlib.suppress(OSError):
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._new_protocol, connection, ssl=self._context, ssl_handshake_timeout=REQUEST_SECONDS

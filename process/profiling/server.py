@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from process.health import STOP_SECONDS
+from process.own_names import is_own
 from process.profiling import flame, heap, sampler
 from process.profiling.pprof import Profile, encoded
 
@@ -45,7 +45,7 @@ class ProfilingServer(ThreadingHTTPServer):
     def __init__(self, host: str, port: int) -> None:
         """Raises `OSError` where the address can't be had."""
         super().__init__((host, port), _Handler)
-        self.names = {"localhost", host.lower()}
+        self.names = {host.lower()}
         self.is_busy = threading.Lock()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         threading.Thread(target=self.serve_forever, args=(STOP_SECONDS,), name="profiling", daemon=True).start()
@@ -87,7 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
         answer = _ROUTES.get(parts.path)
         # A page of another site may have a browser ask: `heap` begins something, and a profile takes CPU time. Browsers
         # do not say who asks where the address has a name and no HTTPS: one that the page itself has led here.
-        if self.headers.get("Sec-Fetch-Site", "none") != "none" or not self._is_own_name():
+        if self.headers.get("Sec-Fetch-Site", "none") != "none" or not is_own(
+            self.headers.get("Host", ""), self.server.names
+        ):
             self._reply(403, b"ask by the address itself: links from other pages are not followed\n")
             return
         if answer is None:
@@ -101,14 +103,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(503, b"another profile is being taken, ask again when it is done\n")
         else:
             self._reply(200, content, kind)
-
-    def _is_own_name(self) -> bool:
-        """Is the server asked by its address or under a name that is its own?"""
-        try:
-            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
-            return host in self.server.names or bool(ip_address(host))
-        except ValueError:
-            return False
 
     def _reply(self, status: int, content: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)

@@ -131,6 +131,9 @@ def _extender(
     callers: AllowedCallers = EVERYBODY,
 ) -> Handler:
     async def handle(request: Request) -> Response:
+        # A page of any site may post to a scheduler on its reader's machine, without reading the answer.
+        if "origin" in request.headers:
+            return PlainTextResponse("no browser is answered: the request has an Origin\n", 403)
         # Before the body is read: its bytes are memory.
         if refusal := callers.refusal(request):
             return PlainTextResponse(f"{refusal}\n", 403)

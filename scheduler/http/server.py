@@ -12,9 +12,12 @@ from typing import Any, Final, cast
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from process.addresses import HostPort
 from process.errors import SettingError
+from process.own_names import MISDIRECTED, REFUSAL, is_own
 from process.patient_http import PatientHttp
 from process.tls_listener import PatientServer
 
@@ -79,7 +82,7 @@ async def answer(
     `context`: HTTPS with it, without it plain HTTP. `webhook`: served beside it, at an address of its own.
     """
     sites = [(app, listener), *([webhook] if webhook else ())]
-    servers = [HttpServer(config(served, context)) for served, _ in sites]
+    servers = [HttpServer(config(served, context, HostPort(*site.getsockname()[:2]))) for served, site in sites]
 
     def stop() -> None:
         for server in servers:
@@ -100,10 +103,21 @@ async def answer(
             task.result()
 
 
-def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
+def _under_own_names(app: ASGIApp) -> ASGIApp:
+    async def answer_own(scope: Scope, receive: Receive, send: Send) -> None:
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        # A client of HTTP 1.0 names none, and browsers always do.
+        is_right = all(is_own(host, ()) for host in hosts)
+        await (app if is_right else PlainTextResponse(REFUSAL, MISDIRECTED))(scope, receive, send)
+
+    return answer_own
+
+
+def config(app: Starlette, context: ssl.SSLContext | None, address: HostPort) -> uvicorn.Config:
     secured: dict[str, Any] = {"ssl_context_factory": lambda *_: context} if context else {}
     return uvicorn.Config(
-        app,
+        # Of HTTPS a browser checks the name.
+        app if context or not address.is_loopback else _under_own_names(app),
         http=Protocol,
         # Otherwise uvicorn configures logging itself, over what `process.logs` has set up.
         log_config=None,

@@ -135,7 +135,7 @@ def test_n1_n3_requests_without_end_and_silent_connections_keep_no_caller_from_a
         before = process.metric("process_resident_memory_bytes")
         with socket.create_connection((url.host, url.port or 0), timeout=5) as sending:
             # Each of them took 4 KB: 400 MB in all.
-            requests = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 100_000
+            requests = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
             # Hung up on while it sends, or while it waits for answers where the kernel has taken all of it.
             with contextlib.suppress(ConnectionError):
                 sending.sendall(requests)
@@ -170,7 +170,7 @@ async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     serving = Serving(tmp_path, a_node("node1"))
     app = create_app(serving.scheduler, serving.metrics, dict, Bodies(100_000, SHORTER_BODIES))
     with server.bind(HostPort(LOOPBACK, 0)) as listener:
-        uvicorn_server = server.HttpServer(server.config(app, None))
+        uvicorn_server = server.HttpServer(server.config(app, None, HostPort(*listener.getsockname()[:2])))
         running = asyncio.create_task(uvicorn_server.serve(sockets=[listener]))
         yield listener.getsockname()[:2]
         uvicorn_server.should_exit = True
@@ -192,7 +192,8 @@ async def spoken(address: tuple[str, int], *parts: bytes) -> bytes:
 
 def asked(body: bytes, *, version: str = "1.1") -> bytes:
     return (
-        f"POST /filter HTTP/{version}\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        f"POST /filter HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n".encode()
         + body
     )
 
@@ -205,9 +206,27 @@ async def test_http_1_0_is_answered_and_the_connection_ends(address: tuple[str, 
     assert orjson.loads(answer.partition(b"\r\n\r\n")[2])["NodeNames"] == ["node1"]
 
 
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Host: localhost:8080", 200),
+        ("Host: [::1]:8080", 200),
+        ("Host: rebound.example:8080", 421),
+        ("Host: 127.0.0.1\r\nOrigin: http://127.0.0.1:8080", 403),
+        ("Host: 127.0.0.1\r\nOrigin: null", 403),
+    ],
+)
+async def test_n12_no_page_of_the_web_has_a_pod_scheduled(address: tuple[str, int], header: str, status: int) -> None:
+    """A page may post JSON as text without asking first, and under a name that leads here it reads metrics too."""
+    body = orjson.dumps({"Pod": a_pod(), "NodeNames": ["node1"]})
+    head = f"POST /filter HTTP/1.1\r\n{header}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    answer = await spoken(address, head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert int(answer.split()[1]) == status
+
+
 async def test_a_body_in_chunks_is_read_whole(address: tuple[str, int]) -> None:
     chunks = b"".join(b"%x\r\n%s\r\n" % (1, BODY[at : at + 1]) for at in range(len(BODY))) + b"0\r\n\r\n"
-    head = b"POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /filter HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer = await spoken(address, head, chunks)
     assert b'"NodeNames":["node1"]' in answer
 
@@ -218,7 +237,7 @@ async def test_a_body_too_long_is_refused_before_it_has_arrived(
 ) -> None:
     monkeypatch.setattr(server.Protocol, "linger_seconds", 0.2)
     part = b"20000\r\n" + b"x" * 0x20000 + b"\r\n"
-    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n", part)
+    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n", part)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"the body is longer than 100000 bytes (--max-body-size)" in answer
 
@@ -234,7 +253,7 @@ async def test_a_body_that_does_not_arrive_is_given_up(
 
 async def test_m1_a_head_that_does_not_end_is_refused(address: tuple[str, int]) -> None:
     # No more than is read before the refusal: bytes that nobody reads would reset the connection.
-    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n", b"X: " + b"a" * 66 * 1024)
+    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: localhost\r\n", b"X: " + b"a" * 66 * 1024)
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
@@ -250,7 +269,7 @@ async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server.Protocol, "request_seconds", 0.2)
-    answer = await spoken(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /fil")
+    answer = await spoken(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /fil")
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 

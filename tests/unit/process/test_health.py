@@ -1,8 +1,9 @@
 """The probes and metrics of a process, on the address that was asked for."""
 
 import socket
+from contextlib import nullcontext
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter
@@ -37,6 +38,16 @@ def test_metrics_and_probes_are_answered(host: str) -> None:
         if host == "127.0.0.1":
             raise
         pytest.skip("this machine has no IPv6")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("localhost:9", 200), ("10.1.2.3", 200), ("rebound.example:9", 421), ("", 421), ("[", 421)]
+)
+def test_n12_on_loopback_metrics_are_not_read_under_the_name_of_a_page(host: str, status: int) -> None:
+    with serving(HostPort("127.0.0.1", 0), CollectorRegistry()) as address:
+        asked = Request(f"http://{address}/metrics", headers={"Host": host})
+        with nullcontext() if status == 200 else pytest.raises(HTTPError, match=str(status)):
+            urlopen(asked).close()  # noqa: S310
 
 
 def test_without_an_address_nothing_listens() -> None:
