@@ -3,6 +3,7 @@
 from typing import Final
 
 from assistant.answers import Json, items, sentences
+from views.constraints import exclusion_sentence
 
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
 
@@ -17,6 +18,7 @@ def diagnosis(found: Json) -> str:
         f"{found['sentence']['en']} (state: {found['state']}, reason: {obstacle['code']})",
         f"Likely cause: {obstacle['likely_cause']['en']}",
         f"Remedy, by {who}: {obstacle['remedy']['en']}",
+        exclusion_sentence(found["excluded_by"], "en"),
         f"Also in the way:\n{others}" if others else "",
     )
 
@@ -29,7 +31,7 @@ def suggestions(found: Json) -> str:
         return sentences(head[found["state"]], changes)
     return sentences(
         f"It would fit after any one of these:\n{changes}" if changes else "No change is known that would help.",
-        f"Kept from every node by {', '.join(found['excluded_by'])} together." if found["excluded_by"] else "",
+        exclusion_sentence(found["excluded_by"], "en"),
         _not_known(found),
     )
 

@@ -99,7 +99,9 @@ class ApiTools:
             fitting = found["schedulerlog"]["detail"]["fit_nodes"]
             text = f"It would go to node {found['node']}, one of {fitting:,} where it fits."
             return result(text, {"node": found["node"], "fit_nodes": fitting}, has_evidence=False)
-        text = sentences(texts.diagnosis(found["diagnosis"]), texts.suggestions(found["suggestions"]))
+        # The diagnosis has the constraints that exclude every node, so that the text names them once.
+        changes = found["suggestions"] | {"excluded_by": []}
+        text = sentences(texts.diagnosis(found["diagnosis"]), texts.suggestions(changes))
         answer = {"diagnosis": _without_steps(found["diagnosis"]), "suggestions": found["suggestions"]}
         return result(text, answer, has_evidence=False)
 

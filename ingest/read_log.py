@@ -14,10 +14,11 @@ from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing
 from ingest.log_pods import LogPods
 from ingest.readers import LOG_SOURCES, LogSource, source_of
-from ingest.sources.blocks import BLOCK_BYTES
+from ingest.sources.blocks import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
 from process.cluster_name import DEFAULT_CLUSTER
 
+NAME_OF_STANDARD_INPUT: Final = "standard input"
 MAX_UNDECIDED_BLOCKS: Final = 64
 """Blocks without a line that a scheduler is known by; a log begins with little else."""
 
@@ -30,7 +31,10 @@ def read_log(file: Path, pods: LogPods) -> None:
     """
     # Readers make no reference cycles, and the collector would take a seventh of the time.
     gc.set_threshold(200_000, 50, 100)
-    _read(str(file), _of_standard_input() if str(file) == STANDARD_INPUT else _of_file(file), pods)
+    if str(file) == STANDARD_INPUT:
+        _read(NAME_OF_STANDARD_INPUT, _of_standard_input(), pods)
+    else:
+        _read(str(file), _of_file(file), pods)
 
 
 def read_log_text(text: str, pods: LogPods) -> None:
@@ -65,13 +69,44 @@ def _of_file(path: Path) -> Iterator[Lines]:
 
 
 def _of_standard_input() -> Iterator[Lines]:
+    head = _first_bytes()
+    if is_packed(head):
+        yield from _packed(head)
+        return
     framing = Framing(Origin(STANDARD_INPUT))
-    while data := os.read(sys.stdin.fileno(), BLOCK_BYTES):
+    for data in chain([head] if head else [], iter(_more_bytes, b"")):
         framing.origin = Origin(STANDARD_INPUT, datetime.now(UTC))
         if lines := framing.feed(data):
             yield lines
     if lines := framing.close():
         yield lines
+
+
+def _packed(head: bytes) -> Iterator[Lines]:
+    """By way of a file: an archive's kind is known only after some of it was unpacked."""
+    # Plain text needs none, and it takes its time to import.
+    from tempfile import NamedTemporaryFile
+
+    with NamedTemporaryFile() as file:
+        for data in chain([head], iter(_more_bytes, b"")):
+            file.write(data)
+        file.flush()
+        try:
+            yield from _of_file(Path(file.name))
+        except UnreadableFileError as error:
+            raise UnreadableFileError(str(error).replace(file.name, NAME_OF_STANDARD_INPUT)) from None
+
+
+def _first_bytes() -> bytes:
+    """As many as tell what is packed; fewer only of a shorter input: a pipe may pass them one by one."""
+    head = b""
+    while len(head) < HEAD_BYTES and (data := _more_bytes()):
+        head += data
+    return head
+
+
+def _more_bytes() -> bytes:
+    return os.read(sys.stdin.fileno(), BLOCK_BYTES)
 
 
 def _of_text(text: str) -> Iterator[Lines]:

@@ -1,6 +1,6 @@
 """Renders a page: a template with its view, as bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,10 @@ from page.commands import as_curl, as_kubectl, at_terminal, simulated_by_kubectl
 from page.episode_strip import episode_strip
 from page.gantt import holders
 from page.page_context import NAVIGATION, ROOT, PageContext
+from views.constraints import exclusion_sentence
 from views.error_meanings import meaning_of
+from views.natural_order import natural_order
+from views.source_gaps import source_gap
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"
@@ -52,6 +55,7 @@ def environment() -> Environment:
         "hours": formats.hours,
         "mib": formats.mib,
         "requested": formats.requested,
+        "by_name": _by_name,
     }
     made.globals |= {
         "ROOT": ROOT,
@@ -63,8 +67,14 @@ def environment() -> Environment:
         "at_terminal": at_terminal,
         "simulated_by_kubectl": simulated_by_kubectl,
         "meaning_of": meaning_of,
+        "exclusion_sentence": exclusion_sentence,
+        "source_gap": source_gap,
     }
     return made
+
+
+def _by_name(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=natural_order)
 
 
 @pass_context

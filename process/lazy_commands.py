@@ -1,15 +1,21 @@
 """A group of commands that imports a command when it is called: its help, completion and suggestions need no import."""
 
+import os
+import select
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from process.cli import application
+
+CLOSED_OUTPUT: Final = 128 + 13
+"""The exit code of what SIGPIPE ends, which most programs leave to do its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,16 @@ def load(command: LazyCommand) -> Any:
     return get_command(alone)
 
 
+def end_for_closed_output() -> None:
+    """End the process quietly where who read standard output went away, as `head` does; else return."""
+    output = select.poll()
+    output.register(sys.stdout.fileno())
+    if any(event & select.POLLERR for _, event in output.poll(0)):
+        # Python flushes what is buffered at its end, and would fail once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(CLOSED_OUTPUT)
+
+
 def _nothing() -> None: ...
 
 
@@ -57,5 +73,15 @@ def _group_of(commands: Mapping[str, LazyCommand]) -> type[TyperGroup]:
             if lazy := commands.get(name or ""):
                 command = load(lazy)
             return name, command, rest
+
+        def invoke(self, ctx: Any) -> Any:
+            try:
+                found = super().invoke(ctx)
+                # What is still buffered, or Python would complain about it at its end.
+                sys.stdout.flush()
+            except BrokenPipeError:
+                end_for_closed_output()
+                raise
+            return found
 
     return LazyGroup

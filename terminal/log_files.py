@@ -17,8 +17,10 @@ from views.log_pods import listed_pods
 
 
 def explain(
-    log: Annotated[Path, typer.Argument(help="Plain or packed (gzip, zstd, xz, bzip2, tar); - is standard input.")],
-    pod: Annotated[str, typer.Argument(metavar="[POD]", help="NAME or NAMESPACE/NAME; without it a table.")] = "",
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="Plain or packed (gzip, zstd, xz, bzip2, tar); - is standard input.")
+    ],
+    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; without it a table.")] = "",
     output: Annotated[
         Format, typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs.")
     ] = "text",
@@ -72,17 +74,21 @@ def _read(log: Path, pod: str) -> list[Json]:
         complain(f"{error}; the answer is from the part before that")
     wanted = pods.named(pod) if pod else list(pods.pods.values())
     if not wanted:
-        _stop(absence(str(log), pod, pods), UNKNOWN)
+        _stop(absence(_named(log), pod, pods), UNKNOWN)
     if pod and len(wanted) > 1:
         _stop(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
     return [_row(each) for each in answers(wanted, pods.last_started_at)]
+
+
+def _named(log: Path) -> str:
+    return "standard input" if str(log) == "-" else str(log)
 
 
 def _write_page(file: Path, log: Path, found: list[Json], language: Literal["en", "zh"]) -> None:
     from page.log_file import log_file
 
     try:
-        file.write_text(log_file(log.name, found, language), "utf-8")
+        file.write_text(log_file(_named(Path(log.name)), found, language), "utf-8")
     except OSError as error:
         _stop(f"--html: {file} can't be written: {error.strerror}", USAGE)
 
@@ -103,7 +109,7 @@ def _row(answer: Any) -> Json:
 def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
     ordered, placed = listed_pods(rows)
     waiting = len(rows) - placed
-    screen.line(f"{counted(len(rows), 'pod')} in {log}: {placed:,} placed, {waiting:,} not.", "bold")
+    screen.line(f"{counted(len(rows), 'pod')} in {_named(log)}: {placed:,} placed, {waiting:,} not.", "bold")
     if not rows:
         return
     screen.blank()

@@ -31,10 +31,11 @@ class ApiConnection:
     """Whom a command asks, and about which namespace."""
 
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Of pods; default: that of the kubeconfig's context.")
+        str,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Of pods; default: that of the kubeconfig's context."),
     ] = ""
-    context: Annotated[str, typer.Option(help="Of the kubeconfig; default: its current one.")] = ""
-    kubeconfig: Annotated[str, typer.Option(help="Default: as kubectl finds it.")] = ""
+    context: Annotated[str, typer.Option(metavar="NAME", help="Of the kubeconfig; default: its current one.")] = ""
+    kubeconfig: Annotated[str, typer.Option(metavar="FILE", help="Default: as kubectl finds it.")] = ""
     api_url: Annotated[
         str | None,
         typer.Option(

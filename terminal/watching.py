@@ -20,7 +20,7 @@ from terminal.words import status_word
 @asks
 def watch(
     asking: Asking,
-    pod: Annotated[str, typer.Argument(metavar="[POD]", help="NAME or NAMESPACE/NAME; default: all that wait.")] = "",
+    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; default: all that wait.")] = "",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
     until_placed: Annotated[bool, typer.Option("--until-placed", help="End with 0 when the pod is placed.")] = False,
 ) -> None:

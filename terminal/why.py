@@ -100,6 +100,11 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
     elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
         screen.blank()
         screen.line("It fits this cluster as it is now: the next attempt should place it.", "bold")
+    if excluded_by := diagnosis["excluded_by"]:
+        from views.constraints import exclusion_sentence
+
+        screen.blank()
+        screen.line(exclusion_sentence(excluded_by, "en"))
     if others := diagnosis["other_obstacles"]:
         screen.blank()
         screen.line("Also in the way", "bold")

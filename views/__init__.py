@@ -5,6 +5,9 @@ node_groups       the nodes of an attempt, grouped by identical refusal
 answered_nodes    those groups from the JSON of the API; starts without numpy, for terminals
 log_pods          the pods of a scheduler's log, those that wait first
 error_meanings    what the codes of errors mean, in both languages
+constraints       the sentence about what together keeps a pod from every node, in both languages
+source_gaps       what the source of an attempt leaves open, in both languages
+natural_order     the order of names: node2 before node10
 summarized_nodes  those groups from an attempt's columns, for thousands of nodes
 ================  =========================================================================
 """

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from views.natural_order import natural_order
+
 PICKED: Final = "picked"
 FITS: Final = "fits"
 NOT_REACHED: Final = "not reached"
@@ -87,7 +89,7 @@ def node_group(
     key: str, verdict: str, container: str, refusal: SharedRefusal | None, scored: Iterable[tuple[str, float]]
 ) -> NodeGroup:
     """Nodes that were judged alike to the last count; ``scored`` has each with its score, in any order."""
-    nodes = sorted(scored)
+    nodes = sorted(scored, key=lambda each: natural_order(each[0]))
     return NodeGroup(
         key=key,
         verdict=verdict,
@@ -107,7 +109,15 @@ def readable(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
             alike.setdefault(_without_counts(group), []).append(group)
         groups = [_merged(found) for found in alike.values()]
     # Not by the key, which is another one for the same group where the nodes come from an answer.
-    return sorted(groups, key=lambda each: (_ORDER.get(each.verdict, 2), -len(each.nodes), each.reason, each.nodes))
+    return sorted(
+        groups,
+        key=lambda each: (
+            _ORDER.get(each.verdict, 2),
+            -len(each.nodes),
+            each.reason,
+            *map(natural_order, each.nodes[:1]),
+        ),
+    )
 
 
 def codes_of(groups: Sequence[NodeGroup]) -> list[str]:
@@ -134,7 +144,7 @@ def _merged(groups: Sequence[NodeGroup]) -> NodeGroup:
     return replace(
         greatest,
         counts=_counts([each.refusal for each in groups if each.refusal]),
-        nodes=sorted(name for each in groups for name in each.nodes),
+        nodes=sorted((name for each in groups for name in each.nodes), key=natural_order),
     )
 
 

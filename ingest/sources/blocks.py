@@ -25,6 +25,8 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _XZ: Final = b"\xfd7zXZ\x00"
 _BZIP2: Final = b"BZh"
 _TAR_MAGIC: Final = slice(257, 262)
+HEAD_BYTES: Final = 512
+"""So many first bytes tell whether a file is packed."""
 _READ_WHOLE: Final = (
     tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE
 )  # fmt: skip
@@ -66,6 +68,11 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
         raise UnreadableFileError(f"{path}: {cause}") from None
 
 
+def is_packed(head: bytes) -> bool:
+    """Of the first ``HEAD_BYTES`` of a file."""
+    return head.startswith((_GZIP, _ZSTD, _XZ, _BZIP2)) or head[_TAR_MAGIC] == b"ustar"
+
+
 def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
     # Names mislead: rotated logs are called ``.log.1`` or ``.gz`` whatever is in them.
     head = file.read(len(_XZ))
@@ -84,7 +91,7 @@ def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
 
 def _is_tar(path: Path, closing: ExitStack) -> bool:
     file = closing.enter_context(path.open("rb"))
-    return _unpacked(file, closing).read(512)[_TAR_MAGIC] == b"ustar"
+    return _unpacked(file, closing).read(HEAD_BYTES)[_TAR_MAGIC] == b"ustar"
 
 
 class _BoundedHeader(tarfile.TarInfo):

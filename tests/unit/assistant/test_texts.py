@@ -1,6 +1,6 @@
 """The texts of answers of the API."""
 
-from assistant.texts import changes_for_many, suggestions
+from assistant.texts import changes_for_many, diagnosis, suggestions
 
 
 def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
@@ -30,3 +30,13 @@ def test_each_change_says_once_where_the_pod_would_go() -> None:
     change = {"sentence": {"en": "Ask main: nvidia.com/gpu for 4 instead of 5: then it fits on n9."}}
     found = {"state": "refused", "items": [change], "excluded_by": ["count"], "not_known": []}
     assert suggestions(found).count("n9") == 1
+
+
+def test_a_diagnosis_names_what_together_excludes_every_node() -> None:
+    obstacle = {"code": "X", "who_acts": ["you"], "likely_cause": {"en": "C."}, "remedy": {"en": "R."}}
+    found = {"sentence": {"en": "S."}, "state": "refused", "obstacle": obstacle, "other_obstacles": []}
+    together = "Only together these keep it from every node, and without any one of them it would fit somewhere: "
+    assert diagnosis(found | {"excluded_by": ["use", "memory"]}).splitlines()[-1] == (
+        f"{together}what other pods hold and the memory it asks for."
+    )
+    assert "every node" not in diagnosis(found | {"excluded_by": None})

@@ -2,13 +2,11 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from page.render import FOLDER
 from page.texts import LANGUAGES, chosen_language, text, texts
-from schemas.answers.suggestions import Constraint
 
 SOURCE = tomllib.loads((FOLDER / "texts.toml").read_text("utf-8"))
 ENTRIES = {f"{part}.{name}": entry for part, table in SOURCE.items() for name, entry in table.items()}
@@ -22,10 +20,6 @@ def test_every_text_is_there_in_both_languages_with_the_same_values(key: str) ->
     assert set(entry) == set(LANGUAGES)
     assert all(entry.values())
     assert Counter(VALUES.findall(entry["en"])) == Counter(VALUES.findall(entry["zh"]))
-
-
-def test_every_constraint_of_an_answer_is_in_words() -> None:
-    assert {f"constraint.{each}" for each in get_args(Constraint)} <= set(ENTRIES)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -1,11 +1,19 @@
 """Logs of real schedulers (tests/conformance, tests/unit/ingest), whose pods and ends were read by hand."""
 
+import bz2
 import gzip
+import io
 import json
+import lzma
 import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from page.log_file import log_file
 from tests.unit.terminal.conftest import Run
@@ -92,3 +100,31 @@ def test_a_page_that_can_not_be_written_is_a_mistake_with_its_path(run: Run, tmp
     done = run("explain", HAMI, "--html", str(tmp_path / "absent" / "why.html"))
     assert done.exit_code == 2
     assert "absent/why.html can't be written: No such file or directory" in done.stderr
+
+
+def explained_from_pipe(sent: bytes) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "schedulerlog", "explain", "-"]
+    return subprocess.run(command, input=sent, capture_output=True, check=False)
+
+
+def an_archive(content: bytes) -> bytes:
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as archive:
+        member = tarfile.TarInfo("hami.log")
+        member.size, member.mtime = len(content), int(Path(HAMI).stat().st_mtime)
+        archive.addfile(member, io.BytesIO(content))
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, zstandard.compress, an_archive])
+def test_standard_input_may_be_packed(pack: Callable[[bytes], bytes]) -> None:
+    plain = explained_from_pipe(Path(HAMI).read_bytes())
+    assert plain.stdout.startswith(b"4 pods in standard input: 0 placed, 4 not.\n")
+    packed = explained_from_pipe(pack(Path(HAMI).read_bytes()))
+    assert (packed.returncode, packed.stdout, packed.stderr) == (0, plain.stdout, b"")
+
+
+def test_a_torn_archive_on_standard_input_is_named_as_what_it_is() -> None:
+    done = explained_from_pipe(gzip.compress(Path(HAMI).read_bytes() * 50, 0)[:-400])
+    assert done.stdout.startswith(b"4 pods in ")
+    assert done.stderr.startswith(b"standard input: Compressed file ended")

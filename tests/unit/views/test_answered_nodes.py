@@ -55,7 +55,7 @@ def test_nodes_that_were_refused_alike_are_one_row() -> None:
     assert node_rows(nodes, "best", is_wide=False) == [
         ["1", "chosen", "score 0.85", "best"],
         ["2", "fits", "scores 0.25 to 0.5", "a, b"],
-        ["4,000", "refused", f"c: {REASON}", "node0, node1, node10 +3,997"],
+        ["4,000", "refused", f"c: {REASON}", "node0, node1, node2 +3,997"],
         ["1", "refused", "c: 8/8 CardTypeMismatch", "odd"],
     ]
     assert len(node_rows(nodes, "best", is_wide=True)[2][3].split(", ")) == 4_000
