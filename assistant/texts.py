@@ -3,6 +3,8 @@
 from typing import Final
 
 from assistant.answers import Json, items, sentences
+from terminal.screen import counted
+from terminal.words import gpu_hours, status_word
 from views.constraints import exclusion_sentence
 
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
@@ -24,7 +26,7 @@ def diagnosis(found: Json) -> str:
 
 
 def suggestions(found: Json) -> str:
-    changes = items(each["sentence"]["en"] for each in found["items"])
+    changes = items(map(_change, found["items"]))
     if found["state"] != "refused":
         fits = "The pod fits the cluster as it is."
         head = {"placed": "The pod has a node.", "fits": f"{fits} Its bind was stopped:" if changes else fits}
@@ -37,9 +39,13 @@ def suggestions(found: Json) -> str:
 
 
 def changes_for_many(found: Json) -> str:
-    head = f"{found['waiting']} pods wait, {found['judged']} were tried, {found['fit']} of these fit as it is."
+    head = f"{_waiting(found['waiting'])}; tried: {found['judged']}, of which {found['fit']} would fit as it is."
     changes = items(_change(each) for each in found["items"])
     return sentences(head, changes or "No single change is known that would let one in.", _not_known(found))
+
+
+def _waiting(pods: int) -> str:
+    return f"{counted(pods, 'pod')} {'waits' if pods == 1 else 'wait'}"
 
 
 def _change(change: Json) -> str:
@@ -53,11 +59,13 @@ def _not_known(found: Json) -> str:
 
 def pending(found: Json) -> str:
     rows = (
-        f"{each['pods']} pods of {each['workloads']} workloads since {each['first_judged_at']}, "
-        f"{each['gpu_hours']:,.1f} GPU-hours: {each['obstacle']['sentence']['en'] if each['obstacle'] else 'not known'}"
+        f"{counted(each['pods'], 'pod')} of {counted(each['workloads'], 'workload')} "
+        f"since {each['first_judged_at']}, {gpu_hours(each['gpu_hours'])} GPU-hours: "
+        + (each["obstacle"]["sentence"]["en"] if each["obstacle"] else "not known")
         for each in found["items"]
     )
-    return sentences(f"{found['pods']} pods wait, for {found['total']} obstacles.", items(rows, found["total"]))
+    head = f"{_waiting(found['pods'])}, for {counted(found['total'], 'obstacle')}."
+    return sentences(head, items(rows, found["total"]))
 
 
 def trends(found: Json) -> str:
@@ -69,12 +77,12 @@ def trends(found: Json) -> str:
 
 
 def report(found: Json) -> str:
-    reasons = (f"{each['code']}: {each['attempts']} attempts. {each['remedy']}" for each in found["reasons"])
+    reasons = (f"{each['code']}: {counted(each['attempts'], 'attempt')}. {each['remedy']}" for each in found["reasons"])
     causes = (
-        f"{each['cause'] or 'not known'}: {each['pods']} pods, {each['gpu_hours']:,.1f} GPU-hours"
+        f"{each['cause'] or 'not known'}: {counted(each['pods'], 'pod')}, {gpu_hours(each['gpu_hours'])} GPU-hours"
         for each in found["waiting"]["causes"]
     )
-    waiting = f"{found['waiting']['pods']} pods wait now, {found['waiting']['gpu_hours']:,.1f} GPU-hours:"
+    waiting = f"{_waiting(found['waiting']['pods'])} now, {gpu_hours(found['waiting']['gpu_hours'])} GPU-hours:"
     change = found["best_change"]
     return sentences(
         f"{found['failed']} of {found['attempts']} attempts failed from {found['since']} to {found['until']}.",
@@ -93,10 +101,11 @@ def _series(series: Json) -> str:
 def node(found: Json) -> str:
     rows = (
         f"{each['uuid']} {each['model']}: memory {_of(each, 'memory', 'mib')} MiB, "
-        f"cores {_of(each, 'cores', 'percent')} %, {each['slots_held']} slots, held by {_holders(each) or 'no pod'}"
+        f"cores {_of(each, 'cores', 'percent')} %, {counted(each['slots_held'], 'slot')} taken, "
+        f"held by {_holders(each) or 'no pod'}"
         for each in found["devices"]
     )
-    return sentences(f"{found['node']} at {found['at']}: {len(found['devices'])} devices.", items(rows))
+    return sentences(f"{found['node']} at {found['at']}: {counted(len(found['devices']), 'device')}.", items(rows))
 
 
 def _of(device: Json, what: str, unit: str) -> str:
@@ -113,9 +122,9 @@ def _holders(device: Json) -> str:
 
 def attempts(found: Json) -> str:
     rows = (
-        f"{each['started_at']} {each['namespace']}/{each['name']}: {each['status']}"
+        f"{each['started_at']} {each['namespace']}/{each['name']}: {status_word(each['status'])}"
         + (f" on {each['chosen']}" if each["chosen"] else "")
         + f". {each['summary']}"
         for each in found["items"]
     )
-    return sentences(f"{found['total']} attempts.", items(rows, found["total"]))
+    return sentences(f"{counted(found['total'], 'attempt')}.", items(rows, found["total"]))

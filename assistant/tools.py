@@ -13,6 +13,7 @@ from assistant.answers import Json, ToolAnswer, items, refusal, result, sentence
 from assistant.callers import Callers
 from client.problems import Problem, WrongRequest
 from client.requests import of_node, of_pod
+from terminal.words import asked_status
 
 Answer = Annotated[CallToolResult, ToolAnswer]
 Pod = Annotated[str, Field(description="The pod's name.", max_length=253)]
@@ -60,11 +61,12 @@ class ApiTools:
         namespace: Namespace = "",
         node: str = "",
         reason: str = "",
-        status: Annotated[str, Field(description="succeeded, failed or pending.")] = "",
+        status: Annotated[str, Field(description="placed, refused or undecided.")] = "",
         since: Since = "",
     ) -> Answer:
         """Attempts of all pods that fit every filter, the latest first. An empty namespace means all of them."""
-        query = {"q": words, "namespace": namespace, "node": node, "reason": reason, "status": status, "since": since}
+        query = {"q": words, "namespace": namespace, "node": node, "reason": reason, "since": since}
+        query["status"] = asked_status(status)
         return self._listed(context, "/schedulerlogs", query, texts.attempts)
 
     def trends(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from page.node_map import colour_of
 from schemas.events import FITS, NOT_REACHED, PICKED
+from views.natural_order import natural_order
 
 WOULD_BE_PICKED: Final = "would be picked"
 """The verdict shown for a device that the attempt picked on a node that it did not choose."""
@@ -45,7 +46,8 @@ def device_map(
     found = {device["verdict"] for device in devices}
     others = found - {*codes, PICKED, WOULD_BE_PICKED, FITS, NOT_REACHED}
     colours = colour_of([*codes, *sorted(others)]) | {WOULD_BE_PICKED: "would-be-picked"}
-    judged = [MappedNode(node, container, row) for (node, container), row in rows.items()]
+    by_name = sorted(rows.items(), key=lambda each: natural_order(each[0][0]))
+    judged = [MappedNode(node, container, row) for (node, container), row in by_name]
     shown = {verdict: colour for verdict, colour in colours.items() if verdict in found}
     containers = len({container for _, container in rows})
     return DeviceMap(judged, shown, max(map(len, rows.values())), containers)

@@ -73,8 +73,9 @@ def environment() -> Environment:
     return made
 
 
-def _by_name(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=natural_order)
+def _by_name(items: Iterable[Any], attribute: str = "") -> list[Any]:
+    """Names, or what has its name in the attribute."""
+    return sorted(items, key=lambda each: natural_order(each[attribute] if attribute else each))
 
 
 @pass_context

@@ -63,8 +63,8 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
         screen.line("The one change that helps most:", "bold")
         screen.line(f"{change['sentence'][found['language']]} ({WHO[change['who_acts']]})", indent=2)
     _show_reasons(screen, found["reasons"], is_wide=is_wide)
-    _show_waits(screen, found["waiting"], "Waiting now")
-    _show_waits(screen, found["placed"], "Placed after waiting")
+    _show_waits(screen, found["waiting"], "Waiting now: {pods}, {hours} GPU-hours")
+    _show_waits(screen, found["placed"], "Placed in this time: {pods}, after {hours} GPU-hours of waiting")
     times = found["time_to_placement"]
     if times["pods"]:
         screen.blank()
@@ -100,7 +100,8 @@ def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:
     if not waited["pods"]:
         return
     screen.blank()
-    screen.line(f"{what}: {counted(waited['pods'], 'pod')}, {gpu_hours(waited['gpu_hours'])} GPU-hours", "bold")
+    pods, hours = counted(waited["pods"], "pod"), gpu_hours(waited["gpu_hours"])
+    screen.line(what.format(pods=pods, hours=hours), "bold")
     rows = [
         [each["cause"] or "not known", f"{each['pods']:,}", gpu_hours(each["gpu_hours"])] for each in waited["causes"]
     ]

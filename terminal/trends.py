@@ -54,7 +54,9 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
         screen.line(f"Nothing is counted by {answer['by']}{where} {times}.", "bold")
         return
     largest = series[0]
-    screen.line(f"Most {answer['count']} are of {largest['key']}: {largest['total']:,}{where} {times}.", "bold")
+    screen.line(
+        f"{largest['key']} is first by {answer['by']}: {largest['total']:,} {answer['count']}{where} {times}.", "bold"
+    )
     screen.blank()
     bucket = duration(answer["interval_seconds"])
     columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}"]

@@ -1,6 +1,6 @@
 """The texts of answers of the API."""
 
-from assistant.texts import changes_for_many, diagnosis, suggestions
+from assistant.texts import attempts, changes_for_many, diagnosis, pending, suggestions
 
 
 def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
@@ -10,7 +10,7 @@ def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
     }
     found = {"waiting": 4, "judged": 4, "fit": 0, "items": [change], "not_known": [{"en": "The quota."}]}
     assert changes_for_many(found).splitlines() == [
-        "4 pods wait, 4 were tried, 0 of these fit as it is.",
+        "4 pods wait; tried: 4, of which 0 would fit as it is.",
         "- Uncordon the devices of m-one: then 2 of the 4 pods fit. By an administrator.",
         "Not known:",
         "- The quota.",
@@ -18,16 +18,19 @@ def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
 
 
 def test_a_lock_is_named_of_a_pod_that_fits_as_it_is() -> None:
-    lock = {"sentence": {"en": "Remove the lock that the bind of llm/a left: then it can be bound to n1."}}
+    lock = {
+        "sentence": {"en": "Remove the lock that the bind of llm/a left: then it can be bound to n1."},
+        "who_acts": "administrator",
+    }
     assert suggestions({"state": "fits", "items": [lock]}).splitlines() == [
         "The pod fits the cluster as it is. Its bind was stopped:",
-        "- Remove the lock that the bind of llm/a left: then it can be bound to n1.",
+        "- Remove the lock that the bind of llm/a left: then it can be bound to n1. By an administrator.",
     ]
     assert suggestions({"state": "fits", "items": []}) == "The pod fits the cluster as it is."
 
 
 def test_each_change_says_once_where_the_pod_would_go() -> None:
-    change = {"sentence": {"en": "Ask main: nvidia.com/gpu for 4 instead of 5: then it fits on n9."}}
+    change = {"sentence": {"en": "Ask main: nvidia.com/gpu for 4 instead of 5: then it fits on n9."}, "who_acts": "you"}
     found = {"state": "refused", "items": [change], "excluded_by": ["count"], "not_known": []}
     assert suggestions(found).count("n9") == 1
 
@@ -40,3 +43,13 @@ def test_a_diagnosis_names_what_together_excludes_every_node() -> None:
         f"{together}what other pods hold and the memory it asks for."
     )
     assert "every node" not in diagnosis(found | {"excluded_by": None})
+
+
+def test_one_of_a_kind_is_in_the_singular_and_an_end_has_the_words_of_page_and_terminal() -> None:
+    item = {"pods": 1, "workloads": 1, "first_judged_at": "T", "gpu_hours": 0.06, "obstacle": None}
+    assert pending({"pods": 1, "total": 1, "items": [item]}).splitlines() == [
+        "1 pod waits, for 1 obstacle.",
+        "- 1 pod of 1 workload since T, 0.06 GPU-hours: not known",
+    ]
+    attempt = {"started_at": "T", "namespace": "llm", "name": "a", "status": "failed", "chosen": None, "summary": "S"}
+    assert attempts({"total": 1, "items": [attempt]}).splitlines() == ["1 attempt.", "- T llm/a: refused. S"]

@@ -69,3 +69,10 @@ def test_a_device_is_chosen_on_the_chosen_node_alone() -> None:
     drawn = device_map(judged, [], "node2")
     assert drawn
     assert [row.devices[0]["verdict"] for row in drawn.rows] == [WOULD_BE_PICKED, "picked"]
+
+
+def test_devices_of_node2_are_drawn_before_those_of_node10() -> None:
+    names = ("node10", "node2", "node1")
+    drawn = device_map([{"node": name, "container": "c", "verdict": "fits"} for name in names], [])
+    assert drawn
+    assert [row.node for row in drawn.rows] == ["node1", "node2", "node10"]

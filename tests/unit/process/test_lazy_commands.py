@@ -10,7 +10,7 @@ LOG = "tests/unit/ingest/hami/cases/scheduler-event-proposal.log"
 
 
 def ended(*words: str) -> tuple[int, str]:
-    """Exit code and standard error of a command whose output nobody reads any more."""
+    """Exit code and standard error of a command whose output is no longer read."""
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "schedulerlog", *words]
@@ -19,7 +19,7 @@ def ended(*words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_a_command_whose_output_nobody_reads_ends_quietly_as_by_sigpipe() -> None:
+def test_a_command_whose_output_is_no_longer_read_ends_quietly_as_by_sigpipe() -> None:
     assert ended("explain", LOG) == (CLOSED_OUTPUT, "")
     assert ended("explain", LOG, "-o", "json") == (CLOSED_OUTPUT, "")
     assert CLOSED_OUTPUT == 141  # what a shell shows of a program that SIGPIPE ended
