@@ -24,7 +24,7 @@ from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import POD, Caller, holding
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.watching import WrittenTopic, lines, reached, types
-from tests.support.stress import examples
+from tests.support.stress import IS_STRESS
 
 PATH = POD + "?watch=true"
 ATTEMPTS, PENDING = "/api/v1/schedulerlogs?watch=true", "/api/v1/pending?watch=true"
@@ -327,7 +327,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=3_000 if IS_STRESS else 50)
 @given(
     path=st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/pending"]),
     query=st.dictionaries(
