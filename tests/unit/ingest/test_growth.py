@@ -26,10 +26,10 @@ from tests.support.builders.api_server_objects import an_event, an_old_event
 from tests.support.builders.hami_lines import failed, fit, requested, started
 from tests.support.builders.shipped_lines import STARTED, otel_resource
 from tests.support.builders.sniffer_lines import DOCUMENT
+from tests.support.growth import is_linear
 from tests.support.stress import IS_STRESS
 
 SIZE: Final = 4_000
-FACTOR: Final = 8
 STAMP: Final = b"2026-11-21T03:13:30.1Z stderr "
 
 
@@ -115,20 +115,9 @@ READERS: Final[list[Callable[[int], None]]] = [
 ]  # fmt: skip
 
 
-def seconds(read: Callable[[int], None], size: int) -> float:
-    """CPU, the least of a few: others use the machine too."""
-    taken = []
-    for _ in range(3):
-        began = time.process_time()
-        read(size)
-        taken.append(time.process_time() - began)
-    return min(taken)
-
-
 @pytest.mark.parametrize("read", READERS)
 def test_m11_time_grows_with_the_input_and_not_with_its_square(read: Callable[[int], None]) -> None:
-    # Between 8 and 64; the few milliseconds that any measurement may be wrong by do not count.
-    assert seconds(read, FACTOR * SIZE) < 3 * FACTOR * seconds(read, SIZE) + 0.02
+    assert is_linear(read, SIZE)
 
 
 LONG: Final = 32_000
