@@ -19,7 +19,7 @@ from process.patient_http import REQUEST_SECONDS
 log = logging.getLogger(__name__)
 
 MAX_HANDSHAKES: Final = 200
-GRACE_SECONDS: Final = 0.5
+GRACE_SECONDS: Final = 1.0
 """A handshake gets so long in any case: many clients who connect at once need it."""
 _PAUSE_SECONDS: Final = 0.1
 
