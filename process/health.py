@@ -25,6 +25,8 @@ class _Scrape(NamedTuple):
     more: Sequence[MoreText]
 
 
+SILENT_SECONDS: Final = 10.0
+"""Who sends nothing for so long is hung up on."""
 STOP_SECONDS: Final = 0.1
 """The end of a process waits so long at most for a server of a thread; half a second by default."""
 
@@ -83,6 +85,9 @@ def _server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> T
 
 def _handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        # Each connection is a thread, of a client that sends nothing too.
+        timeout = SILENT_SECONDS
+
         def do_GET(self) -> None:
             # A scrape or a probe may be configured with parameters; none changes the answer.
             path = self.path.partition("?")[0]

@@ -50,6 +50,16 @@ def test_n12_on_loopback_metrics_are_not_read_under_the_name_of_a_page(host: str
             urlopen(asked).close()  # noqa: S310
 
 
+def test_n13_a_client_that_sends_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kept a thread of the process for as long as it liked."""
+    monkeypatch.setattr("process.health.SILENT_SECONDS", 0.1)
+    with (
+        serving(HostPort("127.0.0.1", 0), CollectorRegistry()) as address,
+        socket.create_connection(address or ("", 0), timeout=30) as silent,
+    ):
+        assert silent.recv(1) == b""
+
+
 def test_without_an_address_nothing_listens() -> None:
     with serving(None, CollectorRegistry()) as address:
         assert address is None
