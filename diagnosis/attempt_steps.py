@@ -10,7 +10,7 @@ from diagnosis.open_nodes import Closed
 from diagnosis.outcome import FoundObstacle, TreeStep, Word, yes_or_no
 from diagnosis.refused_nodes import RefusedNodes, judged_nodes, refused_nodes
 from diagnosis.texts import obstacle_of_error, phrase
-from diagnosis.wording import NOTHING, listed, of_attempt, quoted, share
+from diagnosis.wording import NOTHING, enumerated, listed, of_attempt, quoted, share
 from hami.quantities import whole
 from hami.reason_codes import ReasonCode
 from schemas.events import AttemptSummarized
@@ -90,7 +90,7 @@ def _obstacle(
         models = _accepted_models(groups, facts)
         of = max(of - others, group.count)
         if others:
-            such = phrase("with_models", models=models) if models else phrase("accepted")
+            such = phrase("with_models", models=enumerated(models, "or")) if models else phrase("accepted")
     words: dict[str, Word] = {
         "refused": group.count, "of": of, "share": share(group.count, of, such), "namespace": facts.namespace,
         "scheduler": attempt.scheduler, "resource": listed(group.rest), "words": quoted(listed(group.rest)),
@@ -98,11 +98,11 @@ def _obstacle(
     return _made(group.code, group, numbers_of(group, facts), words, facts, attempt)
 
 
-def _accepted_models(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> str:
+def _accepted_models(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> list[str]:
     """The models of all nodes that have a device which the pod accepts; empty where they are not all known."""
     accepted = [group for group in groups if group.has_accepted_devices]
     if facts.unknown_of("devices") or not all(group.has_devices for group in accepted):
-        return ""
+        return []
     return models_of([row for group in accepted for row in rows_of(group, facts)])
 
 

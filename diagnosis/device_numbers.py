@@ -8,6 +8,7 @@ from diagnosis.facts import DiagnosisFacts
 from diagnosis.outcome import Word
 from diagnosis.refused_nodes import SAYS_ASKED, RefusedNodes
 from diagnosis.texts import phrase
+from diagnosis.wording import enumerated
 from hami.reason_codes import ReasonCode
 from schemas.answers.attempts import DeviceLog
 from schemas.answers.diagnosis import InBothLanguages
@@ -103,10 +104,10 @@ def too_large(group: RefusedNodes, facts: DiagnosisFacts) -> Numbers | None:
     return Numbers(words) if largest < asked else None
 
 
-def models_of(rows: Sequence[DeviceLog]) -> str:
+def models_of(rows: Sequence[DeviceLog]) -> list[str]:
     """The models of the devices, as they are registered; empty where there are too many, or none is known."""
     models = sorted({row.model for row in rows if row.model})
-    return ", ".join(models) if len(models) <= MAX_MODELS else ""
+    return models if len(models) <= MAX_MODELS else []
 
 
 def _free_memory(rows: Sequence[DeviceLog]) -> Numbers | None:
@@ -146,7 +147,7 @@ def _devices(rows: Sequence[DeviceLog]) -> Numbers | None:
 
 def _models(rows: Sequence[DeviceLog]) -> Numbers | None:
     models = models_of(rows)
-    return Numbers({"models": models}, ("models",)) if models else None
+    return Numbers({"models": enumerated(models, "and")}, ("models",)) if models else None
 
 
 def _suitable(rows: Sequence[DeviceLog]) -> Numbers:

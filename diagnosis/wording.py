@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod
 from diagnosis.texts import phrase
@@ -33,6 +33,15 @@ def listed(names: Sequence[str]) -> str:
     """The first of ``names``, with how many more there are."""
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f", … (+{more})" if more > 0 else "")
+
+
+def enumerated(names: Sequence[str], word: Literal["and", "or"]) -> InBothLanguages:
+    """All of the names, as ``a, b or c``."""
+    *others, last = names
+    if not others:
+        return InBothLanguages(en=last, zh=last)
+    join = {"and": "和", "or": "或"}[word]
+    return InBothLanguages(en=f"{', '.join(others)} {word} {last}", zh=f"{'、'.join(others)} {join} {last}")
 
 
 def of_attempt(attempt: AttemptSummarized) -> Evidence:
