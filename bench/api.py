@@ -3,7 +3,7 @@
 import base64
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ import httpx
 
 from bench import cluster, load
 from bench.backends import FOLDER, send, start_bare
-from bench.cpu import cpu_seconds
+from bench.cpu import apart, cpu_seconds
 from bench.report import Figure, Result, against_first
 from bench.services import start_both
 from demo.processes import Processes, free_ports
@@ -25,6 +25,7 @@ NODES: Final = 10
 REQUESTS: Final = 12_000
 ROUNDS: Final = 4
 CONNECTIONS: Final = 8
+_API, _INDEX = "the API, from its memory", "OpenSearch, GET by id"
 
 
 @dataclass(slots=True)
@@ -44,9 +45,13 @@ class _Server:
         self.cpu_ms.append((cpu_seconds(self.pid) - before) / done.requests * 1000)
         self.loads.append(done)
 
+    @property
+    def best(self) -> load.Load:
+        return max(self.loads, key=lambda done: done.rate)
+
     def figure(self) -> Figure:
         """The best of the rounds: what another process takes meanwhile is none of the server's cost."""
-        best = max(self.loads, key=lambda done: done.rate)
+        best = self.best
         note = (
             f"{best.rate:,.0f}/s, p50 {best.milliseconds(50):.2f} ms, p99 {best.milliseconds(99):.2f} ms; "
             f"the client took {best.busy:.0%} of a core"
@@ -75,21 +80,41 @@ def api() -> Result:
         servers = [
             _Server("bare handler of the same bytes", urls["bare"], processes.pid("bare")),
             _Server("the same without Starlette", urls["asgi"], processes.pid("asgi")),
-            _Server("the API, from its memory", urls["api"], processes.pid("api")),
+            _Server(_API, urls["api"], processes.pid("api")),
             _Server("with authentication remembered", urls["checking"], processes.pid("checking"), token),
-            _Server("OpenSearch, GET by id", document, backends.opensearch.pid),
+            _Server(_INDEX, document, backends.opensearch.pid),
         ]
         # In turns, so that other work on the machine costs all as much.
         for _ in range(ROUNDS):
             for server in servers:
                 server.measure()
+        # Each with as much as the others: a process of Python has one event loop, and OpenSearch threads for all cores.
+        bound = [_Server(f"{each.path}, on one core", each.url, each.pid, each.headers) for each in servers]
+        for _ in range(ROUNDS):
+            for server in bound:
+                with apart(server.pid, {each.pid for each in bound} - {server.pid}):
+                    server.measure()
     return Result(
         "api",
         "GET schedulerlog against a bare handler of the same bytes and against OpenSearch's GET of the document",
         f"{REQUESTS:,} requests over {CONNECTIONS} connections each, the best of {ROUNDS} rounds in turns, "
         f"{len(body):,} bytes an answer, {NODES} nodes",
-        against_first([server.figure() for server in servers], lambda first, this: this / first),
+        (
+            *_figures(servers),
+            *_figures(bound),
+            _against_the_index(servers, "as they are: OpenSearch uses every core"),
+            _against_the_index(bound, "each server on one core, the client on another"),
+        ),
     )
+
+
+def _figures(servers: Sequence[_Server]) -> tuple[Figure, ...]:
+    return against_first([server.figure() for server in servers], lambda first, this: this / first)
+
+
+def _against_the_index(servers: Sequence[_Server], how: str) -> Figure:
+    rates = {server.path.removesuffix(", on one core"): server.best.rate for server in servers}
+    return Figure("requests/s of the API over those of OpenSearch", rates[_API] / rates[_INDEX], "times", note=how)
 
 
 def _checking(processes: Processes, port: str) -> dict[str, str]:

@@ -20,7 +20,8 @@ from fit.judge.decide import decide
 from fit.judge.decision import SchedulingPolicy
 
 NODES = 5_000
-CALLS = 40
+CALLS = 200
+"""So that two calls are slower than the p99."""
 
 
 def diagnosis() -> Result:
@@ -50,6 +51,8 @@ def _figures() -> Iterator[Figure]:
         cpu, wall = _measured(partial(_diagnose, columns, ask, running))
         ratio = round(statistics.fmean(cpu) / statistics.fmean(decided), 1)
         yield Figure(f"{name}: CPU", round(statistics.fmean(cpu), 1), "ms", ratio)
+        # A call waits for nothing: beside other work its time is what it had to wait for a core.
+        yield Figure(f"{name}: CPU, p99", round(_percentile(cpu, 0.99), 1), "ms")
         yield Figure(f"{name}: p99", round(_percentile(wall, 0.99), 1), "ms")
 
 
