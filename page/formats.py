@@ -55,7 +55,7 @@ def moment(text: str | datetime | None) -> Markup:
 
 
 def to_second(text: str) -> str:
-    """The time in UTC; what is no time as it is."""
+    """The time in UTC to the second; a text that holds none as it is."""
     try:
         return parsed(text).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:

@@ -138,7 +138,7 @@ async def test_a_pod_that_does_not_exist_yet_is_offered_the_nodes_that_register_
     assert found["suggestions"]["excluded_by"] == found["diagnosis"]["excluded_by"] == ["registration", "use", "memory"]
 
 
-async def test_of_a_pod_that_would_fit_nothing_is_in_the_way_and_nobody_is_asked_about_its_bind() -> None:
+async def test_of_a_simulated_pod_that_fits_the_node_is_named_and_its_bind_is_not_asked_about() -> None:
     found = (await simulated(full_and_gone(nodes_of("full", "gone")), 500))["diagnosis"]
     assert found["sentence"]["en"] == "It would go to node full; it fits on 1 node."
     assert (found["state"], found["obstacle"], found["other_obstacles"]) == ("binding", None, [])
