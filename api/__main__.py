@@ -16,23 +16,23 @@ from api.authority.review_api import check, loading
 from api.http.continue_token import SEAL
 from api.http.json_protocol import JsonProtocol
 from api.http.report_query import ReportFormat, ReportQuery
-from api.index.client import IndexDownError, IndexRefusedError
+from api.index.reading.client import IndexDownError, IndexRefusedError
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
 from kube.errors import KubeApiError, KubeConfigError
-from process import logs
-from process.addresses import HostPort
-from process.cli import application, fail, one_line_for
-from process.cluster_name import DEFAULT_CLUSTER
-from process.descriptors import allow_all_descriptors
+from process.command_line.cli import application, fail, one_line_for
+from process.configuration.addresses import HostPort
+from process.configuration.cluster_name import DEFAULT_CLUSTER
+from process.configuration.flags import takes
+from process.configuration.opensearch_connection import OpenSearchConnection
+from process.configuration.settings import read
+from process.configuration.variables import variable
 from process.errors import SettingError
-from process.flags import takes
-from process.health import always, serving
-from process.opensearch_connection import OpenSearchConnection
-from process.profiled import profiled
-from process.settings import read
-from process.tracing import tracing
-from process.variables import variable
+from process.http.descriptors import allow_all_descriptors
+from process.telemetry import logs
+from process.telemetry.health import always, serving
+from process.telemetry.profiled import profiled
+from process.telemetry.tracing import tracing
 from schemas.reasons import Language
 
 app = application("schedulerlog over HTTP.")

@@ -45,8 +45,8 @@ from api.handlers.watching import WatchHandlers
 from api.http import errors
 from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, path_about
-from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
-from api.index.probe import IndexProbe
+from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
+from api.index.reading.probe import IndexProbe
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import log_beside
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
@@ -64,8 +64,8 @@ from api.settings import Settings
 from api.watch.shown import ShownChanges
 from api.watch.streams import Streams
 from fit import device_config
-from process.server_tls import Certificates
-from process.tracing import NO_TRACING, Tracing
+from process.http.server_tls import Certificates
+from process.telemetry.tracing import NO_TRACING, Tracing
 from search.client import new_client
 
 log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from api.index.attempt_queries import PodName
-from api.index.attempt_reader import read_attempt, read_latest_attempt
-from api.index.client import IndexDownError, OpenSearch
+from api.index.attempts.attempt_queries import PodName
+from api.index.attempts.attempt_reader import read_attempt, read_latest_attempt
+from api.index.reading.client import IndexDownError, OpenSearch
 from api.memory.attempts_consumer import TopicState
 from api.memory.latest_attempts import CachedAttempt, LatestAttempts
 from api.metrics import Metrics

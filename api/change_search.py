@@ -12,9 +12,9 @@ from starlette.requests import Request
 from api.authority.access import access_of
 from api.handlers.others import readable_namespaces
 from api.http.cluster import Cluster
-from api.index.client import IndexDownError, OpenSearch
-from api.index.holders import HeldBy, read_holders
-from api.index.last_registrations import read_unregistered
+from api.index.nodes.holders import HeldBy, read_holders
+from api.index.nodes.last_registrations import read_unregistered
+from api.index.reading.client import IndexDownError, OpenSearch
 from api.objects.circumstances import existing_nodes, read_lock
 from api.objects.object_api import Objects
 from diagnosis.suggestions.acts import nodes_to_empty

@@ -7,8 +7,8 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from api.index.client import IndexDownError, OpenSearch
-from api.index.last_registrations import read_unregistered
+from api.index.nodes.last_registrations import read_unregistered
+from api.index.reading.client import IndexDownError, OpenSearch
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.ask import Ask, Constraint
 from diagnosis.suggestions.exclusion import excluding_constraints

@@ -3,7 +3,7 @@
 import time
 
 from api.handlers.watching import WatchHandlers
-from api.index.client import OpenSearch
+from api.index.reading.client import OpenSearch
 from api.memory.attempts_consumer import TopicState
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics

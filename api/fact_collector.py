@@ -11,9 +11,9 @@ from cachetools import TTLCache
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.http.param_types import NO_NAMESPACE
 from api.index import pod_circumstances as indexed
-from api.index.attempt_queries import PodName
-from api.index.attempt_reader import read_devices
-from api.index.client import IndexDownError, OpenSearch
+from api.index.attempts.attempt_queries import PodName
+from api.index.attempts.attempt_reader import read_devices
+from api.index.reading.client import IndexDownError, OpenSearch
 from api.index.schedulers import schedulers_query
 from api.objects.circumstances import ObjectFacts, read_circumstances, read_nodes, unknown_of
 from api.objects.object_api import Objects

@@ -6,8 +6,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from process.exposition import encoded, with_process
-from process.read_at_scrape import ReadAtScrape
+from process.telemetry.exposition import encoded, with_process
+from process.telemetry.read_at_scrape import ReadAtScrape
 
 PREFIX: Final = "schedulerlog_api_"
 # Up to the default time-out of a request to OpenSearch.
@@ -90,7 +90,7 @@ class Metrics:
         self._time(route).observe(seconds)
 
     def observe_index(self, request: str, outcome: str, seconds: float) -> None:
-        """Count one request to OpenSearch; a ``RequestObserver`` of ``api.index.client``."""
+        """Count one request to OpenSearch; a ``RequestObserver`` of ``api.index.reading.client``."""
         self.index_seconds.labels(request, outcome).observe(seconds)
 
     def observe_delay(self, source: str, seconds: float) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
 from kube.errors import KubeApiError
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 
 LIFETIME: Final = timedelta(days=3650)
 """Nothing renews it. Who wants shorter ones has an authority for them, or cert-manager."""

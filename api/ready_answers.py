@@ -22,11 +22,11 @@ from api.authority.rights import Right, get_pod
 from api.http.cluster import AGGREGATED, ROOT
 from api.http.json_protocol import Ready
 from api.http.request_spans import trace_answered
-from api.index.attempt_queries import PodName
+from api.index.attempts.attempt_queries import PodName
 from api.memory.latest_attempts import CachedAttempt
 from api.memory.lru import Lru
 from api.metrics import Metrics
-from process.tracing import Tracing
+from process.telemetry.tracing import Tracing
 
 SHARE_OF_MEMORY: Final = 4
 """Answers take at most a quarter of what the attempts in memory may take."""

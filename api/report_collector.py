@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from api.http.report_query import ReportQuery
 from api.http.trends_query import MAX_SERIES, TrendsQuery
-from api.index.client import OpenSearch
-from api.index.cluster_states import read_states_at
-from api.index.last_registrations import unregistered_for
+from api.index.nodes.cluster_states import read_states_at
+from api.index.nodes.last_registrations import unregistered_for
+from api.index.reading.client import OpenSearch
 from api.index.report_queries import (
     findings_of,
     findings_query,
@@ -23,7 +23,7 @@ from api.index.report_queries import (
     waiting_query,
 )
 from api.index.trend_reader import read_trends
-from api.index.waiting_requests import read_waiting_requests
+from api.index.waiting.waiting_requests import read_waiting_requests
 from diagnosis.suggestions.for_many import judge, suggestions_for_many
 from diagnosis.texts import actors_of
 from fit.devices.as_of import rebuilt

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import orjson
 
 from api.http.report_query import ReportQuery
-from api.index.client import OpenSearch
+from api.index.reading.client import OpenSearch
 from api.report_collector import ReportCollector
 from fit import device_config
 from page.report_file import written
-from process.opensearch_connection import OpenSearchConnection
+from process.configuration.opensearch_connection import OpenSearchConnection
 from schemas.codec.records import encode_value
 from search.client import new_client
 

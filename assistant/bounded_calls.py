@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from process.bodies import Bodies, RefusedBodyError
+from process.http.bodies import Bodies, RefusedBodyError
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """The text of a log is the longest argument of a tool."""

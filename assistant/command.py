@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from process.addresses import HostPort, listen_address
-from process.cli import fail, reads
+from process.command_line.cli import fail, reads
+from process.configuration.addresses import HostPort, listen_address
 from terminal.exit_codes import USAGE
 from terminal.options import ApiConnection, asks
 

@@ -7,9 +7,9 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 from assistant.bounded_calls import BoundedCalls
-from process.addresses import HostPort
-from process.patient_http import PatientHttp
-from process.tls_listener import PatientServer
+from process.configuration.addresses import HostPort
+from process.http.patient_http import PatientHttp
+from process.http.tls_listener import PatientServer
 
 PATH = "/mcp"
 _MAX_CONNECTIONS: Final = 200

@@ -8,7 +8,7 @@ from mcp.types import ToolAnnotations
 
 from assistant.callers import Callers
 from assistant.tools import ApiTools, explain_log
-from process.version import VERSION
+from process.command_line.version import VERSION
 
 INSTRUCTIONS: Final = (
     "Answers why a pod that asks for GPUs waits, or why it is where it is, from the recorded decisions of a cluster's "

@@ -31,7 +31,7 @@ from pipeline.sinks.bulk_result import WriteResult
 from pipeline.sinks.msearch import Hits, Search
 from pipeline.worker import attempt_records
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import AttemptSummarized, DevicesJudged
 from schemas.topics import DECISIONS

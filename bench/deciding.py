@@ -17,10 +17,10 @@ from bench import cluster, fleet
 from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
-from process.addresses import LOOPBACK, HostPort
-from process.bodies import Bodies
-from process.kafka_connection import kafka_at
-from process.tracing import TracingSettings, tracing
+from process.configuration.addresses import LOOPBACK, HostPort
+from process.configuration.kafka_connection import kafka_at
+from process.http.bodies import Bodies
+from process.telemetry.tracing import TracingSettings, tracing
 from scheduler import malloc
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy

@@ -11,7 +11,7 @@ from bench.backends import send
 from bench.cpu import cpu_seconds
 from broker.consumer import TopicPartition, connected, new_consumer
 from demo.processes import Processes, free_ports
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
 

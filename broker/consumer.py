@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from broker.errors import CommitFailedError, IllegalStateError, KafkaError, explained
 from broker.security import client_arguments
 from process.backoff import Backoff
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 
 __all__ = [
     "TopicPartition",

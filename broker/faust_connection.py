@@ -5,7 +5,7 @@ from typing import Any
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 
 from broker.security import sasl_password, ssl_context, token_provider
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 
 
 def faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:

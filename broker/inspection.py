@@ -7,7 +7,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from broker.security import client_arguments
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 
 from broker.consumer import connected, new_consumer, on_assignment
 from broker.topics import require, topic_names
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 from schemas.topics import ALERTS
 
 _TOPIC: Final = ALERTS

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from broker.consumer import TopicPartition, connected, new_consumer
 from broker.errors import KafkaError
 from broker.topics import administration, partitions_of
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 
 
 async def ends_of(kafka: KafkaConnection, topic: str) -> dict[TopicPartition, int]:

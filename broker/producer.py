@@ -11,7 +11,7 @@ from broker.errors import UNAVAILABLE, explained
 from broker.record import Outgoing, Place
 from broker.security import client_arguments
 from process.backoff import Backoff
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 from schemas.topics import DECISIONS, TOPICS
 
 logger = logging.getLogger(__name__)

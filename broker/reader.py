@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from broker.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end
 from broker.errors import UNAVAILABLE, explained
 from process.backoff import Backoff
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from process.logs import about
+from process.telemetry.logs import about
 from schemas.codec import records
 from schemas.codec.trace_context import trace_id, traceparent_of
 from schemas.events import AttemptEvent, PodObserved

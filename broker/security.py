@@ -15,9 +15,9 @@ from aiokafka.abc import AbstractTokenProvider
 # They make every client say why its connections fail, and bound what it unpacks.
 import broker.unpacking  # noqa: F401
 from broker.refusals import RefusedError
-from process.kafka_connection import KafkaConnection
-from process.secret_files import revealed
-from process.variables import variable
+from process.configuration.kafka_connection import KafkaConnection
+from process.configuration.secret_files import revealed
+from process.configuration.variables import variable
 
 TOKEN_SECONDS: Final = 10.0
 """The longest that asking for a token may take."""

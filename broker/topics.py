@@ -15,8 +15,8 @@ from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 from broker.errors import explained
 from broker.security import client_arguments
 from process.backoff import Backoff
+from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
-from process.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
 Say = Callable[[str], None]

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from process.install_command import install_command
-from process.lazy_commands import LazyCommand, lazy_application
-from process.version import VERSION
+from process.command_line.install_command import install_command
+from process.command_line.lazy_commands import LazyCommand, lazy_application
+from process.command_line.version import VERSION
 from terminal.commands import QUESTIONS
 
 COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(

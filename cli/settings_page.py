@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from cli.command import COMMANDS
-from process import unknown_variables
-from process.lazy_commands import load
-from process.settings_table import Setting, settings_of_command
+from process.command_line.lazy_commands import load
+from process.configuration import unknown_variables
+from process.configuration.settings_table import Setting, settings_of_command
 from terminal.commands import QUESTIONS
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"

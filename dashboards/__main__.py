@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from dashboards.settings import ExportSettings, InstallSettings
-from process.addresses import without_user_info
-from process.cli import application, one_line_for
+from process.command_line.cli import application, one_line_for
+from process.configuration.addresses import without_user_info
+from process.configuration.flags import takes
+from process.configuration.secret_files import revealed
 from process.errors import SettingError, UnreachableError
-from process.flags import takes
-from process.secret_files import revealed
 
 app = application(
     "Dashboards over the index and the metrics: for OpenSearch Dashboards, for Grafana, and rules of Prometheus."

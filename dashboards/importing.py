@@ -17,9 +17,9 @@ from urllib.parse import quote, unquote, urlsplit
 import orjson
 
 from dashboards.saved_objects import SavedObject, ndjson
-from process import tls
-from process.addresses import without_user_info
+from process.configuration.addresses import without_user_info
 from process.errors import SettingError, UnreachableError
+from process.http import tls
 
 TIMEOUT_SECONDS: Final = 60.0
 _BOUNDARY: Final = "schedulerlog-saved-objects"

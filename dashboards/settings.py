@@ -1,11 +1,11 @@
-"""Where Dashboards and the API are; process.settings says how settings are read."""
+"""Where Dashboards and the API are; process.configuration.settings says how settings are read."""
 
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import SecretStr
 
-from process.settings import EnvironmentSettings, Flag, Url
+from process.configuration.settings import EnvironmentSettings, Flag, Url
 
 DEFAULT_API_URL: Final = "http://127.0.0.1:9090"
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import httpx
 
 from broker.consumer import connected, new_consumer, read_to_end
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 from schemas.codec.records import decode
 from schemas.events import MessageEmitted
 from schemas.topics import MESSAGES

@@ -6,9 +6,9 @@ import os
 import typer
 
 from doctor.settings import Settings
-from process.cli import application, one_line_for
+from process.command_line.cli import application, one_line_for
+from process.configuration.flags import takes
 from process.errors import SettingError
-from process.flags import takes
 
 app = application("Look for what keeps an installation from working.")
 

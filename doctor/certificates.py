@@ -10,7 +10,7 @@ from typing import Final
 from cryptography import x509
 
 from doctor.findings import Fault
-from process.addresses import HostPort
+from process.configuration.addresses import HostPort
 
 SOON: Final = timedelta(days=14)
 SECONDS: Final = 10.0

@@ -10,11 +10,11 @@ from doctor import certificates, cluster, kafka, opensearch
 from doctor.findings import Checkup, Fault
 from doctor.settings import Settings
 from kube.credentials import from_kubeconfig, in_cluster
-from process.addresses import HostPort, host_port
-from process.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
-from process.opensearch_connection import OpenSearchConnection
-from process.settings import EnvironmentSettings, read
-from process.variables import KAFKA, variable
+from process.configuration.addresses import HostPort, host_port
+from process.configuration.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
+from process.configuration.opensearch_connection import OpenSearchConnection
+from process.configuration.settings import EnvironmentSettings, read
+from process.configuration.variables import KAFKA, variable
 
 _HTTPS_PORT: Final = 443
 

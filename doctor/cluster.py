@@ -12,7 +12,7 @@ from doctor.schedulers import configuration_findings, configurations, hami_findi
 from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
 from kube.errors import KubeApiError, KubeConfigError
-from process.version import VERSION
+from process.command_line.version import VERSION
 
 Json = dict[str, Any]
 

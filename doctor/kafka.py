@@ -8,8 +8,8 @@ from broker.errors import KafkaError, explained
 from broker.inspection import KafkaAsItIs, TopicAsItIs, inspect
 from broker.topics import configuration, differences
 from doctor.findings import Fault
+from process.configuration.kafka_connection import KafkaConnection
 from process.errors import SettingError
-from process.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
 PREFIX: Final = "schedulerlog."

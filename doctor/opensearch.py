@@ -8,8 +8,8 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from doctor.clock import clock_findings
 from doctor.findings import Fault
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import SettingError
-from process.opensearch_connection import OpenSearchConnection
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
 from search.client import new_client

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from doctor.findings import Fault
-from process.yaml_lines import YamlError, documents
+from process.files.yaml_lines import YamlError, documents
 
 Json = Mapping[str, Any]
 

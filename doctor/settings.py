@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from process.settings import EnvironmentSettings, Flag
+from process.configuration.settings import EnvironmentSettings, Flag
 
 
 class Settings(EnvironmentSettings):

@@ -25,7 +25,7 @@ from embedded.opensearch import OpenSearchNode
 from embedded.ports import OPENSEARCH_PORTS, free_port
 from embedded.process import ParentWatch
 from embedded.progress import progress_on
-from process.certificate_authority import CLIENT, SERVER, Authority
+from process.http.certificate_authority import CLIENT, SERVER, Authority
 
 PLUGIN: Final = "org.opensearch.security.OpenSearchSecurityPlugin"
 CONFIGURATION: Final = """\

@@ -24,7 +24,7 @@ from fit.device_config_keys import (
     read_text,
 )
 from hami.vendors import Vendor, Vendors
-from process.yaml_lines import Mapping, YamlError, documents
+from process.files.yaml_lines import Mapping, YamlError, documents
 
 SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
 """HAMi's chart defaults for the vendors that we serve."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from hami import vendor_catalog
 from hami.vendors import NVIDIA, Vendor
-from process.yaml_lines import Mapping
+from process.files.yaml_lines import Mapping
 
 _INT32_MAX: Final = 2**31 - 1
 

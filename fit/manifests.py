@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from process import yaml_lines
-from process.yaml_lines import YamlError, documents
+from process.files import yaml_lines
+from process.files.yaml_lines import YamlError, documents
 
 Json = dict[str, Any]
 PodKey = tuple[str, str]

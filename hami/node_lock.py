@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Final
 
 from hami.reason_codes import ReasonCode
-from process import durations
+from process.configuration import durations
 
 CONTENTION: Final = ReasonCode.NODE_LOCK_CONTENTION.value
 """The end of every error about a lock that another pod holds."""

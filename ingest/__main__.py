@@ -20,10 +20,10 @@ from ingest.options import (
     WatchSettings,
 )
 from kube.errors import KubeApiError, KubeConfigError
-from process.cli import application, one_line_for
+from process.command_line.cli import application, one_line_for
+from process.configuration.flags import takes
 from process.errors import SettingError
-from process.flags import takes
-from process.profiled import profiled
+from process.telemetry.profiled import profiled
 
 GROUP = "schedulerlog-ingest-raw-logs"
 POOL_LABEL = "kai.scheduler/node-pool"

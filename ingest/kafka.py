@@ -10,7 +10,7 @@ from broker.producer import hand_over, idempotent_producer, is_too_large, size_o
 from broker.record import Outgoing
 from broker.topics import missing
 from ingest.errors import KafkaUnavailableError
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 from schemas.codec.oversize import shortened
 from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged

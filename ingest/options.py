@@ -11,12 +11,12 @@ from pydantic import BeforeValidator
 
 from ingest.trusted_containers import DEFAULT_CONTAINERS, container_patterns
 from ingest.trusted_reporters import DEFAULT_REPORTERS, reporter_patterns
-from process.addresses import HostPort, listen_address
-from process.cli import reads
-from process.cluster_name import DEFAULT_CLUSTER
-from process.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
-from process.service_settings import ServiceSettings
-from process.settings import ClusterName, Duration, Flag, LabelNames
+from process.command_line.cli import reads
+from process.configuration.addresses import HostPort, listen_address
+from process.configuration.cluster_name import DEFAULT_CLUSTER
+from process.configuration.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
+from process.configuration.service_settings import ServiceSettings
+from process.configuration.settings import ClusterName, Duration, Flag, LabelNames
 
 Logs = Annotated[
     list[Path] | None,

@@ -8,7 +8,7 @@ from ingest.metrics import Metrics
 from ingest.options import IngestSettings
 from ingest.protocol import LogReader
 from ingest.pump import LinesRead, run
-from process.health import always, serving
+from process.telemetry.health import always, serving
 
 
 async def publish(

@@ -16,7 +16,7 @@ from ingest.log_pods import LogPods
 from ingest.readers import LOG_SOURCES, LogSource, source_of
 from ingest.sources.blocks import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
-from process.cluster_name import DEFAULT_CLUSTER
+from process.configuration.cluster_name import DEFAULT_CLUSTER
 
 NAME_OF_STANDARD_INPUT: Final = "standard input"
 MAX_UNDECIDED_BLOCKS: Final = 64

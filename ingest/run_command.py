@@ -20,8 +20,8 @@ from ingest.pump import LinesRead, run
 from ingest.report import report
 from ingest.sources.blocks import UnreadableFileError
 from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
-from process import logs
 from process.printable import on_lines
+from process.telemetry import logs
 from schemas.events import Event
 
 INTERRUPTED = 130

@@ -17,10 +17,10 @@ from ingest.sniffer.reader import SnifferLog
 from ingest.trusted_containers import TrustedContainers
 from ingest.trusted_reporters import TrustedReporters
 from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
-from process import logs
-from process.addresses import HostPort
-from process.health import always, serving
+from process.configuration.addresses import HostPort
 from process.signals import stop_event
+from process.telemetry import logs
+from process.telemetry.health import always, serving
 
 
 def serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, namespace: str) -> None:

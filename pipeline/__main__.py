@@ -15,14 +15,14 @@ from pipeline.index.command import index
 from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
 from pipeline.settings import ProvisionSettings, RetentionSettings, TemplateSettings, WorkerSettings
-from process import logs
-from process.cli import Output, application, duration, fail, one_line_for
+from process.command_line.cli import Output, application, duration, fail, one_line_for
+from process.configuration.flags import takes
+from process.configuration.kafka_connection import KafkaConnection
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import NotProvisionedError, SettingError, UnreachableError
-from process.flags import takes
-from process.kafka_connection import KafkaConnection
-from process.opensearch_connection import OpenSearchConnection
-from process.profiled import profiled
-from process.tracing import tracing
+from process.telemetry import logs
+from process.telemetry.profiled import profiled
+from process.telemetry.tracing import tracing
 
 FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
 """Faust logs what a subclass of its services does under the module of the subclass."""

@@ -11,7 +11,7 @@ import orjson
 
 from fit.judge.request import number_of_containers
 from fit.manifests import derived_uid
-from process.object_names import label_problem, subdomain_problem
+from process.configuration.object_names import label_problem, subdomain_problem
 from scheduler.bind.bind_request import BindRequest
 from scheduler.parsed_json import parsed
 

@@ -14,7 +14,7 @@ from hami.registered_event import node_registered
 from hami.registration import Registration
 from kube.object_fields import conditions
 from kube.pod_description import pod_description
-from process.logs import about
+from process.telemetry.logs import about
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.node_check_task import NodeChecks

@@ -7,10 +7,10 @@ from hashlib import blake2b
 from typing import Final
 
 from fit import device_config
-from process.addresses import without_user_info
-from process.flags import shown
-from process.kafka_connection import KafkaConnectionIfGiven
-from process.version import VERSION
+from process.command_line.version import VERSION
+from process.configuration.addresses import without_user_info
+from process.configuration.flags import shown
+from process.configuration.kafka_connection import KafkaConnectionIfGiven
 from scheduler.settings import Settings
 from schemas.events import SchedulerObserved, settings_digest_of
 

@@ -16,13 +16,13 @@ from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from hami.vendors import Vendors
 from kube.resources import Key
-from process.bodies import Bodies
-from process.descriptors import allow_all_descriptors
-from process.health import serving
-from process.kafka_connection import KafkaConnectionIfGiven
-from process.profiled import serving_profiles
-from process.server_tls import Certificates
-from process.tracing import NO_TRACING, Tracing
+from process.configuration.kafka_connection import KafkaConnectionIfGiven
+from process.http.bodies import Bodies
+from process.http.descriptors import allow_all_descriptors
+from process.http.server_tls import Certificates
+from process.telemetry.health import serving
+from process.telemetry.profiled import serving_profiles
+from process.telemetry.tracing import NO_TRACING, Tracing
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery

@@ -10,13 +10,13 @@ from fit import device_config
 from fit.device_config import DeviceConfigError
 from fit.manifests import ManifestError
 from kube.errors import KubeConfigError
-from process import logs
-from process.cli import application, one_line_for
+from process.command_line.cli import application, one_line_for
+from process.configuration.flags import takes
+from process.configuration.kafka_connection import KafkaConnectionIfGiven
+from process.configuration.service_settings import LogSettings
 from process.errors import SettingError
-from process.flags import takes
-from process.kafka_connection import KafkaConnectionIfGiven
-from process.service_settings import LogSettings
-from process.tracing import TracingSettings, tracing
+from process.telemetry import logs
+from process.telemetry.tracing import TracingSettings, tracing
 from scheduler import hami_arguments
 from scheduler.settings import Settings
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fit.devices.cluster_state import ClusterColumns
 from process.errors import SettingError
-from process.server_tls import BrokenPairError, CertificatePair, Certificates
+from process.http.server_tls import BrokenPairError, CertificatePair, Certificates
 from scheduler.bind.bind_journal import FILE, BindJournal
 from scheduler.klog.writer import KlogWriter
 from scheduler.metrics import Metrics

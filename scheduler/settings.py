@@ -1,7 +1,7 @@
 """The settings of `python -m scheduler serve`: each is a flag and a variable, checked before anything starts.
 
-The variable of a field is `SCHEDULERLOG_SCHEDULER_` and its name in capitals; process.flags says how a field becomes a
-flag. The flags that HAMi has too keep HAMi's names.
+The variable of a field is `SCHEDULERLOG_SCHEDULER_` and its name in capitals; process.configuration.flags says how
+a field becomes a flag. The flags that HAMi has too keep HAMi's names.
 """
 
 import os
@@ -13,11 +13,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hami.node_lock import EXPIRES_AFTER
 from kube.lease import LeaseTimings
-from process import durations, variables
-from process.addresses import LOOPBACK, HostPort
-from process.cluster_name import DEFAULT_CLUSTER
-from process.flags import Flag
-from process.settings import (
+from process.configuration import durations, variables
+from process.configuration.addresses import LOOPBACK, HostPort
+from process.configuration.cluster_name import DEFAULT_CLUSTER
+from process.configuration.flags import Flag
+from process.configuration.settings import (
     ClusterName,
     Duration,
     EnvironmentSettings,
@@ -26,7 +26,7 @@ from process.settings import (
     ListenAddressIfGiven,
     Size,
 )
-from process.state_folder import state_folder
+from process.files.state_folder import state_folder
 from scheduler.bind.bind_request import ANSWER_AFTER
 
 LEASE_NAME = "schedulerlog-scheduler"

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from process import logs
-from process.cli import one_line_for
+from process.command_line.cli import one_line_for
 from process.errors import SettingError
+from process.telemetry import logs
 
 NODE_POLICIES = ("binpack", "spread")
 

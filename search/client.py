@@ -5,9 +5,9 @@ from typing import Any
 
 from opensearchpy import AsyncHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
 
+from process.command_line.install_command import install_command
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import SettingError
-from process.install_command import install_command
-from process.opensearch_connection import OpenSearchConnection
 from search.serializer import OrjsonSerializer
 
 

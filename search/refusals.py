@@ -5,8 +5,8 @@ from http import HTTPStatus
 
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
-from process.addresses import without_user_info
-from process.variables import variable
+from process.configuration.addresses import without_user_info
+from process.configuration.variables import variable
 
 
 def explained(error: OpenSearchException, role: str) -> str:

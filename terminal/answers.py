@@ -7,7 +7,7 @@ import typer
 
 from client.problems import Problem
 from client.transport import Json
-from process.cli import fail
+from process.command_line.cli import fail
 from terminal.exit_codes import USAGE, code_of
 from terminal.options import Asking
 from terminal.screen import complain, emit

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from process.lazy_commands import LazyCommand
+from process.command_line.lazy_commands import LazyCommand
 
 QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from typing import Final
 
-from process.lazy_commands import lazy_application
+from process.command_line.lazy_commands import lazy_application
 from terminal.commands import QUESTIONS
 
 PROGRAM: Final = "kubectl schedulerlog"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from client.transport import Json
-from process.cli import fail
+from process.command_line.cli import fail
 from terminal import pending as waiting
 from terminal.answers import answered, is_printed
 from terminal.exit_codes import USAGE

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal, get_type_hints
 import typer
 
 from client.transport import Transport
-from process import addresses
-from process.cli import fail, reads
+from process.command_line.cli import fail, reads
+from process.configuration import addresses
 from terminal.exit_codes import USAGE
 
 URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"

@@ -12,7 +12,7 @@ import typer
 
 from client.problems import Problem
 from client.transport import Json
-from process.cli import fail
+from process.command_line.cli import fail
 from terminal.answers import answered, end_with, is_printed
 from terminal.exit_codes import PLACED, USAGE, WAITING
 from terminal.options import Asking, asks

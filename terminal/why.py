@@ -8,7 +8,7 @@ import typer
 from client.problems import Problem
 from client.requests import of_pod
 from client.transport import NO_QUERY, Json, Query, Transport
-from process.cli import fail
+from process.command_line.cli import fail
 from terminal.answers import answered, is_printed
 from terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING
 from terminal.node_rows import node_rows

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import embedded
-from process.scratch import LOCK, place, remove_left_behind, scratch_folder
+from process.files.scratch import LOCK, place, remove_left_behind, scratch_folder
 from tests.support.backends import SETTING, Addresses, addresses, chosen
 from tests.support.side_by_side import ModuleScheduling, place_in_the_run
 from tests.support.stress import load_profile

@@ -14,9 +14,9 @@ from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import NamespaceName, TimeText, parse_time
 from api.http.query_params import Query, refuse_repeated
-from api.index.client import OpenSearch
-from api.index.last_registrations import unregistered_for
-from api.index.waiting_requests import read_waiting_requests
+from api.index.nodes.last_registrations import unregistered_for
+from api.index.reading.client import OpenSearch
+from api.index.waiting.waiting_requests import read_waiting_requests
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.for_many import Judged, judge, suggestions_for_many
 from schemas.codec.records import rfc3339

@@ -7,7 +7,7 @@ from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
 from api.handlers.not_found import attempt_of_another_pod, no_attempt, no_attempt_of_pod
 from api.http.cluster import Cluster
-from api.index.attempt_queries import PodName
+from api.index.attempts.attempt_queries import PodName
 
 
 async def readable_latest(attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName) -> StoredAttempt:

@@ -15,8 +15,8 @@ from api.handlers.not_found import no_states
 from api.http.cluster import Cluster
 from api.http.param_types import AttemptInPath, parse_time
 from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
-from api.index.client import OpenSearch
-from api.index.cluster_states import ClusterStates, read_states_at, read_states_of_attempt
+from api.index.nodes.cluster_states import ClusterStates, read_states_at, read_states_of_attempt
+from api.index.reading.client import OpenSearch
 from hami.cluster_objects import cluster_objects
 from schemas.codec.records import rfc3339
 

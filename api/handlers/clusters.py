@@ -16,11 +16,11 @@ from api.http.continue_token import encode_token
 from api.http.errors import json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.query_params import NodesQuery, NoQuery, refuse_repeated
-from api.index import node_list
-from api.index.client import OpenSearch
-from api.index.clusters import CLUSTERS_ALIASES, clusters_found, clusters_query
-from api.index.node_list import NodeRecords, NodesPosition
-from api.index.occupancy_queries import placement_of_hit
+from api.index.nodes import node_list
+from api.index.nodes.clusters import CLUSTERS_ALIASES, clusters_found, clusters_query
+from api.index.nodes.node_list import NodeRecords, NodesPosition
+from api.index.nodes.occupancy_queries import placement_of_hit
+from api.index.reading.client import OpenSearch
 from api.index.schedulers import schedulers_of, schedulers_query
 from hami.node_lock import EXPIRES_AFTER
 from schemas.answers.clusters import Clusters

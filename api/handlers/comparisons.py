@@ -12,7 +12,7 @@ from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuer
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import AttemptQuery, refuse_repeated
-from api.index.attempt_queries import PodName
+from api.index.attempts.attempt_queries import PodName
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
 from schemas.codec.records import rfc3339

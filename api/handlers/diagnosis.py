@@ -22,8 +22,8 @@ from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
-from api.index.attempt_queries import PodName
-from api.index.client import IndexDownError
+from api.index.attempts.attempt_queries import PodName
+from api.index.reading.client import IndexDownError
 from diagnosis.facts import DiagnosisFacts
 from diagnosis.tree import diagnose
 from summaries.named_pods import without_others

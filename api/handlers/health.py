@@ -15,10 +15,10 @@ from api.authority.access import access_of
 from api.authority.rights import PathRight
 from api.http.errors import UnavailableError, json_response
 from api.http.query_params import NoQuery
-from api.index.probe import IndexProbe
+from api.index.reading.probe import IndexProbe
 from api.memory.attempts_consumer import TopicState
 from api.metrics import Metrics
-from process.addresses import without_addresses
+from process.configuration.addresses import without_addresses
 
 
 class Alive(BaseModel):

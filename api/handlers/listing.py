@@ -15,10 +15,10 @@ from api.http.continue_token import encode_token
 from api.http.errors import json_response, unreadable
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.query_params import RangeQuery
-from api.index.client import OpenSearch
-from api.index.page_query import ListDefinition, PagePosition, first_page
-from api.index.pages import Page, read_page
-from api.index.query_dsl import of_cluster
+from api.index.reading.client import OpenSearch
+from api.index.reading.page_query import ListDefinition, PagePosition, first_page
+from api.index.reading.pages import Page, read_page
+from api.index.reading.query_dsl import of_cluster
 
 Json = dict[str, Any]
 P = TypeVar("P", bound=PagePosition[Any])

@@ -20,8 +20,8 @@ from api.http.param_types import parse_time
 from api.http.pending_query import PendingQuery, requested_format
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, csv_text
-from api.index.blocked_workloads import blocked_of, blocked_query
-from api.index.waiting_groups import (
+from api.index.waiting.blocked_workloads import blocked_of, blocked_query
+from api.index.waiting.waiting_groups import (
     MAX_GROUPS,
     GroupName,
     GroupsPosition,

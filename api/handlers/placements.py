@@ -31,11 +31,12 @@ from api.http.query_params import (
     RangeQuery,
     refuse_repeated,
 )
-from api.index import findings, observations, occupancy_queries
-from api.index.attempt_queries import PodName
-from api.index.client import OpenSearch
-from api.index.node_occupancy import node_occupancy
-from api.index.page_query import ListDefinition
+from api.index import findings, observations
+from api.index.attempts.attempt_queries import PodName
+from api.index.nodes import occupancy_queries
+from api.index.nodes.node_occupancy import node_occupancy
+from api.index.reading.client import OpenSearch
+from api.index.reading.page_query import ListDefinition
 from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 from schemas.indices import OBSERVATIONS, OCCUPANCY

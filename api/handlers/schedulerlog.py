@@ -20,7 +20,7 @@ from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import HistoryQuery, PageOfNodes, SchedulerlogQuery, SearchQuery, refuse_repeated
-from api.index.attempt_queries import (
+from api.index.attempts.attempt_queries import (
     SEARCH_SOURCE,
     WORKLOADS,
     PodName,
@@ -30,12 +30,12 @@ from api.index.attempt_queries import (
     search_filters,
     workload_found,
 )
-from api.index.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
-from api.index.client import IndexDownError, OpenSearch
-from api.index.episodes import HistoryPosition
-from api.index.history import read_history
-from api.index.page_query import first_page
-from api.index.pages import read_page
+from api.index.attempts.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
+from api.index.attempts.episodes import HistoryPosition
+from api.index.attempts.history import read_history
+from api.index.reading.client import IndexDownError, OpenSearch
+from api.index.reading.page_query import first_page
+from api.index.reading.pages import read_page
 from api.ready_answers import may_be_kept
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key

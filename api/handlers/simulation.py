@@ -27,7 +27,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from fit.simulate import attempt_on
-from process.object_names import subdomain_problem
+from process.configuration.object_names import subdomain_problem
 from schemas.answers.simulation import Simulation
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptSummarized

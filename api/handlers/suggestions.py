@@ -17,8 +17,8 @@ from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import NamespaceInPath, PodInPath
 from api.http.query_params import AttemptQuery, refuse_repeated
-from api.index.attempt_queries import PodName
-from api.index.cluster_states import read_states_of_attempt
+from api.index.attempts.attempt_queries import PodName
+from api.index.nodes.cluster_states import read_states_of_attempt
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.answer import Found, suggestions_of
 from fit.devices.as_of import rebuilt

@@ -13,7 +13,7 @@ from api.http.errors import json_response
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, csv_text
 from api.http.trends_query import TrendsQuery
-from api.index.client import OpenSearch
+from api.index.reading.client import OpenSearch
 from api.index.trend_reader import read_trends
 from schemas.answers.trends import Trends
 

@@ -17,10 +17,10 @@ from api.http.errors import json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
 from api.http.pending_query import PendingQuery
 from api.http.query_params import PodsQuery, RefusalsQuery, refuse_repeated
-from api.index import occupancy_queries
-from api.index.client import OpenSearch
-from api.index.device_refusals import RefusalsPosition, read_refusals
-from api.index.page_query import first_page_range
+from api.index.attempts.device_refusals import RefusalsPosition, read_refusals
+from api.index.nodes import occupancy_queries
+from api.index.reading.client import OpenSearch
+from api.index.reading.page_query import first_page_range
 from schemas.answers.waiting import DeviceRefusals
 
 

@@ -12,8 +12,8 @@ from api.http.continue_token import encode_token
 from api.http.errors import BadRequestError
 from api.http.pagination import requested_position
 from api.http.param_types import parse_time
-from api.index.client import OpenSearch
-from api.index.waiting_pods import (
+from api.index.reading.client import OpenSearch
+from api.index.waiting.waiting_pods import (
     POSITIONS,
     FindNearest,
     pod_sort,

@@ -21,7 +21,7 @@ from api.http.errors import UnavailableError
 from api.http.pending_query import PendingQuery
 from api.http.query_params import SchedulerlogQuery, SearchQuery
 from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, requested_offsets, wants_event_stream
-from api.index.attempt_queries import PodName
+from api.index.attempts.attempt_queries import PodName
 from api.memory.change_log import Change, ChangeLog, Key
 from api.memory.latest_attempts import CachedAttempt
 from api.watch.events import Watch, events, subscribed

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from process.logs import about
-from process.tracing import Span, Tracing
+from process.telemetry.logs import about
+from process.telemetry.tracing import Span, Tracing
 from schemas.codec.trace_context import valid
 
 UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})

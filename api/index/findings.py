@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.param_types import Milliseconds
-from api.index.page_query import ListDefinition, ListSource, PagePosition
-from api.index.query_dsl import sort_by, sort_latest_first, term_filters, time_range
+from api.index.reading.page_query import ListDefinition, ListSource, PagePosition
+from api.index.reading.query_dsl import sort_by, sort_latest_first, term_filters, time_range
 from schemas.answers.placements import Finding, Findings
 from schemas.indices import FINDINGS
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 from api.http.cluster import Cluster
 from api.http.errors import unreadable
 from api.http.param_types import Milliseconds
-from api.index.decoding import decode_document
-from api.index.page_query import ListDefinition, ListSource, PagePosition
-from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
+from api.index.reading.decoding import decode_document
+from api.index.reading.page_query import ListDefinition, ListSource, PagePosition
+from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.placements import (
     CheckLog,
     DeviceRegistered,

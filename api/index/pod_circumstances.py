@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from api.index.attempt_queries import PodName
-from api.index.decoding import decode_document
-from api.index.node_list import nodes_of, nodes_query
-from api.index.query_dsl import all_of, of_cluster, sort_latest_first, term
+from api.index.attempts.attempt_queries import PodName
+from api.index.nodes.node_list import nodes_of, nodes_query
+from api.index.reading.decoding import decode_document
+from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
 from api.index.schedulers import schedulers_of
 from diagnosis.facts import Evidence, NodeFacts, ObservedPod, SchedulerState
 from schemas.codec.records import Rejected, read

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from api.index.query_dsl import Json, all_of, of_cluster, term, term_filters, time_range
+from api.index.reading.query_dsl import Json, all_of, of_cluster, term, term_filters, time_range
 from schemas.answers.reports import CauseWaited, FindingsReported, Fragmentation, Percentiles, Waited
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait

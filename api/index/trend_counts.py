@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from api.http.trends_query import TrendRange, TrendsQuery
-from api.index.query_dsl import all_of, of_cluster, term, term_filters, time_range
+from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
 from schemas.codec.records import rfc3339
 from schemas.indices import TRENDS

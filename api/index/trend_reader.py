@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from api.http.trends_query import TrendsQuery
-from api.index.client import OpenSearch
+from api.index.reading.client import OpenSearch
 from api.index.trend_counts import KEPT, totals_query, trends_of, trends_query
 from schemas.answers.trends import Trends
 from schemas.indices import TRENDS

@@ -21,10 +21,10 @@ from broker.errors import UNAVAILABLE, explained
 from broker.record import about_attempt, about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
+from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
-from process.kafka_connection import KafkaConnection
-from process.log_once import LoggedProblem
-from process.tracing import NO_TRACING, Tracing
+from process.telemetry.log_once import LoggedProblem
+from process.telemetry.tracing import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import traceparent_of
 from schemas.events import AttemptRepeated, AttemptSummarized, pod_key

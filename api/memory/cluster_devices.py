@@ -14,9 +14,9 @@ from broker.topics import require
 from fit.devices.as_of import put
 from fit.devices.cluster_state import ClusterColumns
 from hami.vendors import ONLY_NVIDIA, Vendors
+from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
-from process.kafka_connection import KafkaConnection
-from process.log_once import LoggedProblem
+from process.telemetry.log_once import LoggedProblem
 from schemas.codec.records import Rejected, decode
 from schemas.events import NodeStateChanged
 from schemas.topics import NODE_STATES

@@ -17,7 +17,7 @@ from api.pages.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
 from page.render import render, render_error
 from page.texts import chosen_language
-from process.object_names import subdomain_problem
+from process.configuration.object_names import subdomain_problem
 from schemas.codec.records import rfc3339
 
 

@@ -17,12 +17,12 @@ from api.handlers.attempt_rights import readable_of_pod
 from api.handlers.others import attempt_shown
 from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
-from api.index.attempt_queries import PodName
-from api.index.client import IndexDownError
+from api.index.attempts.attempt_queries import PodName
+from api.index.reading.client import IndexDownError
 from api.pages.page_shell import PageShell, cluster_of, part_of, refusal_of
 from page.device_map import device_map
 from page.node_map import node_map
-from process.object_names import subdomain_problem
+from process.configuration.object_names import subdomain_problem
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
 from summaries.answer import bind_phase, detail, filter_phase

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
 from api.handlers.attempt_rights import readable_of_pod
-from api.index.attempt_queries import PodName
+from api.index.attempts.attempt_queries import PodName
 from api.pages.answers import Answered
 from api.pages.forms import form_of
 from api.pages.page_shell import PageShell, cluster_of, named_pod

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, Final, Literal, Protocol
 
 from api.http.cluster import Cluster
-from api.index.attempt_queries import search_item
-from api.index.waiting_pods import pod_waiting
+from api.index.attempts.attempt_queries import search_item
+from api.index.waiting.waiting_pods import pod_waiting
 from api.memory.latest_attempts import CachedAttempt
 from api.watch.framing import API_VERSION, EventType
 from schemas.answers.attempts import AttemptFound, SchedulerLog

@@ -13,7 +13,7 @@ from typing import Final
 import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from process.certificate_authority import CLIENT, Authority, private_pem
+from process.http.certificate_authority import CLIENT, Authority, private_pem
 
 FRONT_PROXY: Final = "front-proxy-client"
 # Name at the API server, and the group that gives it its rights.

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from fit.events.identity import Identity
-from process.logs import about
+from process.telemetry.logs import about
 from schemas.codec.trace_context import trace_id
 from schemas.events import PodRef
 from schemas.ids import attempt_id

@@ -21,8 +21,8 @@ from ingest.kafka import KafkaSink
 from ingest.metrics import Metrics
 from ingest.raw_logs.agent import RawLogs
 from ingest.trusted_containers import TrustedContainers
-from process.kafka_connection import KafkaConnection
-from process.scratch import scratch_folder
+from process.configuration.kafka_connection import KafkaConnection
+from process.files.scratch import scratch_folder
 from schemas.topics import RAW_LOGS
 
 SETTLE_SECONDS: Final = 5.0

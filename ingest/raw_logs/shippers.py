@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from process.cluster_name import as_cluster_name
+from process.configuration.cluster_name import as_cluster_name
 from schemas.codec.records import MAX_DECODED_BYTES
 
 _NANOSECONDS: Final = 1_000_000_000

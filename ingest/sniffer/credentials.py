@@ -7,9 +7,9 @@ import grpc
 
 from ingest.errors import MistakeError
 from ingest.options import GrpcOptions
-from process.addresses import HostPort
-from process.log_once import LoggedProblem
-from process.server_tls import BrokenPairError, CertificatePair
+from process.configuration.addresses import HostPort
+from process.http.server_tls import BrokenPairError, CertificatePair
+from process.telemetry.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from opensearchpy.exceptions import OpenSearchException
 
 from pipeline.admin.provision import Say
 from pipeline.settings import RetentionSettings
+from process.configuration.variables import variable
 from process.errors import SettingError, UnreachableError
-from process.variables import variable
 from schemas.index_family import Index
 from schemas.indices import INDICES
 from search.client import new_client

@@ -17,7 +17,7 @@ from opensearchpy.exceptions import RequestError, TransportError
 from broker.errors import KafkaError
 from broker.topics import provision_topics
 from pipeline.settings import ProvisionSettings, TemplateSettings
-from process.addresses import without_user_info
+from process.configuration.addresses import without_user_info
 from process.errors import UnreachableError
 from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
 from schemas.indices import INDICES

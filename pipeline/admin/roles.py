@@ -11,8 +11,8 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
 from pipeline.admin.provision import Say
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import UnreachableError
-from process.opensearch_connection import OpenSearchConnection
 from search.client import new_client
 from search.refusals import explained
 from search.roles import ROLES

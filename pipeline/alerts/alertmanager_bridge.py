@@ -15,11 +15,11 @@ import orjson
 from broker.consumer import Connection, connected, new_consumer, reconnecting
 from pipeline.alerts.alertmanager import LatestAlerts, body
 from pipeline.alerts.metrics import BridgeMetrics
-from process.addresses import HostPort, without_user_info
 from process.backoff import Backoff
-from process.health import always, serving
-from process.kafka_connection import KafkaConnection
+from process.configuration.addresses import HostPort, without_user_info
+from process.configuration.kafka_connection import KafkaConnection
 from process.signals import until_stopped
+from process.telemetry.health import always, serving
 from schemas.codec.records import decode
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS

@@ -23,11 +23,11 @@ from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.record_time import record_time
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from process.addresses import HostPort
-from process.health import always, serving
-from process.kafka_connection import KafkaConnection
-from process.logs import about
+from process.configuration.addresses import HostPort
+from process.configuration.kafka_connection import KafkaConnection
 from process.signals import first_of, until_stopped
+from process.telemetry.health import always, serving
+from process.telemetry.logs import about
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES

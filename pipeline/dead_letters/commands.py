@@ -13,8 +13,8 @@ from broker.record import Outgoing
 from pipeline.dead_letters.codec import original
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
+from process.configuration.kafka_connection import KafkaConnection
 from process.errors import UnreachableError
-from process.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS, TOPICS
 
 _REPLAYED: Final = frozenset(topic.name for topic in TOPICS) - {DEAD_LETTERS.name}

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from pipeline.settings import IndexSettings
-from process import logs
-from process.cli import one_line_for
+from process.command_line.cli import one_line_for
+from process.configuration.flags import takes
 from process.errors import NotProvisionedError, SettingError
-from process.flags import takes
-from process.tracing import tracing
+from process.telemetry import logs
+from process.telemetry.tracing import tracing
 
 
 @takes(IndexSettings)

@@ -33,10 +33,10 @@ from pipeline.settings import IndexSettings
 from pipeline.sinks.index_watch import IndexWatch, watching
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.health import always, serving
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 from process.signals import first_of, until_stopped
-from process.tracing import NO_TRACING, Tracing
+from process.telemetry.health import always, serving
+from process.telemetry.tracing import NO_TRACING, Tracing
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
 from search.client import new_client

@@ -9,10 +9,10 @@ import typer
 
 from kube.errors import KubeConfigError
 from pipeline.settings import EventsSettings
-from process import logs
-from process.cli import duration, fail, one_line_for
+from process.command_line.cli import duration, fail, one_line_for
+from process.configuration.flags import takes
 from process.errors import NotProvisionedError, SettingError
-from process.flags import takes
+from process.telemetry import logs
 
 _LONGEST_LINGER: Final = timedelta(minutes=1)
 

@@ -14,7 +14,7 @@ from pipeline.kube_events.api_server import EventsApi, count_in_event, read_even
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
 from process.backoff import Backoff
-from process.cluster_name import DEFAULT_CLUSTER
+from process.configuration.cluster_name import DEFAULT_CLUSTER
 from schemas.codec.records import Rejected, decode
 from schemas.events import MessageEmitted
 

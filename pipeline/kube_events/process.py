@@ -14,10 +14,10 @@ from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from process.addresses import HostPort
-from process.health import always, serving
-from process.kafka_connection import KafkaConnection
+from process.configuration.addresses import HostPort
+from process.configuration.kafka_connection import KafkaConnection
 from process.signals import until_stopped
+from process.telemetry.health import always, serving
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 MAX_RECORDS: Final = 5_000

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from pipeline.settings import PlacementsSettings
-from process import logs
-from process.cli import one_line_for
+from process.command_line.cli import one_line_for
+from process.configuration.flags import takes
 from process.errors import NotProvisionedError, SettingError
-from process.flags import takes
+from process.telemetry import logs
 
 
 @takes(PlacementsSettings)

@@ -23,11 +23,11 @@ from pipeline.record_time import record_time
 from pipeline.sinks.index_watch import IndexWatch, watching
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.addresses import HostPort
-from process.health import always, serving
-from process.kafka_connection import KafkaConnection
-from process.opensearch_connection import OpenSearchConnection
+from process.configuration.addresses import HostPort
+from process.configuration.kafka_connection import KafkaConnection
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.signals import first_of, until_stopped
+from process.telemetry.health import always, serving
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
 from search.client import new_client
 from summaries.placement_audit import Pools

@@ -9,7 +9,7 @@ from broker.producer import TopicsSink, size_of
 from broker.record import Outgoing, about_record
 from pipeline.dead_letters.codec import dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTERS
 
 logger = logging.getLogger(__name__)

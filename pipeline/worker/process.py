@@ -24,10 +24,10 @@ from pipeline.worker.watchdog import Watchdog, lag
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import writer_policy
 from process.backoff import Backoff
-from process.health import serving
-from process.scratch import scratch_folder
+from process.files.scratch import scratch_folder
 from process.signals import first_of, until_stopped
-from process.tracing import NO_TRACING, Tracing
+from process.telemetry.health import serving
+from process.telemetry.tracing import NO_TRACING, Tracing
 from schemas import topics
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.pod_histories import ReadableTopics
 from process.bounded_cache import BoundedCache
-from process.logs import about
+from process.telemetry.logs import about
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptSummarized, PublishedAttempt, PublishedReport, Report, SummaryLocation

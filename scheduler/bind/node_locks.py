@@ -17,7 +17,7 @@ from hami import node_lock
 from hami.annotations import NODE_LOCK
 from hami.node_lock import NodeLockError, PodKey, Step
 from kube.errors import KubeApiError
-from process.logs import about
+from process.telemetry.logs import about
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 

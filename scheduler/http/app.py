@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from process.bodies import Bodies, RefusedBodyError
-from process.exposition import encoded, with_process
+from process.http.bodies import Bodies, RefusedBodyError
+from process.telemetry.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
 from scheduler.http.callers import EVERYBODY, AllowedCallers

@@ -18,10 +18,10 @@ from broker.producer import hand_over, idempotent_producer, is_too_large, size_o
 from broker.record import Outgoing, about_record
 from broker.topics import require
 from process.backoff import backoff_seconds
+from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
-from process.kafka_connection import KafkaConnection
-from process.log_once import LoggedProblem
-from process.tracing import NO_TRACING, Tracing
+from process.telemetry.log_once import LoggedProblem
+from process.telemetry.tracing import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch

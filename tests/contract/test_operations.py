@@ -9,8 +9,8 @@ import yaml
 from typer.main import get_command
 
 from pipeline.__main__ import app
-from process.unknown_variables import known_variables
-from process.variables import PREFIX
+from process.configuration.unknown_variables import known_variables
+from process.configuration.variables import PREFIX
 from schemas.indices import INDICES
 
 PAGE = Path("docs/operations.md").read_text()

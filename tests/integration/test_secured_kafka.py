@@ -13,8 +13,8 @@ from aiokafka.errors import KafkaError
 from broker.errors import explained
 from broker.topics import missing, topic_names
 from embedded.control_plane.credentials import kubeconfig as nowhere
-from process.kafka_connection import KafkaConnection
-from process.settings import read
+from process.configuration.kafka_connection import KafkaConnection
+from process.configuration.settings import read
 from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.kube_objects import a_pod

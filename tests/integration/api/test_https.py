@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from embedded.ports import KUBERNETES_PORTS, free_port
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 from tests.support.waiting import eventually
 
 NOWHERE = {

@@ -24,7 +24,7 @@ from testcontainers.core.docker_client import DockerClient
 from demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
 from embedded import kafka_probe, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
-from process.version import VERSION
+from process.command_line.version import VERSION
 from tests.support.backends import containers
 
 ROOT = Path(__file__).parents[3]

@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 from embedded.control_plane import ControlPlane
 from embedded.control_plane.folder import link_kubectl
 from embedded.ports import KUBERNETES_PORTS, free_port
-from process.certificate_authority import CLIENT, Authority
+from process.http.certificate_authority import CLIENT, Authority
 from terminal.kubectl import app
 from tests.support.backends import Addresses
 from tests.support.builders.node_states import a_node_state

@@ -15,7 +15,7 @@ import pytest
 
 import embedded
 from embedded.control_plane import ControlPlane
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 from tests.support.control_plane.bookkeeping import shown
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embedded.control_plane import ControlPlane
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, astray, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins

@@ -15,7 +15,7 @@ from kube.credentials import ApiCredentials, from_kubeconfig
 from kube.errors import KubeApiError
 from kube.lease import LeaseTimings
 from kube.resources import NODES
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 from tests.support.control_plane.extender_process import Extender
 from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.support.control_plane.service_account import a_kubeconfig, granted, service_account

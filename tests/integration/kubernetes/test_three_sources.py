@@ -10,7 +10,7 @@ from typing import Any
 
 import embedded
 from embedded.control_plane import ControlPlane
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized

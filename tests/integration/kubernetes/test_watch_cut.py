@@ -8,7 +8,7 @@ import pytest
 
 from embedded.control_plane import ControlPlane
 from embedded.control_plane.credentials import kubeconfig
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins

@@ -15,7 +15,7 @@ from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.opensearch_connection import opensearch_at
+from process.configuration.opensearch_connection import opensearch_at
 from schemas import indices as index_families
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, encode, encode_value

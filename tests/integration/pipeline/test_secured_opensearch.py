@@ -11,15 +11,15 @@ import pytest
 from opensearchpy.exceptions import AuthorizationException
 
 import embedded
-from api.index.client import IndexRefusedError
+from api.index.reading.client import IndexRefusedError
 from demo.processes import free_ports
 from embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
 from pipeline.admin.provision import provision
 from pipeline.admin.roles import make_roles
 from pipeline.settings import ProvisionSettings
-from process.certificate_authority import Authority
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import UnreachableError
-from process.opensearch_connection import OpenSearchConnection
+from process.http.certificate_authority import Authority
 from schemas.topics import ATTEMPTS
 from search.client import new_client
 from search.roles import PROVISIONER, READER, ROLES, WRITER

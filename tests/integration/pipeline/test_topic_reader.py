@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from broker.reader import TopicReader
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 from tests.support.harness.pipeline_process import Pipeline
 
 TOPIC = "read.by.offset"

@@ -12,7 +12,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.events.identity import Identity
 from fit.judge.decision import SchedulingPolicy
 from fit.manifests import Manifest, parse
-from process.bodies import Bodies
+from process.http.bodies import Bodies
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims

@@ -9,7 +9,7 @@ import httpx
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
-from api.index.client import OpenSearch
+from api.index.reading.client import OpenSearch
 from doctor.opensearch import check
 from embedded.secured_opensearch import SecuredOpenSearch
 from pipeline.admin.provision import provision_templates
@@ -21,7 +21,7 @@ from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import page_search
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.opensearch_connection import OpenSearchConnection
+from process.configuration.opensearch_connection import OpenSearchConnection
 from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES, TRENDS
 from search.client import new_client
 from search.roles import PROVISIONER, WRITER

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from broker.consumer import connected, new_consumer
 from broker.producer import idempotent_producer, started
-from process.kafka_connection import KafkaConnection
+from process.configuration.kafka_connection import KafkaConnection
 from schemas.topics import ALERTS, ATTEMPTS
 from tests.support.certificates import Authority
 from tests.support.secured_kafka.broker import SecuredKafka

@@ -3,7 +3,7 @@
 from unittest.mock import patch
 
 from api.exclusion import Exclusion
-from api.index.client import OpenSearch
+from api.index.reading.client import OpenSearch
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.exclusion import excluding_constraints
 from schemas.events import AttemptSummarized, DeviceKind, NodeStateChanged

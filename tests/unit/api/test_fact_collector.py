@@ -3,7 +3,7 @@
 from unittest.mock import AsyncMock, Mock, patch
 
 from api.fact_collector import FactCollector
-from api.index.attempt_queries import PodName
+from api.index.attempts.attempt_queries import PodName
 from diagnosis.facts import DiagnosisFacts
 from schemas.answers.attempts import DeviceLog
 from tests.support.builders.events import STARTED, a_summary

@@ -9,7 +9,7 @@ from aiokafka.structs import OffsetAndMetadata
 from broker import positions
 from broker.consumer import TopicPartition
 from broker.errors import UNAVAILABLE
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 
 ONE, TWO = TopicPartition("decisions", 1), TopicPartition("decisions", 2)
 

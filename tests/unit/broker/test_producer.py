@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 from broker import producer
 from broker.producer import TopicsSink
 from broker.record import Outgoing, Place
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 from schemas.codec.records import EncodedRecord
 
 

@@ -12,7 +12,7 @@ import pytest
 from client.changes import WatchedChange
 from client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from client.url import UrlTransport
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 
 Answer = tuple[int, bytes]
 Serve = Callable[[Answer], tuple[str, list[Any]]]

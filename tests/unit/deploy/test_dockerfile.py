@@ -10,7 +10,7 @@ import yaml
 
 from api.settings import Settings
 from cli.command import COMMANDS
-from process.variables import PREFIX
+from process.configuration.variables import PREFIX
 
 ROOT = Path(__file__).parents[3]
 

@@ -23,8 +23,8 @@ from doctor.findings import Checkup, Fault, as_json, as_text
 from doctor.opensearch import template_findings
 from doctor.rights import RIGHTS
 from doctor.schedulers import configuration_findings, configurations, hami_findings
-from process.certificate_authority import Authority
-from process.version import VERSION
+from process.command_line.version import VERSION
+from process.http.certificate_authority import Authority
 from schemas.topics import TOPICS
 from tests.support.builders.yaml_texts import doubling
 from tests.support.control_plane.rights import granted

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from ingest.kafka import KafkaSink
-from process.kafka_connection import kafka_at
+from process.configuration.kafka_connection import kafka_at
 from schemas.events import Request
 from tests.support.builders.attempts import an_attempt
 from tests.support.builders.events import devices_judged

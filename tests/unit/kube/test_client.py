@@ -16,7 +16,7 @@ import uvloop
 from embedded.control_plane.credentials import kubeconfig
 from kube.client import Client
 from kube.credentials import ApiCredentials, from_kubeconfig
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 
 AUTHORITY = Authority.new("the tests' authority")
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"

@@ -7,7 +7,7 @@ import pytest
 
 from embedded.control_plane.credentials import kubeconfig
 from kube.credentials import ApiCredentials, from_kubeconfig
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 
 
 async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder(

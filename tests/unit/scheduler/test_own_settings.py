@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hami.annotations import SCORING_WEIGHTS
-from process.kafka_connection import KafkaConnectionIfGiven
-from process.settings import read
-from process.version import VERSION
+from process.command_line.version import VERSION
+from process.configuration.kafka_connection import KafkaConnectionIfGiven
+from process.configuration.settings import read
 from scheduler.own_settings import own_settings
 from scheduler.settings import Settings
 from schemas.codec.records import decode, encode

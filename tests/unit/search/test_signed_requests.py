@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 from opensearchpy import AsyncOpenSearch
 
+from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import SettingError
-from process.opensearch_connection import OpenSearchConnection
 from search.client import new_client
 
 # Amazon's, in the test suite of its signatures.

@@ -16,7 +16,7 @@ from cli.command import app
 from client.changes import WatchedChange
 from client.problems import Problem
 from client.transport import Transport
-from process.lazy_commands import LazyCommand
+from process.command_line.lazy_commands import LazyCommand
 from terminal import watching
 from terminal.commands import QUESTIONS
 from tests.support.harness.golden_api import POD

@@ -13,7 +13,7 @@ from embedded.control_plane.credentials import Credentials
 from embedded.control_plane.state import new_records, read_records, write_records
 from embedded.errors import EmbeddedError
 from embedded.ports import KUBERNETES_PORTS
-from process.certificate_authority import Authority
+from process.http.certificate_authority import Authority
 
 
 def test_credentials_are_created_once_and_then_kept(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from ingest.errors import MistakeError
 from ingest.options import GrpcOptions
 from ingest.sniffer.credentials import server_credentials
 from ingest.sniffer.service import SERVICE, SendRequest, SendResponse, server
-from process.addresses import HostPort
-from process.server_tls import CertificatePair
+from process.configuration.addresses import HostPort
+from process.http.server_tls import CertificatePair
 from tests.support.certificates import Authority
 
 LOOPBACK, ANYWHERE = HostPort("127.0.0.1", 0), HostPort("192.0.2.1", 4242)

@@ -20,8 +20,8 @@ from pipeline.sinks.bulk import Document, batches, body, source
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_item, of_status
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
+from process.configuration.opensearch_connection import opensearch_at
 from process.errors import NotProvisionedError
-from process.opensearch_connection import opensearch_at
 from schemas.index_family import MAPPING_VERSION
 from search.client import new_client
 from tests.support.builders.index_documents import INDEX, a_document

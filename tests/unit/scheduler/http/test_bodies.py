@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from process.bodies import SMALL_BYTES, Bodies
+from process.http.bodies import SMALL_BYTES, Bodies
 from scheduler.parsed_json import parsed
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.harness.scheduler_app import Serving

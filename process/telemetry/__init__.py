@@ -1,0 +1,14 @@
+"""What is seen of a process from outside: logs, metrics, health, traces, profiles.
+
+==================  =====================================================================
+``logs``            the format of the log, and how often libraries may repeat a complaint
+``log_once``        log a problem when it changes, not while it lasts
+``health``          /metrics, /healthz and /readyz
+``exposition``      the metrics of a process in Prometheus' text or as OpenMetrics
+``read_at_scrape``  metrics whose values other objects hold
+``tracing``         spans of OpenTelemetry, where the settings name a collector
+``otlp``            the spans themselves, imported only then
+``profiled``        ``--profiling`` for a command that runs for long
+``profiling``       the profiles themselves, imported only with ``--profiling``
+==================  =====================================================================
+"""

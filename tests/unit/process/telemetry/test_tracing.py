@@ -1,0 +1,82 @@
+"""Spans, as the SDK hands them to its exporter."""
+
+import sys
+import threading
+
+import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from process.errors import SettingError
+from process.telemetry.logs import about
+from process.telemetry.otlp import OtlpTracing
+from process.telemetry.tracing import NO_TRACING, TracingSettings, tracing
+
+EXAMPLE = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+NOT_SAMPLED = EXAMPLE[:-1] + b"0"
+ATTEMPT = "6f97a54de6fbb9e27ee3a1dc8d608d38"
+
+
+def test_without_a_collector_the_callers_trace_is_passed_on_and_no_span_is_made() -> None:
+    with tracing(TracingSettings(), "worker") as spans:
+        assert spans is NO_TRACING
+        assert not spans.is_on
+        span = spans.begin("fold", EXAMPLE, kind="consumer")
+        span.end()
+        assert span.traceparent == EXAMPLE
+
+
+def test_a_trace_without_a_caller_has_the_id_of_its_attempt() -> None:
+    exporter = InMemorySpanExporter()
+    spans = OtlpTracing("", "schedulerlog-scheduler", exporter)
+    judged = spans.begin("filter", b"", about(attempt=ATTEMPT, pod="llm/web"), kind="server", began_ns=17_000)
+    spans.begin("publish", judged.traceparent, kind="producer").end()
+    judged.end("no node is known")
+    spans.close()
+    publish, judge = exporter.get_finished_spans()
+    assert judge.context.trace_id == publish.context.trace_id == int(ATTEMPT, 16)
+    assert judge.parent is None
+    assert publish.parent is not None
+    assert publish.parent.span_id == judge.context.span_id
+    assert (judge.start_time, judge.status.description) == (17_000, "no node is known")
+    assert judge.attributes == {
+        "schedulerlog.attempt.id": ATTEMPT, "k8s.namespace.name": "llm", "k8s.pod.name": "web",
+    }  # fmt: skip
+    assert judge.resource.attributes["service.name"] == "schedulerlog-scheduler"
+
+
+def test_what_the_caller_does_not_sample_is_not_sent_and_keeps_its_trace() -> None:
+    exporter = InMemorySpanExporter()
+    spans = OtlpTracing("", "schedulerlog-worker", exporter)
+    span = spans.begin("fold", NOT_SAMPLED, about(attempt=ATTEMPT), kind="consumer")
+    span.end()
+    spans.close()
+    assert exporter.get_finished_spans() == ()
+    assert (span.traceparent[:35], span.traceparent[-2:]) == (EXAMPLE[:35], b"00")
+
+
+def test_an_attempt_whose_id_is_no_trace_id_gets_one() -> None:
+    exporter = InMemorySpanExporter()
+    spans = OtlpTracing("", "schedulerlog-worker", exporter)
+    made = [spans.begin("fold", b"", about(attempt="a1"), kind="consumer").traceparent for _ in range(2)]
+    spans.close()
+    assert len({each[3:35] for each in made}) == 2
+
+
+def test_a_collector_that_is_away_holds_up_neither_a_span_nor_the_end(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("process.telemetry.otlp.CLOSE_SECONDS", 0.05)
+    others = set(threading.enumerate())
+    # Port 1 refuses connections; the SDK tries for longer than anybody who stops a process waits.
+    with tracing(TracingSettings(otlp_endpoint="http://127.0.0.1:1"), "worker") as spans:
+        spans.begin("fold", kind="consumer").end()
+    assert "last spans" in {thread.name for thread in set(threading.enumerate()) - others}, "the end waited for the SDK"
+    assert all(record.name.startswith("opentelemetry") for record in caplog.records)
+
+
+def test_a_collector_without_open_telemetry_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "process.telemetry.otlp")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    settings = TracingSettings(otlp_endpoint="http://127.0.0.1:4318")
+    with pytest.raises(SettingError, match=r"pip install 'schedulerlog\[otel\]'"), tracing(settings, "worker"):
+        pass
