@@ -7,7 +7,10 @@ from diagnosis.suggestions.ask import Constraint
 from diagnosis.suggestions.suggestion import Edit, Suggestion
 from schemas.answers.diagnosis import InBothLanguages
 
-_LOWER: Final = ("ask {where} for {after} instead of {before}", "{where} 由 {before} 改为 {after}")
+_LOWER: Final = (
+    "lower {resource} of {container} from {before} to {after}",
+    "将容器 {container} 的 {resource} 由 {before} 改为 {after}",
+)
 _REMOVE: Final = ("remove the annotation {where} ({before})", "删除注解 {where}（{before}）")
 _TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
     "memory": _LOWER,
@@ -92,10 +95,11 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
 
 def sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
     """The changes as one sentence with the node. edits: those of the suggestion, as the reader may see them."""
-    english = [
-        _TEXTS[each.constraint][0].format(where=each.where, before=each.before, after=each.after) for each in edits
+    english = [_TEXTS[each.constraint][0].format(**_words(each, each.where, each.before)) for each in edits]
+    chinese = [
+        _TEXTS[each.constraint][1].format(**_words(each, each.where_zh or each.where, each.before_zh or each.before))
+        for each in edits
     ]
-    chinese = [_TEXTS[each.constraint][1].format(**_in_chinese(each)) for each in edits]
     node = suggestion.allocation.node
     # Of a pod that a lock keeps waiting, everything but the bind has passed.
     is_bind = all(each.constraint == "lock" for each in edits)
@@ -104,5 +108,7 @@ def sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
     return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后{end_zh} {node}。")
 
 
-def _in_chinese(edit: Edit) -> dict[str, str]:
-    return {"where": edit.where_zh or edit.where, "before": edit.before_zh or edit.before, "after": edit.after}
+def _words(edit: Edit, where: str, before: str) -> dict[str, str]:
+    # Of an amount, `where` is the container with its resource.
+    container, _, resource = where.partition(": ")
+    return {"where": where, "container": container, "resource": resource, "before": before, "after": edit.after}

@@ -68,7 +68,7 @@ test('a refused pod has the sentence, the changes and its nodes by refusal', asy
   show(POD);
   await screen.findByText('4 of 9 nodes lack compute: 30 % asked on each of 5 devices.');
   await screen.findByText(
-    'Ask ubuntu-container: nvidia.com/gpucores for 25 instead of 30: then it fits on node2.'
+    'Lower nvidia.com/gpucores of ubuntu-container from 30 to 25: then it fits on node2.'
   );
   expect(screen.getByText('nvidia.com/gpucores').tagName).toBe('CODE');
 });

@@ -30,7 +30,7 @@ def test_a_lock_is_named_of_a_pod_that_fits_as_it_is() -> None:
 
 
 def test_each_change_says_once_where_the_pod_would_go() -> None:
-    change = {"sentence": {"en": "Ask main: nvidia.com/gpu for 4 instead of 5: then it fits on n9."}, "who_acts": "you"}
+    change = {"sentence": {"en": "Lower nvidia.com/gpu of main from 5 to 4: then it fits on n9."}, "who_acts": "you"}
     found = {"state": "refused", "items": [change], "excluded_by": ["count"], "not_known": []}
     assert suggestions(found).count("n9") == 1
 
