@@ -26,6 +26,7 @@ REQUESTS: Final = 12_000
 ROUNDS: Final = 4
 CONNECTIONS: Final = 8
 _API, _INDEX = "the API, from its memory", "OpenSearch, GET by id"
+_REPLICAS: Final = "two replicas of the API"
 
 
 @dataclass(slots=True)
@@ -34,16 +35,21 @@ class _Server:
     url: str
     pid: int
     headers: Mapping[str, str] = field(default_factory=dict)
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    """By URL, the process ids of others that are asked in turns with it."""
     cpu_ms: list[float] = field(default_factory=list)
     loads: list[load.Load] = field(default_factory=list)
 
     def measure(self) -> None:
         # The first requests pay for what is compiled or cached.
-        load.run(self.url, REQUESTS // 4, CONNECTIONS, self.headers)
-        before = cpu_seconds(self.pid)
-        done = load.run(self.url, REQUESTS, CONNECTIONS, self.headers)
-        self.cpu_ms.append((cpu_seconds(self.pid) - before) / done.requests * 1000)
+        load.run(self.url, REQUESTS // 4, CONNECTIONS, self.headers, tuple(self.replicas))
+        before = self._cpu_seconds()
+        done = load.run(self.url, REQUESTS, CONNECTIONS, self.headers, tuple(self.replicas))
+        self.cpu_ms.append((self._cpu_seconds() - before) / done.requests * 1000)
         self.loads.append(done)
+
+    def _cpu_seconds(self) -> float:
+        return sum(map(cpu_seconds, (self.pid, *self.replicas.values())))
 
     @property
     def best(self) -> load.Load:
@@ -62,9 +68,9 @@ class _Server:
 def api() -> Result:
     """Compares CPU of the servers, and requests/s, for which a client is used that takes less than they do."""
     with provisioned(FOLDER / "api") as (backends, processes):
-        ports = free_ports("api", "checking", "reviews", "bare", "asgi")
+        ports = free_ports("api", "replica", "checking", "reviews", "bare", "asgi")
         start_both(processes)
-        for name in ("api", "checking"):
+        for name in ("api", "replica", "checking"):
             checking = _checking(processes, ports["reviews"]) if name == "checking" else {}
             processes.start(name, "api", "serve", "--listen", ports[name], **checking)
             processes.wait_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
@@ -73,6 +79,7 @@ def api() -> Result:
         token = {"Authorization": f"Bearer {_token()}"}
         # The bare handlers serve the very bytes of this answer, so that only the making of them differs.
         body = _when_there(urls["api"])
+        _when_there(urls["replica"])
         _when_there(urls["checking"], token)
         start_bare(processes, ports["bare"], body)
         start_bare(processes, ports["asgi"], body, "asgi", "asgi")
@@ -90,6 +97,14 @@ def api() -> Result:
                 server.measure()
         # Each with as much as the others: a process of Python has one event loop, and OpenSearch threads for all cores.
         bound = [_Server(f"{each.path}, on one core", each.url, each.pid, each.headers) for each in servers]
+        # As many event loops as OpenSearch has cores: what a Deployment of two replicas has.
+        replicas = _Server(
+            _REPLICAS, urls["api"], processes.pid("api"), {}, {urls["replica"]: processes.pid("replica")}
+        )
+        index = _Server(_INDEX, document, backends.opensearch.pid)
+        for _ in range(ROUNDS):
+            replicas.measure()
+            index.measure()
         for _ in range(ROUNDS):
             for server in bound:
                 with apart(server.pid, {each.pid for each in bound} - {server.pid}):
@@ -102,8 +117,10 @@ def api() -> Result:
         (
             *_figures(servers),
             *_figures(bound),
-            _against_the_index(servers, "as they are: OpenSearch uses every core"),
-            _against_the_index(bound, "each server on one core, the client on another"),
+            *_figures([replicas, index]),
+            _against_the_index(servers, _API, "one process each: OpenSearch uses every core"),
+            _against_the_index([replicas, index], _REPLICAS, "both use every core"),
+            _against_the_index(bound, _API, "each server on one core, the client on another"),
         ),
     )
 
@@ -112,9 +129,9 @@ def _figures(servers: Sequence[_Server]) -> tuple[Figure, ...]:
     return against_first([server.figure() for server in servers], lambda first, this: this / first)
 
 
-def _against_the_index(servers: Sequence[_Server], how: str) -> Figure:
+def _against_the_index(servers: Sequence[_Server], api: str, how: str) -> Figure:
     rates = {server.path.removesuffix(", on one core"): server.best.rate for server in servers}
-    return Figure("requests/s of the API over those of OpenSearch", rates[_API] / rates[_INDEX], "times", note=how)
+    return Figure("requests/s of the API over those of OpenSearch", rates[api] / rates[_INDEX], "times", note=how)
 
 
 def _checking(processes: Processes, port: str) -> dict[str, str]:

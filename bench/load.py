@@ -7,8 +7,9 @@ the server that it asks would measure itself. ``busy`` says how far it was from 
 import select
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -67,15 +68,25 @@ class _Connection:
         return True
 
 
-def run(url: str, requests: int, connections: int = 8, headers: Mapping[str, str] | None = None) -> Load:
-    """Send ``requests`` GET requests in total; raises ``RuntimeError`` for any answer but 200."""
+def run(
+    url: str,
+    requests: int,
+    connections: int = 8,
+    headers: Mapping[str, str] | None = None,
+    replicas: Sequence[str] = (),
+) -> Load:
+    """Send ``requests`` GET requests in total; raises ``RuntimeError`` for any answer but 200.
+
+    ``replicas``: the same URL of other processes, among which the connections are divided.
+    """
     parts = urlsplit(url)
+    addresses = [(each.hostname, each.port) for each in map(urlsplit, (url, *replicas))]
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     fields = "".join(f"{name}: {value}\r\n" for name, value in {"Host": parts.netloc, **(headers or {})}.items())
     request, latencies = f"GET {path} HTTP/1.1\r\n{fields}\r\n".encode(), list[float]()
     opened = {}
-    for _ in range(connections):
-        connection = _Connection(socket.create_connection((parts.hostname, parts.port)), request, latencies)
+    for address in islice(cycle(addresses), connections):
+        connection = _Connection(socket.create_connection(address), request, latencies)
         connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened[connection.socket.fileno()] = connection
     with select.epoll() as readable:
