@@ -457,7 +457,8 @@ def test_a_search_does_not_show_how_much_others_have(world: Tenants) -> None:
     world.filling.bulk(b"".join(document.replace(one.attempt_id.encode(), b"%032x" % each) for each in range(10_000)))
     assert int(world.get("bob", "/schedulerlogs?namespace={team_b}").headers["x-total-count"]) > 10_000
     assert answers()[0] == before
-    assert min(answers()[1] for _ in range(10)) < 2 * quickest + 0.02
+    # Ten thousand more would take longer each time; other work, and the merges of OpenSearch, come to an end.
+    eventually(lambda: answers()[1] < 2 * quickest + 0.02)
 
 
 WATCH = "/schedulerlogs?watch=true&sendInitialEvents=false&timeoutSeconds=60&namespace={team_a}"

@@ -109,7 +109,8 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
         assert message.startswith(
             "0/2 nodes are available: 1 4/4 CardInsufficientMemory, 1 NodeInsufficientDevice. "
         ), message
-        conditions = pod_of("refused")["status"]["conditions"]
+        # kube-scheduler writes the event before the condition.
+        conditions = eventually(lambda: pod_of("refused")["status"].get("conditions"), extender.log.read_text)
         assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
             ("PodScheduled", "False", "Unschedulable")
         ]

@@ -121,7 +121,9 @@ async def test_owners_are_read_as_far_as_the_rights_go(
         # Never due, and suspended besides.
         schedule = {"schedule": "0 0 30 2 *", "suspend": True, "jobTemplate": {"spec": job}}
         cron = create(client, f"{batch}/cronjobs", {"metadata": {"name": "nightly"}, "spec": schedule})
-        made = {"metadata": {"name": "train"} | owned_by("CronJob", cron), "spec": job | {"suspend": True}}
+        # Kubernetes' own controller would take its name off a pod that it did not make.
+        spec = job | {"suspend": True, "managedBy": "schedulerlog.io/test"}
+        made = {"metadata": {"name": "train"} | owned_by("CronJob", cron), "spec": spec}
         train = create(client, f"{batch}/jobs", made)
         pod = a_pod("train-x", schedulerName="nobody")
         pod["metadata"] |= owned_by("Job", train)

@@ -27,7 +27,10 @@ def test_a_placed_pod_is_answered_with_why_here_and_not_there() -> None:
     assert "It would fit" not in done.stdout
 
 
-def test_what_together_keeps_a_pod_from_every_node_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_together_keeps_a_pod_from_every_node_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     found = {
         "sentence": {"en": "No node has room."},
         "obstacle": None,
