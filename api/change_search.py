@@ -83,7 +83,9 @@ class ChangeSearch:
             self._known("holders", self._holders(cluster, look.to_empty, at), unknown),
             self._known(
                 "last registrations",
-                self._unregistered(cluster, columns, look.unregistered, at or summary.started_at),
+                read_unregistered(
+                    self.index, columns.vendors, cluster.name, look.unregistered, at or summary.started_at
+                ),
                 unknown,
             ),
         )
@@ -110,13 +112,6 @@ class ChangeSearch:
 
     async def _holders(self, cluster: Cluster, nodes: Sequence[str], at: datetime | None) -> dict[str, HeldBy]:
         return await read_holders(self.index, cluster.name, nodes, at) if at is not None else {}
-
-    async def _unregistered(
-        self, cluster: Cluster, columns: ClusterColumns, nodes: Sequence[str], at: datetime
-    ) -> UnregisteredNodes | None:
-        if not nodes:
-            return None
-        return await read_unregistered(self.index, columns.vendors, cluster.name, nodes, at)
 
     async def _known(self, subject: str, reading: Awaitable[T], unknown: list[str]) -> T | None:
         try:

@@ -58,8 +58,7 @@ class Exclusion:
     async def _unregistered(self, columns: ClusterColumns, attempt: AttemptSummarized) -> UnregisteredNodes | None:
         nodes = [name for name in attempt.nodes if columns.entry(name) is None]
         try:
-            now = datetime.now(UTC)
-            return await read_unregistered(self.index, columns.vendors, attempt.cluster, nodes, now) if nodes else None
+            return await read_unregistered(self.index, columns.vendors, attempt.cluster, nodes, datetime.now(UTC))
         except IndexDownError:
             return None
 

@@ -8,6 +8,7 @@ error_meanings    what the codes of errors mean, in both languages
 constraints       the sentence about what together keeps a pod from every node, in both languages
 source_gaps       what the source of an attempt leaves open, in both languages
 natural_order     the order of names: node2 before node10
+tables            reads the words beside these modules
 summarized_nodes  those groups from an attempt's columns, for thousands of nodes
 ================  =========================================================================
 """

@@ -1,19 +1,14 @@
 """The sentence about the constraints that together keep a pod from every node (``excluded_by``), in both languages."""
 
-import tomllib
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
-_SOURCE: Final = Path(__file__).with_name("constraints.toml")
+from views.tables import table
 
 
-@cache
 def constraints() -> MappingProxyType[str, dict[str, str]]:
     """Constraint, as answers have it, to what it is called in each language (``en``, ``zh``)."""
-    return MappingProxyType(tomllib.loads(_SOURCE.read_text(encoding="utf-8")))
+    return table("constraints")
 
 
 def exclusion_sentence(excluded_by: Sequence[str] | None, language: str) -> str:

@@ -1,20 +1,17 @@
 """What the codes of errors mean, in English and Chinese. The errors' own words, which name the cause, are English."""
 
-import tomllib
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from views.tables import table
+
 OTHER: Final = "Unknown"
 """The code whose meaning is that of every code of a newer API."""
-_SOURCE: Final = Path(__file__).with_name("error_meanings.toml")
 
 
-@cache
 def error_meanings() -> MappingProxyType[str, dict[str, str]]:
     """Code to its meaning in each language (``en``, ``zh``)."""
-    return MappingProxyType(tomllib.loads(_SOURCE.read_text(encoding="utf-8")))
+    return table("error_meanings")
 
 
 def meaning_of(code: str, language: str) -> str:

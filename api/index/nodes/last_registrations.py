@@ -57,8 +57,10 @@ def statuses_query(cluster: str, nodes: Sequence[str], at: datetime) -> Json:
 
 async def read_unregistered(
     index: OpenSearch, vendors: Vendors, cluster: str, nodes: Sequence[str], at: datetime
-) -> UnregisteredNodes:
-    """The devices that ``nodes`` would have at this time, were they registered as they last were."""
+) -> UnregisteredNodes | None:
+    """The devices that ``nodes`` would have at this time, were they registered as they last were; None of no nodes."""
+    if not nodes:
+        return None
     answer = await index.search(NODE_STATES.alias, last_states_query(cluster, nodes, at))
     hits = [bucket["latest"]["hits"]["hits"][0] for bucket in _buckets(answer)]
     states = [decode_document(node_state_of, hit["_source"], hit["_id"]) for hit in hits]
@@ -81,7 +83,7 @@ async def unregistered_for(
     """The nodes without devices that were offered for waiting pods; None where there are none."""
     offered = {name for group in waiting for name in group.attempt.nodes}
     names = sorted(name for name in offered if columns.entry(name) is None)
-    return await read_unregistered(index, columns.vendors, cluster, names, at) if names else None
+    return await read_unregistered(index, columns.vendors, cluster, names, at)
 
 
 def _buckets(answer: Json) -> list[Json]:
