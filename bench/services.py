@@ -49,8 +49,19 @@ def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[Encod
     """CPU seconds of each of the processes (worker, and index where it runs) until all that follows from the decisions
     is published, and indexed."""
     before = {name: cpu_seconds(pid) for name, pid in pids.items()}
-    # Sending while they read would make their work more expensive: both share caches and hyper-threads. A stopped
-    # process sends no heartbeats, hence the long session timeout of ``PATIENT``.
+    send_while_stopped(servers, pids, records)
+    settled(processes, servers, WORKERS, (DECISIONS,))
+    if "index" in pids:
+        settled(processes, servers, INDEX_WRITERS, INDEXED)
+    return {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
+
+
+def send_while_stopped(servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> None:
+    """Send records that the processes read afterwards.
+
+    Sending while they read would make their work more expensive: both share caches and hyper-threads. A stopped process
+    sends no heartbeats, hence the long session timeout of ``PATIENT``.
+    """
     for pid in pids.values():
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -58,10 +69,6 @@ def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[Encod
     finally:
         for pid in pids.values():
             os.kill(pid, signal.SIGCONT)
-    settled(processes, servers, WORKERS, (DECISIONS,))
-    if "index" in pids:
-        settled(processes, servers, INDEX_WRITERS, INDEXED)
-    return {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
 
 
 def know_states(processes: Processes, servers: str, states: Iterable[EncodedRecord]) -> None:
