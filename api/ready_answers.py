@@ -79,7 +79,7 @@ class ReadyAnswers:
         found = _PATH.fullmatch(path)
         if found is None:
             return None
-        cluster, namespace, name = (each.decode() for each in found.groups(b""))
+        cluster, namespace, name = (group.decode() for group in found.groups(b""))
         pod = PodName(cluster or self._home_cluster, namespace, name)
         if not self._knows_right(scope, pod.cluster, get_pod(namespace, name)):
             return None

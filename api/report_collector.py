@@ -62,17 +62,17 @@ class ReportCollector:
             self.index.search(FINDINGS.alias, findings_query(cluster, query.namespace, since, until)),
         )
         states = (await read_states_at(self.index, cluster, None, at)).states if sees_nodes else []
-        failed = next((each for each in results.items if each.key == "failed"), None)
+        failed = next((item for item in results.items if item.key == "failed"), None)
         return FailureReport(
             cluster=cluster,
             namespace=query.namespace,
             since=since,
             until=until,
             language=query.lang,
-            attempts=sum(each.total for each in results.items),
+            attempts=sum(item.total for item in results.items),
             failed=failed.total if failed else 0,
             failed_before=failed.total_before if failed else None,
-            reasons=[_reason(each, refused, query.lang) for each in reasons.items],
+            reasons=[_reason(item, refused, query.lang) for item in reasons.items],
             over_time=reasons,
             namespaces=_failed(namespaces),
             pools=_failed(pools),
@@ -108,7 +108,7 @@ def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReport
         code=series.key,
         attempts=series.total,
         attempts_before=series.total_before,
-        devices=next((each.total for each in refused.items if each.key == series.key), 0),
+        devices=next((item.total for item in refused.items if item.key == series.key), 0),
         meaning=explained.meaning,
         remedy=explained.remedy,
         who_acts=actors_of(series.key),
@@ -116,4 +116,4 @@ def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReport
 
 
 def _failed(trends: Trends) -> list[AttemptsReported]:
-    return [AttemptsReported(key=each.key, failed=each.total, failed_before=each.total_before) for each in trends.items]
+    return [AttemptsReported(key=item.key, failed=item.total, failed_before=item.total_before) for item in trends.items]

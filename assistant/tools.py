@@ -140,7 +140,7 @@ def explain_log(
     wanted = pods.named(pod) if pod else list(pods.pods.values())
     if not wanted:
         return refusal(WrongRequest(absence("the log", pod, pods)))
-    found = [each.diagnosis.model_dump(mode="json") for each in answers(wanted, pods.last_started_at)]
+    found = [answer.diagnosis.model_dump(mode="json") for answer in answers(wanted, pods.last_started_at)]
     if len(found) == 1:
         return result(texts.diagnosis(found[0]), found[0])
     lines = (f"{each['namespace']}/{each['name']}: {each['state']}. {each['sentence']['en']}" for each in found)

@@ -157,7 +157,7 @@ def _token() -> str:
     """As long as that of a service account, and in its form; who takes it is ``bench.reviews``."""
     claims = {"aud": ["schedulerlog"], "exp": int(time.time()) + 3600, "sub": "system:serviceaccount:llm:reader"}
     parts = (json.dumps(each).encode() for each in ({"alg": "RS256", "kid": "k" * 43}, claims | {"jti": "j" * 300}))
-    return ".".join((*(base64.urlsafe_b64encode(each).decode().rstrip("=") for each in parts), "s" * 342))
+    return ".".join((*(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts), "s" * 342))
 
 
 def _when_there(url: str, headers: Mapping[str, str] | None = None) -> bytes:

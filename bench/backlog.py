@@ -108,13 +108,13 @@ def publish(processes: Processes, servers: str, records: Sequence[EncodedRecord]
 
 def of_day(documents: Sequence[Document], day: str) -> list[Document]:
     """The same documents for the indices of another day."""
-    return [replace(each, index=f"{each.index.rpartition('-')[0]}-{day}") for each in documents]
+    return [replace(document, index=f"{document.index.rpartition('-')[0]}-{day}") for document in documents]
 
 
 def post_all(index_url: str, documents: Sequence[Document]) -> float:
     """Seconds to send all documents, from prepared bodies in requests as large as the index writer's."""
     # Made before the clock starts: only sending and indexing are measured.
-    bodies = [body(each) for each in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
+    bodies = [body(batch) for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
     shares = [bodies[start::CONNECTIONS] for start in range(CONNECTIONS)]
     began = time.perf_counter()
     with ThreadPoolExecutor(CONNECTIONS) as pool:

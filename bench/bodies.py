@@ -60,7 +60,7 @@ class Stages:
         return self.read + self.fold + self.topics + self.documents + self.bodies
 
     def __str__(self) -> str:
-        parts = [each.name for each in fields(self) if each.name != "attempts"]
+        parts = [field.name for field in fields(self) if field.name != "attempts"]
         return ", ".join(f"{name} {getattr(self, name) / self.attempts * 1000:.2g}" for name in parts)
 
 
@@ -106,7 +106,7 @@ class InProcess:
 
     def summary(self, records: Sequence[EncodedRecord]) -> AttemptSummarized:
         """Of the attempt that has these records."""
-        read = [self._as_read(DECISIONS.name, each) for each in records]
+        read = [self._as_read(DECISIONS.name, record) for record in records]
         return self._fold(read, [decode(each.value, each.headers) for each in read]).summary
 
     def _as_read(self, topic: str, record: EncodedRecord) -> Record:
@@ -146,7 +146,7 @@ class NullSink:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             body(batch)
-        self.attempts += sum("-attempts-" in each.index for each in documents)
+        self.attempts += sum("-attempts-" in document.index for document in documents)
         return WriteResult()
 
     async def stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]:

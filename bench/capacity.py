@@ -84,7 +84,7 @@ class CostModel:
 
 def model(results: Iterable[Mapping[str, Any]]) -> CostModel:
     """The model by the JSON lines of ``retries`` and ``filter``."""
-    figures = {each["benchmark"]: each["figures"] for each in results}
+    figures = {result["benchmark"]: result["figures"] for result in results}
     values = {(each["path"], each["unit"]): float(each["value"]) for each in figures["retries"]}
     sizes = sorted({int(found[1].replace(",", "")) for path, _ in values if (found := _SIZE.match(path))})
 
@@ -106,11 +106,11 @@ def model(results: Iterable[Mapping[str, Any]]) -> CostModel:
 def _filter_calls(figures: Iterable[Mapping[str, Any]]) -> dict[int, float]:
     """For each size the call with the most running pods, when one in a hundred nodes has changed."""
     found: dict[int, tuple[int, float]] = {}
-    for each in figures:
-        if match := _FILTER.match(each["path"]):
+    for figure in figures:
+        if match := _FILTER.match(figure["path"]):
             nodes, changed, pods = (int(number.replace(",", "")) for number in match.groups())
             if changed * 100 == nodes:
-                found[nodes] = max(found.get(nodes, (0, 0.0)), (pods, float(each["value"])))
+                found[nodes] = max(found.get(nodes, (0, 0.0)), (pods, float(figure["value"])))
     return {nodes: cost for nodes, (_, cost) in found.items()}
 
 

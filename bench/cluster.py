@@ -128,7 +128,7 @@ def attempts(
 
 def states_of(nodes: int, count: int, changing: float) -> Iterator[EncodedRecord]:
     """All states that ``attempts`` and ``warm_up`` of as many attempts, or of fewer, refer to."""
-    return (each for states, _ in attempts_and_states(nodes, count, changing=changing) for each in states)
+    return (state for states, _ in attempts_and_states(nodes, count, changing=changing) for state in states)
 
 
 def attempts_and_states(

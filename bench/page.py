@@ -120,10 +120,10 @@ def _browsed(addresses: dict[int, str]) -> list[Figure]:
 
 def _visited(browser: Browser, nodes: int, url: str) -> list[Figure]:
     visits = [_visit(browser, url) for _ in range(VISITS + 1)][1:]  # the first starts Chromium's own processes
-    opened = [each.opened_ms for each in visits if each.opened_ms is not None]
+    opened = [visit.opened_ms for visit in visits if visit.opened_ms is not None]
     figures = [
-        Figure(f"first paint, {nodes:,} nodes", statistics.median(each.painted_ms for each in visits), "ms"),
-        Figure(f"on the wire, {nodes:,} nodes", max(each.wire_bytes for each in visits) / 1000, "kB"),
+        Figure(f"first paint, {nodes:,} nodes", statistics.median(visit.painted_ms for visit in visits), "ms"),
+        Figure(f"on the wire, {nodes:,} nodes", max(visit.wire_bytes for visit in visits) / 1000, "kB"),
     ]
     if opened:
         figures.append(Figure(f"a group opened from the map, {nodes:,} nodes", statistics.median(opened), "ms"))

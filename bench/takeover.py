@@ -52,7 +52,7 @@ def takeover() -> Result:
                 asyncio.run(_published(servers, "second"))
             seconds = [_after_a_kill(processes, servers, f"{number}", alone=session != "2") for number in range(KILLS)]
             known, took = _loaded(processes.log("first"))
-        note = f"{', '.join(f'{each:.1f}' for each in seconds)}; from its start to the first attempt {ready:.1f} s"
+        note = f"{', '.join(f'{second:.1f}' for second in seconds)}; from its start to the first attempt {ready:.1f} s"
         figures.append(Figure(f"a killed worker is {how}" if session != "2" else how, max(seconds), "s", note=note))
         if session != "2":
             figures.append(Figure(f"{known:,} pod histories read", took, "s"))

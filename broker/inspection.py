@@ -32,7 +32,7 @@ async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
     try:
         await admin.start()
         brokers = len((await admin.describe_cluster())["brokers"])
-        described = [each for each in await admin.describe_topics() if each["topic"].startswith(prefix)]
+        described = [topic for topic in await admin.describe_topics() if topic["topic"].startswith(prefix)]
         names = [each["topic"] for each in described if not each["error_code"]]
         answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in names])
         # Of a resource: error, message, type, name, entries; an entry begins with name and value.

@@ -52,7 +52,7 @@ async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff
         try:
             async with administration(kafka) as admin:
                 # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
-                found = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
+                found = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics()}
         # A topic that is missing is not retried here: only an operator's `provision` makes it.
         except (KafkaError, OSError) as error:
             await backoff.failed(explained(error))

@@ -44,7 +44,7 @@ def page(before: str, settings: Iterable[Setting]) -> str:
 
 def names(settings: Iterable[Setting]) -> str:
     """Every variable on a line of its own."""
-    return "".join(f"{name}\n" for name in sorted({each.variable for each in settings}))
+    return "".join(f"{name}\n" for name in sorted({setting.variable for setting in settings}))
 
 
 def _group(variable: str) -> str:

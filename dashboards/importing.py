@@ -116,7 +116,7 @@ def _difference(server: DashboardsServer, wanted: SavedObject) -> str:
     if other:
         return f"{name}: Dashboards stored other {', '.join(other)} than were sent"
     references = {(each.get("name"), each.get("type"), each.get("id")) for each in found.get("references", [])}
-    if references != {(each.name, each.type, each.id) for each in wanted.references}:
+    if references != {(reference.name, reference.type, reference.id) for reference in wanted.references}:
         return f"{name}: Dashboards stored other references than were sent"
     return ""
 

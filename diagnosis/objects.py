@@ -133,7 +133,7 @@ def node_state(node: Fields, path: str, now: datetime) -> NodeFacts:
     # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
     found = vendor_registrations(node, vendors, UTC)
     problems = registration_problems(found, str(reading.problem or ""), now, HANDSHAKE_LIMIT)
-    ready = next((each.status for each in conditions(node) if each.type == "Ready"), "")
+    ready = next((condition.status for condition in conditions(node) if condition.type == "Ready"), "")
     return NodeFacts(
         name,
         Evidence("node", path, now),

@@ -87,8 +87,8 @@ def _matches(spec: Fields, node: Fields, name: str) -> bool:
 def _term_matches(term: Fields, labels: Mapping[str, Any], name: str) -> bool:
     expressions, fields = list(entries(term, "matchExpressions")), list(entries(term, "matchFields"))
     return bool(expressions or fields) and (
-        all(_expression_matches(each, labels) for each in expressions)
-        and all(_expression_matches(each, {"metadata.name": name}) for each in fields)
+        all(_expression_matches(expression, labels) for expression in expressions)
+        and all(_expression_matches(field, {"metadata.name": name}) for field in fields)
     )
 
 

@@ -117,7 +117,7 @@ def sentence(found: FoundObstacle) -> InBothLanguages:
     for language in _LANGUAGES:
         templates = [
             getattr(entry, language).sentence,
-            *(getattr(entry.clauses[each], language) for each in found.clauses),
+            *(getattr(entry.clauses[clause], language) for clause in found.clauses),
         ]
         words = _InLanguage(found.words, language)
         text = "".join(template.format_map(words) for template in templates) + _STOP[language]

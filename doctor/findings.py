@@ -27,7 +27,9 @@ class Checkup:
 
 def as_text(report: Checkup) -> str:
     """A paragraph for each finding, and a line for the rest."""
-    parts = [f"{each.check}: {each.about}: {each.problem}\n    {each.remedy}" for each in report.findings]
+    parts = [
+        f"{finding.check}: {finding.about}: {finding.problem}\n    {finding.remedy}" for finding in report.findings
+    ]
     parts += [f"not checked: {each}" for each in report.skipped]
     checked = ", ".join(report.checked)
     # "Nothing is wrong" would be read as an answer.
@@ -38,7 +40,7 @@ def as_text(report: Checkup) -> str:
 def as_json(report: Checkup) -> str:
     """One object with lists ``findings``, ``checked`` and ``skipped``."""
     document = {
-        "findings": [asdict(each) for each in report.findings],
+        "findings": [asdict(finding) for finding in report.findings],
         "checked": list(report.checked),
         "skipped": list(report.skipped),
     }

@@ -48,7 +48,7 @@ def down(folder: Path) -> list[str]:
 
 def status(folder: Path) -> list[Status]:
     """Every server that was ever started in this folder."""
-    return [status_of(folder, each.name, each.port, each.process) for each in _records(folder)]
+    return [status_of(folder, record.name, record.port, record.process) for record in _records(folder)]
 
 
 def _records(folder: Path) -> tuple[ServerRecord, ...]:
@@ -66,8 +66,8 @@ def environment(folder: Path) -> dict[str, str]:
     if dead or not servers:
         what = f"{', '.join(dead)} not running" if dead else "nothing was started"
         raise NotRunningError(f"{what} in {folder}; start with: schedulerlog embedded up --dir {folder}")
-    brokers = [f"127.0.0.1:{each.port}" for each in _records(folder) if each.kind == "kafka"]
-    urls = [f"http://127.0.0.1:{each.port}" for each in _records(folder) if each.kind == "opensearch"]
+    brokers = [f"127.0.0.1:{record.port}" for record in _records(folder) if record.kind == "kafka"]
+    urls = [f"http://127.0.0.1:{record.port}" for record in _records(folder) if record.kind == "opensearch"]
     variables = {KAFKA_VARIABLE: ",".join(brokers), OPENSEARCH_VARIABLE: "".join(urls)}
     return {name: value for name, value in variables.items() if value}
 

@@ -48,7 +48,7 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: 
     brokers = len(addresses)
     # With three brokers, ``acks=all`` is refused while two are down.
     in_sync = min(2, brokers)
-    voters = ",".join(f"{each.node}@127.0.0.1:{each.controller_port}" for each in addresses)
+    voters = ",".join(f"{address.node}@127.0.0.1:{address.controller_port}" for address in addresses)
     return "".join(
         f"{name}={value}\n"
         for name, value in {

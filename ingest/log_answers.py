@@ -26,7 +26,7 @@ class PodAnswer:
 
 def answers(pods: Iterable[PodInLog], log_ended_at: datetime) -> list[PodAnswer]:
     """In the order of the log. ``log_ended_at`` stands for now: nothing later is known."""
-    return [_answer(each, log_ended_at) for each in pods]
+    return [_answer(pod, log_ended_at) for pod in pods]
 
 
 def _answer(pod: PodInLog, log_ended_at: datetime) -> PodAnswer:

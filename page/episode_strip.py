@@ -28,11 +28,12 @@ def episode_strip(episodes: Sequence[Mapping[str, Any]]) -> list[EpisodeBar]:
     begin, end = parsed(episodes[-1]["first_seen_at"]), parsed(episodes[0]["last_seen_at"])
     seconds = max((end - begin).total_seconds(), 1e-6)
     bars: list[EpisodeBar] = []
-    for each in reversed(episodes):
+    for episode in reversed(episodes):
         first, last = (
-            (parsed(each[name]) - begin).total_seconds() / seconds * WIDTH for name in ("first_seen_at", "last_seen_at")
+            (parsed(episode[name]) - begin).total_seconds() / seconds * WIDTH
+            for name in ("first_seen_at", "last_seen_at")
         )
         x = min(max(first, 0.0), float(WIDTH - MIN_BAR))
         width = min(max(last - first, float(MIN_BAR)), WIDTH - x)
-        bars.append(EpisodeBar(each, round(x, 1), round(width, 1)))
+        bars.append(EpisodeBar(episode, round(x, 1), round(width, 1)))
     return bars

@@ -28,7 +28,7 @@ def pod_manifest(namespace: str, name: str, attempt: AttemptSummarized, vendors:
     init, containers = (_containers(attempt.requests, vendors, is_init=is_init) for is_init in (True, False))
     spec = ({"initContainers": init} if init else {}) | {"containers": containers}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
-    is_whole = all(find_vendor(vendors, each.vendor) for each in attempt.requests if each.count)
+    is_whole = all(find_vendor(vendors, request.vendor) for request in attempt.requests if request.count)
     return ("" if is_whole else _LEFT_OUT) + str(yaml.safe_dump(pod, sort_keys=False, width=1000))
 
 

@@ -72,11 +72,11 @@ def _csv(report: FailureReport) -> str:
 def view_of(report: FailureReport) -> dict[str, Any]:
     """What ``report_body.html`` shows."""
     say = partial(text, report.language)
-    over_time = [Series(each.key, each.values) for each in report.over_time.items]
+    over_time = [Series(item.key, item.values) for item in report.over_time.items]
     if report.over_time.other:
         over_time.append(Series(say("report.other"), report.over_time.other.values))
     causes = {
-        name: [(each.cause or say("report.unknown"), each.gpu_hours) for each in getattr(report, name).causes]
+        name: [(cause.cause or say("report.unknown"), cause.gpu_hours) for cause in getattr(report, name).causes]
         for name in ("waiting", "placed")
     }
     plots = {
@@ -120,14 +120,14 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
             [say(f"report.{name}") for name in ("reason", "attempts", "before", "devices", "who", "remedy")],
             [
                 [
-                    each.code,
-                    each.attempts,
-                    _number(each.attempts_before),
-                    each.devices,
-                    ", ".join(say(f"actor.{actor}") for actor in each.who_acts) or "–",
-                    each.remedy,
+                    reason.code,
+                    reason.attempts,
+                    _number(reason.attempts_before),
+                    reason.devices,
+                    ", ".join(say(f"actor.{actor}") for actor in reason.who_acts) or "–",
+                    reason.remedy,
                 ]
-                for each in report.reasons
+                for reason in report.reasons
             ],
         )
     for section in ("waiting", "placed"):
@@ -135,7 +135,9 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
         yield f"\n## {say(f'report.{section}')}\n"
         yield say("report.waited", pods=waited.pods, hours=hours(waited.gpu_hours)) + "\n"
         if waited.causes:
-            rows = [[each.cause or say("report.unknown"), each.pods, hours(each.gpu_hours)] for each in waited.causes]
+            rows = [
+                [cause.cause or say("report.unknown"), cause.pods, hours(cause.gpu_hours)] for cause in waited.causes
+            ]
             yield from _table([say("report.cause"), say("report.pods"), say("report.gpu_hours")], rows)
     yield f"\n## {say('report.times')}\n"
     named = (("time_to_placement", report.time_to_placement), ("time_to_start", report.time_to_start))

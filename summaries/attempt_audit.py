@@ -34,7 +34,7 @@ def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
         "judged_nodes": balance.judged_nodes,
         "published_nodes": sum(balance.nodes.values()),
         "judged_devices": balance.judged_devices,
-        "published_devices": sum(sum(each.values()) for each in balance.devices),
+        "published_devices": sum(sum(device.values()) for device in balance.devices),
         "dropped_devices": balance.dropped_devices,
     }
     yield _finding(summary, IMBALANCE, "", "", numbers, [balance.missing])

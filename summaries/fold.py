@@ -186,11 +186,11 @@ class AttemptFold:
 
     def _balance(self, table: NodeTable, missing: str) -> Balance:
         end = self._concluded
-        records = [each for each in self._devices.values() if each.container < _UNKNOWN_CONTAINERS]
+        records = [device for device in self._devices.values() if device.container < _UNKNOWN_CONTAINERS]
         devices = by_verdict(records)
         return Balance.model_construct(
             judged_nodes=end.judged_nodes if end else len(table.nodes),
-            judged_devices=end.judged_devices if end else sum(sum(each.values()) for each in devices),
+            judged_devices=end.judged_devices if end else sum(sum(device.values()) for device in devices),
             # A sum of what records claim may need more than 64 bits, which no reader has.
             dropped_devices=min(sum(each.judged_devices for each in self._dropped.values()), 2**63 - 1),
             nodes=table.by_verdict,
@@ -202,8 +202,8 @@ class AttemptFold:
     def _requests(self) -> list[Request]:
         """As the end says them; before it is known, what the records say of each container."""
         requests = list(self._concluded.requests) if self._concluded else []
-        names = max((each.containers for each in self._nodes.values()), key=len, default=[])
-        asked = {each.container: each.request for each in self._devices.values()} if not self._concluded else {}
+        names = max((node.containers for node in self._nodes.values()), key=len, default=[])
+        asked = {device.container: device.request for device in self._devices.values()} if not self._concluded else {}
         known = [position for position in asked if position < _UNKNOWN_CONTAINERS]
         for position in range(len(requests), max(len(names), *(at + 1 for at in known), 0)):
             name = names[position] if position < len(names) else ""

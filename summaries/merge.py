@@ -43,7 +43,7 @@ def version_of(summary: AttemptSummarized) -> int:
     further = 0
     if len(summary.reports) > 1:
         # What a poorer source says later may add no more than that it says it.
-        facts += sum((each.ended_at is not None) + (each.bind_ended_at is not None) for each in summary.reports)
+        facts += sum((report.ended_at is not None) + (report.bind_ended_at is not None) for report in summary.reports)
         further = _REPORT_WEIGHT * (len(summary.reports) - 1)
     return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind + further
 

@@ -49,11 +49,13 @@ class _RecordedNodes:
     """The nodes of an attempt as its node records describe them, before device rows are counted."""
 
     def __init__(self, records: Sequence[NodesJudged]) -> None:
-        self._names = list(chain.from_iterable(each.nodes for each in records))
+        self._names = list(chain.from_iterable(record.nodes for record in records))
         self._order = _by_name(self._names)
         nodes = self._names if self._order is None else [self._names[row] for row in self._order.tolist()]
-        verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
-        refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
+        verdicts, verdict = one_table([record.verdicts for record in records], [record.verdict for record in records])
+        refusals, refusal = one_refusal_table(
+            [record.refusals for record in records], [record.refusal for record in records]
+        )
         refused_by = _joined(records, "refused_by", np.int64)
         self.columns = NodeColumns(self._names, refused_by, refusal, refusals)
         in_order = self._sorted(verdict)
@@ -85,16 +87,16 @@ class _RecordedNodes:
 
 
 def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
-    return np.concatenate([np.empty(0, dtype=kind), *(getattr(each, name) for each in records)])
+    return np.concatenate([np.empty(0, dtype=kind), *(getattr(record, name) for record in records)])
 
 
 def _terms(records: Sequence[NodesJudged]) -> list[str]:
-    return sorted({name for each in records for name in each.score_terms})
+    return sorted({name for record in records for name in record.score_terms})
 
 
 def _term(records: Sequence[NodesJudged], name: str) -> Any:
     """One term of the score; 0 for the nodes of a record without it."""
-    parts = (each.score_terms.get(name, np.zeros(len(each.nodes), dtype=np.float32)) for each in records)
+    parts = (record.score_terms.get(name, np.zeros(len(record.nodes), dtype=np.float32)) for record in records)
     return np.concatenate([np.empty(0, dtype=np.float32), *parts])
 
 

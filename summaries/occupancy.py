@@ -53,7 +53,9 @@ def sighting_of(event: PodObserved) -> PodSighting | None:
     if not event.node and state not in ENDS:
         return None
     scheduled_at = (
-        each.last_transition_at for each in event.conditions if each.type == "PodScheduled" and each.status == "True"
+        condition.last_transition_at
+        for condition in event.conditions
+        if condition.type == "PodScheduled" and condition.status == "True"
     )
     on_node = event.node != ""
     return PodSighting(

@@ -84,12 +84,12 @@ def overcommitted(
     """
     # Usage only grows when a placement begins, and capacity only when the node registers: no other time has to be
     # looked at.
-    beginnings = {each.placement.started_at for each in holdings} | {each.since for each in totals[1:]}
+    beginnings = {holding.placement.started_at for holding in holdings} | {each.since for each in totals[1:]}
     for at in sorted(beginnings):
         # Too early to judge: an end that is read later may still lie within the overlap.
         if not totals or at + LASTS > until:
             continue
-        there = [each for each in holdings if each.placement.is_on(at) and each.placement.is_on(at + LASTS)]
+        there = [holding for holding in holdings if holding.placement.is_on(at) and holding.placement.is_on(at + LASTS)]
         total = next((each for each in reversed(totals) if each.since <= at), totals[0]).amounts
         held = DeviceAmounts()
         for each in there:

@@ -191,7 +191,7 @@ def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | 
 
     Only sightings of that very pod count, by its UID: without one a pod of its name may be the next of that name.
     """
-    same = [each for each in sightings if each.uid and each.uid == placed.pod.uid]
+    same = [sighting for sighting in sightings if sighting.uid and sighting.uid == placed.pod.uid]
     # The watch may deliver the state from before the bind after it.
     other = [each for each in same if each.node != placed.node and each.at > placed.bound_at + GRACE]
     first = min(other, key=lambda each: (each.at, each.id), default=None)

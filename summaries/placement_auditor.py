@@ -124,7 +124,7 @@ class PlacementAuditor:
         return new
 
     def _judge(self, pod: _Pod, until: datetime) -> Iterator[FindingReported]:
-        sightings = [each for each in pod.sightings.values() if each.at <= until]
+        sightings = [sighting for sighting in pod.sightings.values() if sighting.at <= until]
         for placed in [each for each in pod.placed.values() if each.bound_at <= until]:
             if placed.attempt_id not in pod.judged:
                 pod.judged.add(placed.attempt_id)

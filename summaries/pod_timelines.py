@@ -135,11 +135,11 @@ def _spans(timelines: Mapping[str, PodTimeline]) -> list[_Span]:
 def _bound(bind: BindFact, spans: Sequence[_Span]) -> str | None:
     """The first pod there that had not ended by then."""
     fits = (
-        each.uid
-        for each in spans
-        if each.node == bind.node
-        and (each.until is None or each.until > bind.at)
-        and each.started_at - bind.at <= ADOPTED_WITHIN
+        span.uid
+        for span in spans
+        if span.node == bind.node
+        and (span.until is None or span.until > bind.at)
+        and span.started_at - bind.at <= ADOPTED_WITHIN
     )
     return next(fits, None)
 
@@ -147,11 +147,11 @@ def _bound(bind: BindFact, spans: Sequence[_Span]) -> str | None:
 def _seen(sight: PodSighting, spans: Sequence[_Span]) -> str | None:
     """The latest pod there that had begun by then, unless it had ended."""
     fits = [
-        each.uid
-        for each in spans
-        if sight.node in ("", each.node)
-        and each.started_at <= sight.at
-        and (each.until is None or sight.at <= each.until)
+        span.uid
+        for span in spans
+        if sight.node in ("", span.node)
+        and span.started_at <= sight.at
+        and (span.until is None or sight.at <= span.until)
     ]
     return fits[-1] if fits else None
 

@@ -37,7 +37,7 @@ def recount(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> dict[int, R
     Nodes whose devices are not all reported, nodes refused without counts and containers that did not refuse are
     left out.
     """
-    records = [each for each in records if not each.partial]
+    records = [record for record in records if not record.partial]
     if not records or not nodes.nodes:
         return {}
     places = _explained(nodes, records)
@@ -46,14 +46,14 @@ def recount(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> dict[int, R
     known = np.zeros(len(nodes.nodes), dtype=np.bool_)
     devices = np.zeros(len(nodes.nodes), dtype=np.int64)
     known[place[explains]] = True
-    devices[place[explains]] = np.concatenate([each.devices for each in records])[explains]
+    devices[place[explains]] = np.concatenate([record.devices for record in records])[explains]
     codes = _codes(nodes.refusals, records)
     weight = dict(zip(codes, np.frombuffer(token_bytes(8 * len(codes)), np.uint64).tolist(), strict=True))
     found = np.zeros(len(nodes.nodes), dtype=np.uint64)
     # ``add.at``: a node whose rows are spread over two records has two sums.
-    np.add.at(found, place[explains], np.concatenate([_sums(each, weight) for each in records])[explains])
-    rows = sum(len(each.verdict) for each in records)
-    wrong = known & _differ(nodes, found, devices, [_weighed(each, weight, rows) for each in nodes.refusals])
+    np.add.at(found, place[explains], np.concatenate([_sums(record, weight) for record in records])[explains])
+    rows = sum(len(record.verdict) for record in records)
+    wrong = known & _differ(nodes, found, devices, [_weighed(refusal, weight, rows) for refusal in nodes.refusals])
     return _counted(records, places, devices, wrong) if wrong.any() else {}
 
 
@@ -71,24 +71,24 @@ def _places(known: Sequence[str], records: Sequence[DevicesJudged]) -> list[Ints
     places: dict[str, int] = {}
     columns = []
     container, place = -1, 0
-    for each in records:
+    for record in records:
         # A scheduler judges the nodes in the order of its node records, container by container: comparing a run of
         # names costs a tenth of looking each of them up.
-        place = place if each.container == container else 0
-        stop = place + len(each.nodes)
-        if known[place:stop] == each.nodes:
+        place = place if record.container == container else 0
+        stop = place + len(record.nodes)
+        if known[place:stop] == record.nodes:
             columns.append(np.arange(place, stop))
         else:
             # Reversed: of a name that occurs twice, the first place counts.
             places = places or {known[place]: place for place in range(len(known) - 1, -1, -1)}
-            columns.append(np.array([places.get(name, -1) for name in each.nodes], dtype=np.int64))
-        container, place = each.container, int(columns[-1][-1]) + 1 if len(columns[-1]) else place
+            columns.append(np.array([places.get(name, -1) for name in record.nodes], dtype=np.int64))
+        container, place = record.container, int(columns[-1][-1]) + 1 if len(columns[-1]) else place
     return columns
 
 
 def _codes(refusals: Sequence[Refusal], records: Sequence[DevicesJudged]) -> set[str]:
     """Every code that a row or a refusal may have."""
-    return {word for each in records for word in each.verdicts}.union(*(each.counts for each in refusals))
+    return {word for record in records for word in record.verdicts}.union(*(refusal.counts for refusal in refusals))
 
 
 def _sums(record: DevicesJudged, weight: Mapping[str, int]) -> Sums:
@@ -116,8 +116,10 @@ def _differ(nodes: NodeColumns, found: Sums, devices: Ints, recorded: Sequence[i
     # The last entry of each table is for -1: a node without a refusal, whose rows are always counted.
     is_possible = np.array([*(each is not None for each in recorded), False])[nodes.refusal]
     sums = np.array([*(each or 0 for each in recorded), 0], dtype=np.uint64)[nodes.refusal]
-    recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
-    has_counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
+    recorded_devices = np.array([*(refusal.devices for refusal in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
+    has_counts = np.array([*(not refusal.bare and not refusal.uncounted for refusal in nodes.refusals), True])[
+        nodes.refusal
+    ]
     agrees: Flags = is_possible & (found == sums) & (devices == recorded_devices)
     differs: Flags = ~agrees & has_counts
     return differs

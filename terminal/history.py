@@ -32,21 +32,21 @@ def history(
     if is_printed(asking, answer, lambda found: [found]):
         return
     screen, episodes, now = Screen(), answer["episodes"], datetime.now(UTC)
-    attempts = counted(sum(each["attempts"] for each in episodes), "attempt")
+    attempts = counted(sum(episode["attempts"] for episode in episodes), "attempt")
     screen.line(f"{namespace}/{name}: {attempts} in {counted(len(episodes), 'episode')}, {_last(episodes)}.", "bold")
     screen.blank()
     columns = ["LAST SEEN", "FOR", "#ATTEMPTS", "STATUS", "NODE", "REASONS"]
     is_wide = asking.output == "wide"
     screen.table(
         [*columns, "ATTEMPT"] if is_wide else columns,
-        [_row(each, now, is_wide=is_wide) for each in episodes],
+        [_row(episode, now, is_wide=is_wide) for episode in episodes],
         is_wide=is_wide,
     )
-    for each in episodes:
-        if each["changes"]:
+    for episode in episodes:
+        if episode["changes"]:
             screen.blank()
-            screen.line(f"{clock(each['first_seen_at'])}: what was different from the attempt before", "bold")
-            for change in each["changes"]:
+            screen.line(f"{clock(episode['first_seen_at'])}: what was different from the attempt before", "bold")
+            for change in episode["changes"]:
                 screen.line(change.replace(" became ", " → "), indent=2)
     if answer["continue"]:
         screen.blank()

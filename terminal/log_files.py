@@ -77,7 +77,7 @@ def _read(log: Path, pod: str) -> list[Json]:
         _stop(absence(_named(log), pod, pods), UNKNOWN)
     if pod and len(wanted) > 1:
         _stop(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
-    return [_row(each) for each in answers(wanted, pods.last_started_at)]
+    return [_row(answer) for answer in answers(wanted, pods.last_started_at)]
 
 
 def _named(log: Path) -> str:

@@ -13,8 +13,8 @@ SHOWN_NAMES: Final = 3
 def node_rows(nodes: Sequence[Mapping[str, Any]], chosen: str | None, *, is_wide: bool) -> list[list[str]]:
     """Number of nodes, verdict, why, names: of ``filter.nodes``. All names where ``is_wide``."""
     return [
-        [f"{len(each.nodes):,}", _VERDICTS.get(each.verdict, each.verdict), _why(each), _names(each.nodes, is_wide)]
-        for each in answered_nodes(nodes, chosen)
+        [f"{len(node.nodes):,}", _VERDICTS.get(node.verdict, node.verdict), _why(node), _names(node.nodes, is_wide)]
+        for node in answered_nodes(nodes, chosen)
     ]
 
 

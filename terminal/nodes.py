@@ -36,14 +36,16 @@ def node(
 
 def _show(asking: Asking, occupancy: Json, state: Json | Problem) -> None:
     screen, devices = Screen(), occupancy["devices"]
-    free = sum(not each["held_by"] and each["healthy"] is not False and not each["slots_held"] for each in devices)
+    free = sum(
+        not device["held_by"] and device["healthy"] is not False and not device["slots_held"] for device in devices
+    )
     text = f"{occupancy['node']}: {free} of {len(devices)} devices are free at {clock(occupancy['at'])} UTC."
     screen.line(text, "bold")
     if devices:
         screen.blank()
         columns = ["DEVICE", "MODEL", "#MEMORY MiB", "#CORES %", "#SLOTS", "HELD BY"]
         is_wide = asking.output == "wide"
-        screen.table(columns, [_row(each, is_wide=is_wide) for each in devices], is_wide=is_wide)
+        screen.table(columns, [_row(device, is_wide=is_wide) for device in devices], is_wide=is_wide)
     if occupancy["other_pods"]:
         screen.line(f"{occupancy['other_pods']} pods of namespaces that you may not read are on the node.", "dim")
     for check in state.get("checks", []) if isinstance(state, dict) else []:

@@ -125,5 +125,5 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         command(asking, **given)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call

@@ -74,7 +74,7 @@ def _row(series: dict[str, Any], *, is_wide: bool) -> list[str]:
         f"{series['total']:,}",
         "" if before is None else f"{before:,}",
         shape(series["values"]),
-        "; ".join(f"{clock(each['at'])[:-3]}: {each['before']:.1f} to {each['after']:.1f}" for each in changes),
+        "; ".join(f"{clock(change['at'])[:-3]}: {change['before']:.1f} to {change['after']:.1f}" for change in changes),
     ]
 
 

@@ -64,7 +64,7 @@ class NodeGroup:
         """As HAMi writes it: ``1/8 CardCordoned, 2/8 NumaNotFit``; ``2–5/8 NumaNotFit`` where nodes differ."""
         if self.refusal is None or not self.counts:
             return self.words
-        return ", ".join(sorted(f"{_range(each)}/{self.refusal.devices} {each.code}" for each in self.counts))
+        return ", ".join(sorted(f"{_range(count)}/{self.refusal.devices} {count.code}" for count in self.counts))
 
     @property
     def cells(self) -> list[str]:
@@ -143,8 +143,8 @@ def _merged(groups: Sequence[NodeGroup]) -> NodeGroup:
         return greatest
     return replace(
         greatest,
-        counts=_counts([each.refusal for each in groups if each.refusal]),
-        nodes=sorted((name for each in groups for name in each.nodes), key=natural_order),
+        counts=_counts([group.refusal for group in groups if group.refusal]),
+        nodes=sorted((name for group in groups for name in group.nodes), key=natural_order),
     )
 
 

@@ -69,7 +69,7 @@ class ComparisonHandlers:
             attempt_id=summary.attempt_id,
             attempt=cluster.attempt(summary.attempt_id),
             chosen=summary.chosen,
-            groups=[_group(each) for each in summarized_nodes(summary)],
+            groups=[_group(node) for node in summarized_nodes(summary)],
         )
         return json_response(200, body)
 
@@ -138,7 +138,7 @@ def _group(group: NodeGroup) -> NodesAlike:
         is_refused=group.is_refused,
         container=group.container,
         reason=group.reason,
-        counts=[ReasonRange(**asdict(each)) for each in group.counts],
+        counts=[ReasonRange(**asdict(count)) for count in group.counts],
         devices=group.refusal.devices if group.refusal else 0,
         nodes=group.nodes,
         scores=group.scores,

@@ -116,7 +116,7 @@ def _without_others(facts: DiagnosisFacts) -> DiagnosisFacts:
     hide = partial(without_others, namespace=facts.namespace)
     recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
     events = [replace(each, words=hide(each.words)) for each in recorded]
-    changed = [each.model_copy(update={"message": hide(each.message)}) for each in conditions]
+    changed = [condition.model_copy(update={"message": hide(condition.message)}) for condition in conditions]
     if (events, changed) == (recorded, conditions):
         return facts
     pod = replace(facts.pod, conditions=changed) if facts.pod else None

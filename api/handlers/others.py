@@ -104,7 +104,9 @@ def episode_with_texts(episode: Episode, replace: Replace) -> Episode:
 
 
 def observation_with_texts(observed: PodObservation, replace: Replace) -> PodObservation:
-    conditions = [each.model_copy(update={"message": replace(each.message)}) for each in observed.conditions]
+    conditions = [
+        condition.model_copy(update={"message": replace(condition.message)}) for condition in observed.conditions
+    ]
     return observed.model_copy(update={"conditions": conditions})
 
 

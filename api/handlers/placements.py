@@ -166,7 +166,7 @@ class PlacementHandlers:
             for device in observations.registered_devices(event)
         ]
         occupancy = node_occupancy(cluster, node, at, placements, registered, query.device)
-        readable = await readable_namespaces(access_of(request), cluster, {each.namespace for each in occupancy.pods})
+        readable = await readable_namespaces(access_of(request), cluster, {pod.namespace for pod in occupancy.pods})
         return json_response(200, occupancy_without_others(occupancy, readable))
 
     async def _placements_on_node(

@@ -121,7 +121,7 @@ def add_protection(headers: list[tuple[bytes, bytes]]) -> None:
     kept = given.get(_CACHE_CONTROL, b"")
     # ``private`` alone lets a browser keep what its user may no longer read.
     if b"no-" not in kept:
-        headers[:] = [each for each in headers if each[0] != _CACHE_CONTROL]
+        headers[:] = [header for header in headers if header[0] != _CACHE_CONTROL]
         headers.append((_CACHE_CONTROL, kept + b", no-store" if kept else b"no-store"))
 
 

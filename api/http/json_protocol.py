@@ -89,7 +89,7 @@ class JsonProtocol(PatientHttp):
 
 def lines(headers: Headers) -> bytes:
     """Headers as they are sent."""
-    return b"".join([b"%b: %b\r\n" % each for each in headers])
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def _root_of(tls: Any) -> bytes:

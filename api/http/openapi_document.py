@@ -131,9 +131,11 @@ def schema_of(model: Any) -> tuple[Json, Json]:
 def document_of(operations: Sequence[Described], examples: Mapping[str, Any]) -> Json:
     """The document. ``examples``: an answer of each operation by its id, and of errors by their status."""
     paths: dict[str, Json] = {}
-    for each in operations:
-        paths.setdefault(each.path, {})[each.method] = _operation(each.path, each.description, examples)
-    schemas = {name: schema for each in operations for name, schema in each.schemas.items()}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method] = _operation(
+            operation.path, operation.description, examples
+        )
+    schemas = {name: schema for operation in operations for name, schema in operation.schemas.items()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "schedulerlog", "description": DESCRIPTION, "version": "1.0", "license": _LICENSE},
@@ -159,7 +161,7 @@ def _operation(path: str, operation: Json, examples: Mapping[str, Any]) -> Json:
     if path in _FOR_EVERYBODY:
         changed["security"] = []
     if parameters := operation.get("parameters"):
-        changed["parameters"] = [each | {"schema": _schema(each["schema"])} for each in parameters]
+        changed["parameters"] = [parameter | {"schema": _schema(parameter["schema"])} for parameter in parameters]
     return operation | changed
 
 

@@ -84,7 +84,9 @@ def _node_state(name: str, observed: Iterable[Observed]) -> NodeFacts:
     checks = [event for event in events if isinstance(event, NodeChecked)]
     statuses = [event for event in events if isinstance(event, NodeObserved)]
     latest = max((*registrations, *checks, *statuses), key=lambda event: event.observed_at)
-    ready = next((each.status for event in statuses for each in event.conditions if each.type == "Ready"), "")
+    ready = next(
+        (condition.status for event in statuses for condition in event.conditions if condition.type == "Ready"), ""
+    )
     return NodeFacts(
         name,
         Evidence("node", latest.id, latest.observed_at, latest.scheduler or "cluster"),

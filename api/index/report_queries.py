@@ -105,7 +105,7 @@ def findings_query(cluster: str, namespace: str | None, since: str, until: str) 
 
 def findings_of(answer: Json) -> list[FindingsReported]:
     buckets = answer.get("aggregations", {}).get("findings", {}).get("buckets", [])
-    return [FindingsReported(finding=each["key"], count=each["doc_count"]) for each in buckets]
+    return [FindingsReported(finding=bucket["key"], count=bucket["doc_count"]) for bucket in buckets]
 
 
 def fragmentation_of(states: Iterable[NodeStateChanged], smallest: int | None) -> Fragmentation:

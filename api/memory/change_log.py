@@ -144,7 +144,9 @@ class ChangeLog:
         made = Subscription(key, only_latest, since or self.offsets, is_closed=self.is_closed)
         if since is not None and since != self.offsets:
             self._check(since)
-            found = [each.number for each in self._changes.values() if _is_about(each, key) and made.wants(each)]
+            found = [
+                change.number for change in self._changes.values() if _is_about(change, key) and made.wants(change)
+            ]
             made.waiting.extend(found)
         if made.waiting or made.is_closed:
             made.arrived.set()
@@ -173,9 +175,9 @@ class ChangeLog:
     def close(self) -> None:
         """The process ends: wake everybody who waits."""
         self.is_closed = True
-        for each in self.subscriptions():
-            each.is_closed = True
-            each.arrived.set()
+        for subscription in self.subscriptions():
+            subscription.is_closed = True
+            subscription.arrived.set()
 
     def _check(self, since: Offsets) -> None:
         if len(since) > len(self._next):
@@ -216,8 +218,8 @@ class ChangeLog:
     def _forget_everything(self) -> None:
         self._changes.clear()
         self._bytes, self._floor = 0, dict(self._next)
-        for each in self.subscriptions():
-            each.lose()
+        for subscription in self.subscriptions():
+            subscription.lose()
 
 
 def log_beside(max_pods: int, max_bytes: int) -> ChangeLog:

@@ -119,7 +119,7 @@ class LatestAttempts:
 
     def find(self, cluster: str, attempt_id: str) -> CachedAttempt | None:
         """The attempt with this id, if it is the latest one of its pod. Goes through all of memory."""
-        found = (each for each in self.pods.values() if each.attempt_id == attempt_id)
+        found = (pod for pod in self.pods.values() if pod.attempt_id == attempt_id)
         return next((each for each in found if each.cluster == cluster), None)
 
     def of(self, *key: str) -> list[CachedAttempt]:

@@ -57,14 +57,14 @@ async def existing_nodes(api: Objects, names: Collection[str]) -> list[str]:
     """Those of the names that are nodes of the cluster. Raises ``KubeApiError``."""
     # One by one: few are asked about, and of a large cluster a list is megabytes.
     listed = await asyncio.gather(*(_listed_node(api, name) for name in names))
-    found = {text(each, "metadata", "name") for page in listed for each in entries(page, "items")}
+    found = {text(entry, "metadata", "name") for page in listed for entry in entries(page, "items")}
     return [name for name in names if name in found]
 
 
 async def read_lock(api: Objects, node: str, now: datetime) -> HeldLock | None:
     """The lock of a node as it is now; None where it has none. Raises ``KubeApiError``."""
     path, listed = NODES.collection(), await _listed_node(api, node)
-    found = [objects.node_state(each, _path(path, each), now) for each in entries(listed, "items")]
+    found = [objects.node_state(entry, _path(path, entry), now) for entry in entries(listed, "items")]
     return found[0].lock if found else None
 
 
@@ -133,7 +133,7 @@ class _Reading:
         if listed is None or pod is None:
             return
         # Of an earlier pod of this name there may still be events.
-        own = [each for each in entries(listed, "items") if text(each, "regarding", "uid") in ("", pod.uid)]
+        own = [entry for entry in entries(listed, "items") if text(entry, "regarding", "uid") in ("", pod.uid)]
         shown = sorted((objects.event(each, path) for each in own), key=_latest_first)
         self.found.events = shown[:MAX_SHOWN_EVENTS]
         problems = [problem for each in own if (problem := objects.problem_of(each))]

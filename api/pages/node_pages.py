@@ -75,7 +75,7 @@ class NodePages:
                 for each in attempts.json()["items"]
             )
         )
-        return [_verdict(each) for each in answers]
+        return [_verdict(answer) for answer in answers]
 
 
 def _verdict(answered: Answered) -> tuple[str, str]:
@@ -99,4 +99,4 @@ def _text(moment: datetime) -> str:
 
 def _ready(state: dict[str, Any]) -> str | None:
     conditions = (state["status"] or {}).get("conditions", [])
-    return next((each["status"] for each in conditions if each["type"] == "Ready"), None)
+    return next((condition["status"] for condition in conditions if condition["type"] == "Ready"), None)

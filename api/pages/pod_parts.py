@@ -30,7 +30,7 @@ class PodParts:
         path = _path(request)
         names = ("findings", "observations", "occupancy")
         answers = await asyncio.gather(*(self.shell.ask(request, f"{path}/{name}", limit="20") for name in names))
-        if not any(each.is_right for each in answers):
+        if not any(answer.is_right for answer in answers):
             return self.shell.show_problem(request, answers[0])
         view = {name: part_of(answered) for name, answered in zip(names, answers, strict=True)}
         return self.shell.show(request, "pod_records", _names(request) | view | {"path": answers[0].path})

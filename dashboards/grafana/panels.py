@@ -45,7 +45,7 @@ class PanelRow:
 
 def panel(title: str, about: str, *queries: tuple[str, str] | str, **how: Any) -> Panel:
     """``queries``: expressions, with a legend where there are several series."""
-    found = (PanelQuery(each) if isinstance(each, str) else PanelQuery(*each) for each in queries)
+    found = (PanelQuery(query) if isinstance(query, str) else PanelQuery(*query) for query in queries)
     return Panel(title, about, tuple(found), **how)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main(path: Path) -> None:
     document = json.loads(path.read_bytes())
-    found = {(normalized(each.name), each.version) for each in distributions()}
+    found = {(normalized(distribution.name), distribution.version) for distribution in distributions()}
     kept = [each for each in document["components"] if (each["name"], each["version"]) in found]
     left_out = {each["bom-ref"] for each in document["components"]} - {each["bom-ref"] for each in kept}
     document["components"] = kept

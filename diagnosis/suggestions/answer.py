@@ -40,9 +40,9 @@ def suggestions_of(
         attempt=attempt,
         as_of=rfc3339(as_of),
         state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
-        items=[_item(each, summary, names) for each in found.items],
+        items=[_item(item, summary, names) for item in found.items],
         excluded_by=found.excluded_by,
-        not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
+        not_known=[NOT_KNOWN[entry] for entry in dict.fromkeys(unknown)],
     )
 
 

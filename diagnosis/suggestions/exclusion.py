@@ -55,4 +55,4 @@ class _Trials(NamedTuple):
             eased = eased.capped("count", 1)
         lifted = [each for each in _LIFTED if each in gone]
         trials = self if "registration" in gone else (self.registered,)
-        return any(each.fits(eased, lifted) for each in trials if each)
+        return any(trial.fits(eased, lifted) for trial in trials if trial)

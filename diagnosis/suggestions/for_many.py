@@ -93,8 +93,8 @@ def suggestions_for_many(
         waiting=waiting,
         judged=len(judged.pods),
         fit=len(judged.admission.fit),
-        items=[_item(each, judged.pods) for each in judged.admission.changes[:_MAX_ITEMS]],
-        not_known=[NOT_KNOWN[each] for each in dict.fromkeys(unknown)],
+        items=[_item(change, judged.pods) for change in judged.admission.changes[:_MAX_ITEMS]],
+        not_known=[NOT_KNOWN[entry] for entry in dict.fromkeys(unknown)],
     )
 
 

@@ -95,14 +95,14 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
 
 def sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
     """The changes as one sentence with the node. edits: those of the suggestion, as the reader may see them."""
-    english = [_TEXTS[each.constraint][0].format(**_words(each, each.where, each.before)) for each in edits]
+    english = [_TEXTS[edit.constraint][0].format(**_words(edit, edit.where, edit.before)) for edit in edits]
     chinese = [
-        _TEXTS[each.constraint][1].format(**_words(each, each.where_zh or each.where, each.before_zh or each.before))
-        for each in edits
+        _TEXTS[edit.constraint][1].format(**_words(edit, edit.where_zh or edit.where, edit.before_zh or edit.before))
+        for edit in edits
     ]
     node = suggestion.allocation.node
     # Of a pod that a lock keeps waiting, everything but the bind has passed.
-    is_bind = all(each.constraint == "lock" for each in edits)
+    is_bind = all(edit.constraint == "lock" for edit in edits)
     end, end_zh = ("it can be bound to", "可绑定到") if is_bind else ("it fits on", "可调度到")
     text = f"{', and '.join(english)}: then {end} {node}."
     return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后{end_zh} {node}。")

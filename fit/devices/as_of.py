@@ -73,7 +73,7 @@ def put(columns: ClusterColumns, state: NodeStateChanged) -> None:
 
 def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
     kinds = [state.kinds[code] for code in state.kind.tolist()]
-    extra = {each.device: extra_of_json(each.registered) for each in state.vendor_fields}
+    extra = {field.device: extra_of_json(field.registered) for field in state.vendor_fields}
     rows = zip(state.uuid, state.index.tolist(), state.numa.tolist(), state.healthy, kinds, strict=True)
     devices = tuple(
         Device(

@@ -56,10 +56,10 @@ class PassingDevices:
             *late_checks(devices, asked, partial(asked.memory_of, devices.total_memory)),
         )
         passes: Bools = devices.valid[0].copy()
-        for each in checks:
-            if each.key not in self._accepted:
-                self._accepted[each.key] = ~each.refuses()[0]
-            passes &= self._accepted[each.key]
+        for check in checks:
+            if check.key not in self._accepted:
+                self._accepted[check.key] = ~check.refuses()[0]
+            passes &= self._accepted[check.key]
         return passes
 
     def together(self, constraints: PodConstraints, passes: Bools) -> list[Bools]:
@@ -144,7 +144,7 @@ def could_fit(
     for word, constraints in by_vendor.items():
         # The families in FITS have checks of their own, which may accept what these refuse.
         if constraints.vendor.family not in FITS:
-            asked = [each for each in requests if each.asks and each.vendor == word]
+            asked = [request for request in requests if request.asks and request.vendor == word]
             could &= _have_enough(constraints, asked, ids, passing)
     return could | (_exempt(by_vendor, ids) & (ids >= 0))
 

@@ -222,6 +222,8 @@ def _remembered() -> BoundedCache[str, Any]:
 
 
 def _size_of(known: _Pod | _Node) -> int:
-    texts = sum(len(each.type) + len(each.reason) + len(each.message) for each in known.conditions.values())
+    texts = sum(
+        len(condition.type) + len(condition.reason) + len(condition.message) for condition in known.conditions.values()
+    )
     amounts = len(known.capacity) + len(known.allocatable) if isinstance(known, _Node) else 0
     return _OBJECT_BYTES + _CONDITION_BYTES * len(known.conditions) + texts + _AMOUNT_BYTES * amounts

@@ -118,7 +118,9 @@ class BatchWriter:
         attempts = (each.item for each in inputs if isinstance(each.item, BoundAttempt))
         # A pod that was bound at its first attempt has waited for nothing: most pods cost no search.
         binds = [
-            each for each in attempts if each.bind.bound and each.pod.uid and each.first_judged_at != each.started_at
+            attempt
+            for attempt in attempts
+            if attempt.bind.bound and attempt.pod.uid and attempt.first_judged_at != attempt.started_at
         ]
         searches = [occupancy_queries.refusals_before(bind) for bind in binds]
         answers = await self._index.search(searches) if searches else []
@@ -174,7 +176,7 @@ class BatchWriter:
                 await self._dead_letter(record, f"the index refuses document {document.id}: {cause}")
             # Without a version it is an observation: the same id means the same content, so a conflict says that it is
             # stored.
-            conflicting |= {each.origin.subject for each in result.conflicts if each.version is not None}
+            conflicting |= {conflict.origin.subject for conflict in result.conflicts if conflict.version is not None}
         if conflicting:
             # One of the two has lost the lease and does not know it yet. What the other one wrote is loaded, not
             # overwritten.

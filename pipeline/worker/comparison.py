@@ -26,12 +26,12 @@ def known_attempt(history: PodHistoryChanged | None, report_id: str) -> Publishe
     """The attempt that has a report of this id; None for a report that is new, or of an older attempt than the history
     has."""
     attempts = history.attempts if history else []
-    return next((each for each in attempts if published_version(each, report_id) is not None), None)
+    return next((attempt for attempt in attempts if published_version(attempt, report_id) is not None), None)
 
 
 def published_version(attempt: PublishedAttempt, report_id: str) -> int | None:
     """What was published of that report of the attempt; None where nothing was."""
-    return next((each.version for each in attempt.reports if each.attempt_id == report_id), None)
+    return next((report.version for report in attempt.reports if report.attempt_id == report_id), None)
 
 
 def was_published(history: PodHistoryChanged, closed: ClosedAttempt) -> bool:
@@ -47,7 +47,7 @@ def was_published(history: PodHistoryChanged, closed: ClosedAttempt) -> bool:
 
 def _latest_start(history: PodHistoryChanged) -> datetime:
     """The latest start in any report: an attempt has the start of the report that was published first."""
-    return max(each.started_at for attempt in history.attempts for each in attempt.reports)
+    return max(report.started_at for attempt in history.attempts for report in attempt.reports)
 
 
 def attempt_before(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PublishedAttempt | None:
@@ -100,7 +100,7 @@ def with_published(
 ) -> PodHistoryChanged:
     """The history when ``attempt``, of that summary, is published."""
     others = history.attempts if history else []
-    attempts = [attempt, *(each for each in others if each.attempt_id != attempt.attempt_id)]
+    attempts = [attempt, *(other for other in others if other.attempt_id != attempt.attempt_id)]
     # A stable order: of two that began together the one that was published last is the later one.
     attempts.sort(key=lambda each: each.started_at, reverse=True)
     until = closed.offsets[-1] if not closed.has_expired else history.published_until if history else -1
@@ -121,5 +121,5 @@ def with_published(
 def _kept(attempts: Sequence[PublishedAttempt]) -> int:
     """How many of them further reports may be about; the latest is the first."""
     since = attempts[0].started_at - timedelta(seconds=KEPT_SECONDS)
-    recent = sum(each.started_at >= since for each in attempts)
+    recent = sum(attempt.started_at >= since for attempt in attempts)
     return min(max(recent, KEPT_ATTEMPTS), MAX_ATTEMPTS)

@@ -47,7 +47,7 @@ class PublishedSummaries:
         if whole is None or whole.attempt_id == attempt.attempt_id:
             return whole
         own = ("attempt_id", "started_at", "version", "status", "ended_at")
-        reports = [_report(each, whole) for each in attempt.reports]
+        reports = [_report(report, whole) for report in attempt.reports]
         fields = {name: getattr(attempt, name) for name in own} | own_texts(attempt)
         return whole.model_copy(update=fields | {"reports": reports})
 
@@ -58,7 +58,7 @@ class PublishedSummaries:
         records = await self._topics.at(ATTEMPTS.name, location.partition, location.offsets)
         parts = [decode(record.value, record.headers) for record in records]
         mine = [
-            each for each in parts if isinstance(each, AttemptSummarized) and each.attempt_id == location.attempt_id
+            part for part in parts if isinstance(part, AttemptSummarized) and part.attempt_id == location.attempt_id
         ]
         try:
             whole = join(mine)
@@ -75,7 +75,7 @@ class PublishedSummaries:
 
 def _report(known: PublishedReport, whole: AttemptSummarized) -> Report:
     """A repetition's own, with what the source's report says that it repeats."""
-    like = next((each for each in whole.reports if each.source == known.source), None)
+    like = next((report for report in whole.reports if report.source == known.source), None)
     own = ("source", "attempt_id", "started_at", "ended_at", "bind_ended_at")
     fields = {name: getattr(known, name) for name in own}
     return like.model_copy(update=fields) if like else Report(**fields)

@@ -193,7 +193,7 @@ class PatientHttp(HttpToolsProtocol):
 
     def _make_place(self, max_connections: int) -> None:
         others = [each for each in cast("Collection[Self]", self.connections) if each is not self]
-        awaited = [each for each in others if each._is_awaited and not each.transport.is_closing()]
+        awaited = [other for other in others if other._is_awaited and not other.transport.is_closing()]
         if not awaited:
             self.refuse(503, "too many requests are being answered; ask again")
         # Some at once: to look for one takes as long.

@@ -124,7 +124,7 @@ class Certificates:
     @property
     def client_ca(self) -> str:
         """The authority of clients in force, in PEM form; empty without one."""
-        return "".join(each.decode("latin-1") for each in self._contents[2:])
+        return "".join(content.decode("latin-1") for content in self._contents[2:])
 
     @property
     def key_digest(self) -> bytes:

@@ -63,14 +63,14 @@ def _about_pod(event: PodObserved) -> dict[str, Any]:
         "node": event.node,
         "phase": event.phase,
         "workload": (event.description.workload if event.description else "") or None,
-        "devices": list(dict.fromkeys(each.uuid for each in event.allocations)),
-        "problems": [each.reason for each in event.problems],
+        "devices": list(dict.fromkeys(allocation.uuid for allocation in event.allocations)),
+        "problems": [problem.reason for problem in event.problems],
     }
 
 
 def _about_node(event: NodeEvent) -> dict[str, Any]:
     devices = event.uuid if isinstance(event, NodeRegistered) else []
-    problems = [each.code for each in event.problems] if isinstance(event, NodeChecked) else []
+    problems = [problem.code for problem in event.problems] if isinstance(event, NodeChecked) else []
     return {"node": event.node, "scheduler": event.scheduler, "devices": devices, "problems": problems}
 
 
@@ -80,21 +80,25 @@ def _words(event: Observed) -> list[str]:
         case NodeRegistered():
             return [event.cause, *sorted(set(event.model)), *event.uuid]
         case NodeChecked():
-            return [word for each in event.problems for word in (each.code, each.vendor, each.message)]
+            return [word for problem in event.problems for word in (problem.code, problem.vendor, problem.message)]
         case WorkloadObserved():
             return [event.problem.reason, event.problem.message, event.problem.reported_by]
         case SchedulerObserved():
             return [event.implementation, event.version, *(f"{name}={text}" for name, text in event.settings.items())]
         case PodObserved():
             ended = "deleted" if event.deleted else ""
-            problems = [word for each in event.problems for word in (each.reason, each.message)]
+            problems = [word for problem in event.problems for word in (problem.reason, problem.message)]
             return [event.node, event.phase, ended, event.bind_phase, *_condition_words(event.conditions), *problems]
         case _:
             return _condition_words(event.conditions)
 
 
 def _condition_words(conditions: Iterable[Condition]) -> list[str]:
-    return [word for each in conditions for word in (each.type, each.status, each.reason, each.message)]
+    return [
+        word
+        for condition in conditions
+        for word in (condition.type, condition.status, condition.reason, condition.message)
+    ]
 
 
 def observation_of(document: dict[str, Any]) -> Observed | Rejected:

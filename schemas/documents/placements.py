@@ -11,9 +11,9 @@ from schemas.placements import PodPlacement
 def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[str, Any]:
     """The document of a placement; its id is the placement's id. ``known``: the facts that it was derived from."""
     # Several containers may share a device; in their order, so that the document is the same whenever it is written.
-    devices = list(dict.fromkeys(each.uuid for each in placement.allocations))
+    devices = list(dict.fromkeys(allocation.uuid for allocation in placement.allocations))
     words = [str(placement.pod), placement.node, placement.scheduler, placement.phase, placement.ended_by, *devices]
-    words += dict.fromkeys(each.model for each in placement.allocations)
+    words += dict.fromkeys(allocation.model for allocation in placement.allocations)
     description = placement.description
     words += [description.workload, description.pod_group, description.queue] if description else []
     return {

@@ -181,7 +181,9 @@ def _devices_of(node: str, state: NodeStateChanged) -> list[DeviceRow]:
     # As lists at once: a number by itself takes ten times as long out of an array.
     columns = (state.index, state.numa, state.memory_used_mib, state.cores_used_percent, state.slots_used)
     found = []
-    for uuid, code, *numbers in zip(state.uuid, state.kind.tolist(), *(each.tolist() for each in columns), strict=True):
+    for uuid, code, *numbers in zip(
+        state.uuid, state.kind.tolist(), *(column.tolist() for column in columns), strict=True
+    ):
         kind, (index, numa, memory, cores, slots) = state.kinds[code], map(_reported, numbers)
         sizes = (kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots)
         found.append(DeviceRow(node, uuid, "", kind.model, numa, *sizes, index))

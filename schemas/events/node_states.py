@@ -94,7 +94,7 @@ class NodeStateChanged(NodeEvent):
             raise ValueError("every device has a kind")
         if any(each.device >= len(self.uuid) for each in self.mig):
             raise ValueError(f"mig names a device beyond the {len(self.uuid)} of the node")
-        if any(each.device >= len(self.uuid) for each in self.vendor_fields):
+        if any(field.device >= len(self.uuid) for field in self.vendor_fields):
             raise ValueError(f"vendor_fields names a device beyond the {len(self.uuid)} of the node")
         if self.pair_scores.size:
             check_lengths({"pair_scores": self.pair_scores}, len(self.uuid) ** 2)

@@ -33,14 +33,14 @@ def main() -> int:
     wanted = [name for name in able if not asked.only or asked.only in name]
     outcomes: list[Outcome] = []
     for brokers in [asked.brokers] if asked.brokers else [3, 1]:
-        order = _order(wanted, random.Random(asked.seed + brokers), brokers, {each.fault for each in outcomes})
+        order = _order(wanted, random.Random(asked.seed + brokers), brokers, {outcome.fault for outcome in outcomes})
         seconds = asked.minutes * 60 / (1 if asked.brokers else 2)
         outcomes += _runs(order, asked.seed + len(outcomes), brokers, seconds, asked.index_outages)
-    if not_run := sorted(set(wanted) - {each.fault for each in outcomes}):
+    if not_run := sorted(set(wanted) - {outcome.fault for outcome in outcomes}):
         Console(width=150).print(
             f"Not run, for want of time, brokers or the right to mount a disk: {', '.join(not_run)}"
         )
-    return 0 if all(each.verdict.is_exact for each in outcomes) else 1
+    return 0 if all(outcome.verdict.is_exact for outcome in outcomes) else 1
 
 
 def _order(names: list[str], chance: random.Random, brokers: int, done: set[str]) -> list[str]:
@@ -76,11 +76,11 @@ def _table(outcomes: list[Outcome], brokers: int) -> Table:
     columns = ("fault", "seed", "pods", "records", "partitions", "missing", "extra", "different", "calm after")
     for column in columns:
         table.add_column(column, justify="left" if column == "fault" else "right")
-    for each in outcomes:
-        verdict = each.verdict
+    for outcome in outcomes:
+        verdict = outcome.verdict
         wrong = map(len, (verdict.missing, verdict.extra, verdict.different))
-        counts = (each.answered, each.records, each.partitions, *wrong)
-        table.add_row(each.fault, str(each.seed), *map(str, counts), f"{each.calm_seconds:.1f} s")
+        counts = (outcome.answered, outcome.records, outcome.partitions, *wrong)
+        table.add_row(outcome.fault, str(outcome.seed), *map(str, counts), f"{outcome.calm_seconds:.1f} s")
     return table
 
 

@@ -34,7 +34,7 @@ def _write(change: Callable[[Document], Document | None]) -> None:
     write = OpenSearchSink.write
 
     async def writing(sink: OpenSearchSink, documents: Sequence[Document]) -> WriteResult:
-        return await write(sink, [changed for each in documents if (changed := change(each)) is not None])
+        return await write(sink, [changed for document in documents if (changed := change(document)) is not None])
 
     setattr(OpenSearchSink, "write", writing)
 

@@ -182,7 +182,7 @@ def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
 def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     """The topics that others read: the whole summary of every attempt, and its messages, each id with one text."""
     ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
-    published = {each["attempt_id"] for each in seen.summaries if each.get("complete", "repeats" in each)}
+    published = {summary["attempt_id"] for summary in seen.summaries if summary.get("complete", "repeats" in summary)}
     verdict.missing += [f"summary {each}" for each in ends - published]
     announced = {each["attempt_id"] for _, each in seen.messages}
     verdict.missing += [f"messages of {each}" for each in ends - announced]

@@ -98,7 +98,7 @@ def _without(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
         decisions={each: value for each, value in seen.decisions.items() if each.split("/", 1)[0] not in gone},
         attempts=[(attempt, document) for attempt, document in seen.attempts if attempt not in gone],
         devices={each: document for each, document in seen.devices.items() if document["attempt_id"] not in gone},
-        summaries=[each for each in seen.summaries if each["attempt_id"] not in gone],
+        summaries=[summary for summary in seen.summaries if summary["attempt_id"] not in gone],
         messages=[(each, value) for each, value in seen.messages if value["attempt_id"] not in gone],
     )
 

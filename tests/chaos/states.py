@@ -82,16 +82,18 @@ def _references(states: Sequence[Entry], references: Sequence[Reference], seen: 
     """Every verdict's state was accepted before it, has its devices, and is in an index where readers look."""
     first = {entry.id: entry for entry in reversed(states)}
     indexed = {(index, name) for index, name, _ in seen.documents}
-    for each in references:
-        state, entry = each.state, each.entry
+    for reference in references:
+        state, entry = reference.state, reference.entry
         if (known := first.get(state)) is None:
             verdict.missing.append(f"state {state}, which record {entry.id} names")
             continue
         if known.place > entry.place:
             verdict.different.append(f"state {state} was accepted after record {entry.id}, which names it")
-        if each.devices > (count := len(json.loads(known.value)["uuid"])):
-            verdict.different.append(f"record {entry.id} names device {each.devices - 1} of {count} of state {state}")
-        if not any((index, state) in indexed for index in _indices_near(each.started_at)):
+        if reference.devices > (count := len(json.loads(known.value)["uuid"])):
+            verdict.different.append(
+                f"record {entry.id} names device {reference.devices - 1} of {count} of state {state}"
+            )
+        if not any((index, state) in indexed for index in _indices_near(reference.started_at)):
             verdict.missing.append(f"document of state {state} near the day of record {entry.id}")
 
 

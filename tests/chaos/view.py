@@ -81,8 +81,8 @@ class View:
         """Everything that can be seen of states now; documents only of these epochs, answers only about these pods."""
         records, dead = asyncio.run(self._topics((NODE_STATES.name, DEAD_LETTERS.name)))
         published: dict[str, list[bytes]] = {}
-        for each in records:
-            published.setdefault(_id(each), []).append(each.value)
+        for record in records:
+            published.setdefault(_id(record), []).append(record.value)
         query = {"terms": {"epoch": sorted(epochs)}}
         documents = [
             (hit["_index"], hit["_id"], hit["_source"]["state"]) for hit in self._documents("node-states", query)
@@ -161,7 +161,7 @@ def _histories(records: Iterable[Any]) -> dict[str, bytes]:
 
 
 def _with_ids(records: Iterable[Any]) -> list[tuple[str, bytes]]:
-    return [(_id(each), each.value) for each in records]
+    return [(_id(record), record.value) for record in records]
 
 
 def _attempts_by_result(trends: Iterable[Any], namespace: str) -> dict[str, int]:

@@ -206,7 +206,7 @@ _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "register_colon_encode": lambda text: _devices(registration.decode_colon(text)),
     "node_devices": _node_devices,
     "node_lock_parse": _lock,
-    "reason_parse": lambda text: {each.code: each.refused for each in read_reasons(text) if each},
+    "reason_parse": lambda text: {reason.code: reason.refused for reason in read_reasons(text) if reason},
     "reason_format": lambda given: reason_text(given["counts"], given["devices"]),
     "pair_scores_decode": _pair_scores,
     "pod_devices_decode": _pod_devices,

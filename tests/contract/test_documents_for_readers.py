@@ -36,7 +36,7 @@ def test_the_table_of_topics_is_that_of_the_contract(topic: Topic) -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{topic.name}` |"))
     assert row.endswith(f"| {topic.partitions} | {topic.retention // timedelta(days=1)} days |")
     words = [" ".join(event.TYPE.split(".")[2:-1]) for event in topic.events]
-    assert all(each in row for each in words)
+    assert all(word in row for word in words)
 
 
 def test_the_headers_are_those_of_a_record() -> None:

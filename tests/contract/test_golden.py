@@ -272,7 +272,9 @@ def test_nodes_judged_says_bare_reasons_with_their_cause() -> None:
 
 def test_attempt_concluded_says_what_was_asked_and_what_must_have_come_before_it() -> None:
     event = golden(AttemptConcluded, "001")
-    asked = [(each.container, each.count, each.memory_percent, each.memory_mib) for each in event.requests]
+    asked = [
+        (request.container, request.count, request.memory_percent, request.memory_mib) for request in event.requests
+    ]
     ubuntu = [
         ("ubuntu-container", 2, 50, None),
         ("ubuntu-container0", 0, None, None),
@@ -359,7 +361,7 @@ def test_attempt_summarized_adds_up() -> None:
 def test_trends_count_attempts_pods_nodes_and_devices() -> None:
     event = golden(TrendsCounted, "001")
     columns = (event.dimension, event.attempts, event.pods, event.nodes, event.devices)
-    assert [each[0] for each in columns] == ["all", 2, 1, 8, 64]
+    assert [column[0] for column in columns] == ["all", 2, 1, 8, 64]
     assert event.recorded_at < event.started_at
     assert golden(TrendsCounted, "002").id != event.id
 
@@ -382,9 +384,9 @@ def test_a_history_says_where_the_summary_lies_that_an_attempt_repeats() -> None
 
 def test_a_history_names_every_report_of_an_attempt() -> None:
     latest, before = golden(PodHistoryChanged, "001").attempts
-    assert [each.source for each in before.reports] == ["scheduler", "kube-events"]
-    assert [each.attempt_id for each in latest.reports] == [latest.attempt_id]
-    assert before.version > max(each.version for each in before.reports)
+    assert [report.source for report in before.reports] == ["scheduler", "kube-events"]
+    assert [report.attempt_id for report in latest.reports] == [latest.attempt_id]
+    assert before.version > max(report.version for report in before.reports)
 
 
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:
@@ -400,7 +402,7 @@ def test_a_repetition_says_where_its_pod_comes_from_and_how_often_it_was_tried()
     assert event.description is not None
     assert (event.description.workload, event.description.queue, event.attempts) == ("Job/train", "research", 3)
     assert event.first_judged_at == golden(PodHistoryChanged, "003").latest.first_judged_at
-    assert [each.attempts for each in golden(PodHistoryChanged, "003").attempts] == [2, 1]
+    assert [attempt.attempts for attempt in golden(PodHistoryChanged, "003").attempts] == [2, 1]
     assert golden(PodHistoryChanged, "003").description == event.description
     assert (golden(AttemptSummarized, "009").attempts, golden(AttemptSummarized, "001").attempts) == (4, 0)
 
@@ -426,7 +428,7 @@ def test_attempt_summarized_says_which_part_it_is() -> None:
     event = golden(AttemptSummarized, "002")
     assert (event.part, event.parts, event.offered_nodes, len(event.nodes)) == (1, 3, 5000, 2)
     assert nodes_of(event)["gpu-1700.example"] == ("refused", "8/8 ExclusiveDeviceAllocateConflict")
-    assert [(each.container, each.init) for each in event.requests] == [("init-data", True), ("worker", False)]
+    assert [(request.container, request.init) for request in event.requests] == [("init-data", True), ("worker", False)]
 
 
 def test_attempt_summarized_says_when_something_is_missing() -> None:

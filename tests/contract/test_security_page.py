@@ -19,9 +19,9 @@ def _tests_of(path: Path) -> tuple[tuple[str, str], ...]:
     """Name and words of each test: its docstring and that of its module."""
     tree = ast.parse(path.read_text())
     functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
-    tests = [each for each in functions if each.name.startswith("test_")]
+    tests = [function for function in functions if function.name.startswith("test_")]
     own = ast.get_docstring(tree) or ""
-    return tuple((each.name, f"{each.name} {ast.get_docstring(each) or ''} {own}") for each in tests)
+    return tuple((test.name, f"{test.name} {ast.get_docstring(test) or ''} {own}") for test in tests)
 
 
 @cache

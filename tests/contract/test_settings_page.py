@@ -17,15 +17,15 @@ def test_the_list_of_known_variables_is_up_to_date() -> None:
 
 def test_a_variable_means_the_same_in_every_command() -> None:
     forms: dict[str, set[str]] = {}
-    for each in all_settings():
-        forms.setdefault(each.variable, set()).add(each.form)
+    for setting in all_settings():
+        forms.setdefault(setting.variable, set()).add(setting.form)
     assert {name for name, found in forms.items() if len(found) > 1} == set()
 
 
 def test_a_flag_is_called_as_its_variable_in_every_command() -> None:
     known = names(all_settings())
     # Of a tool that speaks to one server alone, `--url` says enough.
-    for each in (each for each in all_settings() if not each.command.startswith("dashboards ")):
+    for each in (setting for setting in all_settings() if not setting.command.startswith("dashboards ")):
         dashed = each.variable.removeprefix("SCHEDULERLOG_").removeprefix("SCHEDULER_").lower().replace("_", "-")
         # Only a secret has no flag.
         assert not each.flags or f"--{dashed}" in each.flags or each.variable.startswith("SCHEDULERLOG_SCHEDULER_")

@@ -177,7 +177,9 @@ def number(text: str, series: str) -> float:
 def test_every_series_of_grafanas_dashboards_is_exposed_by_its_process(running: Stack) -> None:
     services = ("scheduler", "worker", "index", "api")
     families = {
-        name for each in services for name in re.findall(r"^# TYPE (\w+) ", exposition(running, each), re.MULTILINE)
+        name
+        for service in services
+        for name in re.findall(r"^# TYPE (\w+) ", exposition(running, service), re.MULTILINE)
     }
     asked = {
         re.sub("_(bucket|count|sum)$", "", series.name)
@@ -185,7 +187,7 @@ def test_every_series_of_grafanas_dashboards_is_exposed_by_its_process(running: 
         for expression in re.findall(r'"expr": "(.*)"', content)
         for series in selected(parsed(expression.replace('\\"', '"')))
     }
-    of_these = {name for name in asked if name.startswith(tuple(f"schedulerlog_{each}_" for each in services))}
+    of_these = {name for name in asked if name.startswith(tuple(f"schedulerlog_{service}_" for service in services))}
     assert len(of_these) > 20
     assert of_these - families == set()
 

@@ -181,7 +181,9 @@ def test_provision_corrects_topics_with_its_rights(kafka: SecuredKafka, backends
     settings = kafka.scram("schedulerlog-provision") | {"SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url}
     with ForkedProcesses(tmp_path, settings) as processes:
         processes.run("provision", "pipeline", "provision")
-    mine = {each for each in decisions(kafka.broker.log.read_text()) if each.user == "schedulerlog-provision"}
+    mine = {
+        decision for decision in decisions(kafka.broker.log.read_text()) if decision.user == "schedulerlog-provision"
+    }
     used = {(each.operation, each.name) for each in mine if each.is_allowed}
     assert used >= {("Alter", RAW_LOGS.name), ("AlterConfigs", TRENDS.name), ("DescribeConfigs", TRENDS.name)}
 

@@ -66,4 +66,4 @@ def _spans(body: bytes) -> Iterator[ReceivedSpan]:
 
 
 def _texts(attributes: Any) -> dict[str, str]:
-    return {each.key: each.value.string_value for each in attributes}
+    return {attribute.key: attribute.value.string_value for attribute in attributes}

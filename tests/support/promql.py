@@ -33,7 +33,7 @@ def parsed(expression: str) -> Node:
 def selected(node: Node) -> Iterator[Selected]:
     """Every series that the expression asks for."""
     if isinstance(node, promql.VectorSelector):
-        yield Selected(node.name or "", frozenset(each.name for each in node.matchers.matchers))
+        yield Selected(node.name or "", frozenset(matcher.name for matcher in node.matchers.matchers))
     for inner in _inner(node):
         yield from selected(inner)
 
@@ -102,8 +102,8 @@ def _matches(selector: Node, name: str, labels: Labels) -> bool:
     tests |= {"=~": lambda a, b: bool(re.fullmatch(b, a)), "!~": lambda a, b: not re.fullmatch(b, a)}
     signs = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
     return name == selector.name and all(
-        tests[signs[str(each.op).rpartition(".")[2]]](labels.get(each.name, ""), each.value)
-        for each in selector.matchers.matchers
+        tests[signs[str(matcher.op).rpartition(".")[2]]](labels.get(matcher.name, ""), matcher.value)
+        for matcher in selector.matchers.matchers
     )
 
 

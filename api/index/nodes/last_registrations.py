@@ -73,7 +73,9 @@ async def read_unregistered(
         for bucket in _buckets(answer):
             events = latest_observations({"aggregations": bucket}, at)
             observed += [event for event in events if isinstance(event, NodeObserved)]
-    last = [_last(state, [each for each in placements if each.node == state.node], at) for state in states]
+    last = [
+        _last(state, [placement for placement in placements if placement.node == state.node], at) for state in states
+    ]
     return unregistered_nodes(vendors, last, observed)
 
 

@@ -43,11 +43,13 @@ def profile() -> Profile:
     traced, _ = tracemalloc.get_traced_memory()
     own = tracemalloc.get_tracemalloc_memory()
     statistics = tracemalloc.take_snapshot().statistics("traceback")
-    names = _functions({frame.filename for each in statistics for frame in each.traceback})
+    names = _functions({frame.filename for statistic in statistics for frame in statistic.traceback})
     samples = [
         # tracemalloc has the outermost frame first, pprof the innermost.
-        Sample(tuple(_frame(frame, names) for frame in reversed(each.traceback)), (each.count, each.size))
-        for each in statistics
+        Sample(
+            tuple(_frame(frame, names) for frame in reversed(statistic.traceback)), (statistic.count, statistic.size)
+        )
+        for statistic in statistics
     ]
     samples += [Sample((Frame(_TRACING),), (1, own)), Sample((Frame(_UNTRACED),), (1, max(_rss() - traced - own, 0)))]
     return Profile(TYPES, samples, time.time_ns(), period_type=TYPES[-1], period=1)
@@ -72,7 +74,7 @@ def _lines(codes: Iterable[CodeType]) -> Iterator[tuple[tuple[str, int], str]]:
             if line:
                 yield (code.co_filename, line), code.co_qualname
         # Inner functions last: a line of theirs belongs to them.
-        yield from _lines(each for each in code.co_consts if isinstance(each, CodeType))
+        yield from _lines(const for const in code.co_consts if isinstance(const, CodeType))
 
 
 def _rss() -> int:

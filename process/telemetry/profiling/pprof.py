@@ -58,12 +58,12 @@ class _Writer:
 
     def message(self, profile: Profile) -> bytes:
         parts = [_sub(1, self._value_type(each)) for each in profile.types]
-        parts += [_sub(2, self._sample(each)) for each in profile.samples]
+        parts += [_sub(2, self._sample(sample)) for sample in profile.samples]
         parts += [_sub(4, self._location(frame, number)) for frame, number in list(self.locations.items())]
         parts += [_sub(5, self._function(each, number)) for each, number in list(self.functions.items())]
         parts += [_number(9, profile.time_ns), _number(10, profile.duration_ns)]
         parts += [_sub(11, self._value_type(profile.period_type)), _number(12, profile.period)]
-        parts += [_number(13, self._string(each)) for each in profile.comments]
+        parts += [_number(13, self._string(comment)) for comment in profile.comments]
         parts.append(_number(14, self._string(profile.types[-1][0])))
         # Last, when every string has its number.
         parts += [_sub(6, text.encode(errors="replace")) for text in self.strings]

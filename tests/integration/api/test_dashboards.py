@@ -103,7 +103,7 @@ def a_placement(
         ended_at=None if ended is None else at(ended),
         scheduler="hami-scheduler",
         attempt_id=PLACED.attempt_id,
-        allocations=[DeviceAllocation(uuid=each, container="main", memory_mib=1000) for each in devices],
+        allocations=[DeviceAllocation(uuid=device, container="main", memory_mib=1000) for device in devices],
     )
 
 

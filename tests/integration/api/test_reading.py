@@ -187,13 +187,13 @@ def test_a_search_finds_the_attempts_of_a_workload_a_queue_and_a_scheduler(filli
 def test_a_search_counts_the_pods_of_a_job_as_one_line(filling: Filling, api: Served) -> None:
     train = PodDescription(owners=[Owner(kind="Job", name="train")])
     pods = [an_attempt(f"api-grouped/train-{number}", reason="NumaNotFit") for number in range(5)]
-    filling.index(*(each.model_copy(update={"description": train}) for each in pods), an_attempt("api-grouped/alone"))
+    filling.index(*(pod.model_copy(update={"description": train}) for pod in pods), an_attempt("api-grouped/alone"))
     asked = {"namespace": "api-grouped", "limit": "2", "group_by": "workload"}
     first = api.get("/api/v1/schedulerlogs", **asked).json()
     (line,) = first["workloads"]
     assert (line["namespace"], line["workload"], line["pods"], line["attempts"]) == ("api-grouped", "Job/train", 5, 5)
     assert line["reasons"] == {"NumaNotFit": 5}
-    assert line["last_started_at"][:-1] == f"{max(each.started_at for each in pods):%Y-%m-%dT%H:%M:%S.%f}"[:-3]
+    assert line["last_started_at"][:-1] == f"{max(pod.started_at for pod in pods):%Y-%m-%dT%H:%M:%S.%f}"[:-3]
     assert first["total"] == 6
     assert api.get("/api/v1/schedulerlogs", **asked, **{"continue": first["continue"]}).json()["workloads"] is None
     assert api.get("/api/v1/schedulerlogs", namespace="api-grouped").json()["workloads"] is None

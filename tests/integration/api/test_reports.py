@@ -176,5 +176,5 @@ def test_the_devices_of_a_reason_do_not_depend_on_how_many_others_refused(fillin
         rows.append(some_trends(started_at=minute, recorded_at=minute, partition=place, devices=devices, **key))
     filling.index_trends(*rows)
     reasons = api.get("/api/v1/reports/failures", namespace="api-reports-many", since="24h").json()["reasons"]
-    found = [(each["attempts"], each["devices"]) for each in reasons]
+    found = [(reason["attempts"], reason["devices"]) for reason in reasons]
     assert found == [(50 - place, 1000 + place if place else 60) for place in range(10)]

@@ -68,7 +68,7 @@ def test_another_replica_continues_behind_the_last_event(filling: Filling, api: 
     filling.publish(*attempts[4:])
     with watching(api, path, **{"Accept": "text/event-stream", "Last-Event-ID": version_of(shown[-1])}) as events:
         shown += [next(events), next(events)]
-    assert [event["object"]["attempt_id"] for event in shown] == [each.attempt_id for each in attempts]
+    assert [event["object"]["attempt_id"] for event in shown] == [attempt.attempt_id for attempt in attempts]
 
 
 def test_a_place_that_is_too_old_is_gone(filling: Filling, replica: Served) -> None:

@@ -48,15 +48,15 @@ def test_topics_are_compared_with_those_that_provision_makes(own_backends: Calla
     servers = own_backends(only="kafka").bootstrap_servers
     kafka = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": servers}
     code, output = doctor(*JSON, **kafka)
-    assert (code, {each["problem"] for each in findings(output)}) == (1, {"the topic is missing"})
+    assert (code, {finding["problem"] for finding in findings(output)}) == (1, {"the topic is missing"})
     asyncio.run(provision_all(servers))
     assert doctor(*JSON, **kafka)[0] == 0
     asyncio.run(set_retention(servers, "schedulerlog.decisions", 1000))
     code, output = doctor(*JSON, **kafka)
     assert code == 1
-    named = {(each["about"], each["problem"].split(",")[0]) for each in findings(output)}
+    named = {(finding["about"], finding["problem"].split(",")[0]) for finding in findings(output)}
     assert ("schedulerlog.decisions", "retention.ms is 1000") in named
-    assert all("provision" in each["remedy"] for each in findings(output))
+    assert all("provision" in finding["remedy"] for finding in findings(output))
 
 
 def test_a_store_that_does_not_answer_is_named() -> None:
@@ -66,7 +66,7 @@ def test_a_store_that_does_not_answer_is_named() -> None:
     }
     code, output = doctor(*JSON, **nowhere)
     assert code == 1
-    assert [(each["check"], each["about"]) for each in findings(output)] == [
+    assert [(finding["check"], finding["about"]) for finding in findings(output)] == [
         ("kafka", "127.0.0.1:1"), ("opensearch", "http://127.0.0.1:1"),
     ]  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_a_store_that_does_not_answer_is_named() -> None:
 def test_an_index_without_this_versions_templates_is_named(backends: Addresses) -> None:
     code, output = doctor(*JSON, SCHEDULERLOG_OPENSEARCH_URL=backends.opensearch_url)
     # Other tests may have provisioned it; a single node without replicas is no finding either way.
-    assert {each["check"] for each in findings(output)} <= {"opensearch"}
+    assert {finding["check"] for finding in findings(output)} <= {"opensearch"}
     assert code == bool(findings(output))
 
 

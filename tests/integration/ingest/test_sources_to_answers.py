@@ -125,7 +125,7 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
         isinstance(node, NodeObserved) and node.capacity.get("cpu") == "12" and node.conditions[0].type == "Ready"
         for node in nodes.values()
     )
-    assert [[each.type for each in pod.conditions] for pod in pods] == [
+    assert [[condition.type for condition in pod.conditions] for pod in pods] == [
         ["ContainersReady"],
         ["ContainersReady", "PodScheduled"],
     ]

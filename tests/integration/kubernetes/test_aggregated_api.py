@@ -379,5 +379,5 @@ def test_every_right_is_used_and_no_other_asked_for(world: World, name: str) -> 
             Right("create", "authorization.k8s.io", "subjectaccessreviews"),
             Right("get", "", "configmaps", "kube-system", "extension-apiserver-authentication"),
         }
-    assert {right for right in rights if not any(each.uses(right) for each in requests)} == set()
-    assert [each for each in requests if each.status in (401, 403)] == []
+    assert {right for right in rights if not any(request.uses(right) for request in requests)} == set()
+    assert [request for request in requests if request.status in (401, 403)] == []

@@ -53,7 +53,7 @@ class World:
         """The suggestion of one edit of this constraint; empty where there is none (yet)."""
         answer = self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/suggestions")
         items = answer.json()["items"] if answer.status_code == httpx.codes.OK else []
-        found = (each for each in items if [edit["constraint"] for edit in each["edits"]] == [constraint])
+        found = (item for item in items if [edit["constraint"] for edit in item["edits"]] == [constraint])
         return next(found, {})
 
     def placed(self, pod: str) -> tuple[str, list[str]] | None:

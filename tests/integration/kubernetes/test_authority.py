@@ -282,7 +282,7 @@ def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
     own, other, absent = found["own"], found["other"], "f" * 32
     assert world.get("alice", f"/attempts/{own}").status_code == 200
     refusals = [world.get("alice", f"/attempts/{each}") for each in (other, absent)]
-    assert [each.status_code for each in refusals] == [403, 403]
+    assert [refusal.status_code for refusal in refusals] == [403, 403]
     assert refusals[0].text.replace(other, absent) == refusals[1].text
     assert world.get("alice", f"/attempts/{own}/comparison?with={own}").status_code == 200
     assert [world.get("alice", f"/attempts/{own}/comparison?with={each}").status_code for each in (other, absent)] == [
@@ -296,7 +296,7 @@ def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
         statuses = {world.get("alice", f"{POD}/{rest}?attempt={each}").status_code for each in (other, absent)}
         assert statuses == {403}, rest
     clusters = world.get("alice", "/clusters").json()["items"]
-    assert {each["name"] for each in clusters} == {world.cluster}
+    assert {cluster["name"] for cluster in clusters} == {world.cluster}
 
 
 def test_a_pod_that_does_not_exist_is_simulated_for_who_may_read_it(world: Tenants) -> None:
@@ -530,7 +530,7 @@ def test_a_slow_reader_is_cut_off(world: Tenants) -> None:
             an_attempt(f"{world.team_a}/wide", started_at=START + timedelta(minutes=10, seconds=each), nodes=nodes)
             for each in range(40)
         )
-        world.filling.publish(*(each.model_copy(update={"cluster": world.cluster}) for each in attempts))
+        world.filling.publish(*(attempt.model_copy(update={"cluster": world.cluster}) for attempt in attempts))
 
         def cut_off() -> bool:
             assert world.get("alice", POD + "/schedulerlog").status_code == 200

@@ -313,8 +313,8 @@ def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured)
         assert {api.world.client.get(api.world.named(LOG), headers=own).status_code for _ in range(20)} == {200}
         # While all of them are still connected.
         assert time.monotonic() - began < PATIENCE
-        for each in halves:
-            assert set(statuses(each.result(60))) <= {400, 408}
+        for sent_half in halves:
+            assert set(statuses(sent_half.result(60))) <= {400, 408}
     for connection in silent:
         with connection:
             assert received(connection) == b""

@@ -384,7 +384,7 @@ def test_an_api_server_that_hangs_delays_no_caller_who_is_remembered(world: Tena
             assert not waiting.done()
             assert (known_statuses, waiting.result(30).status_code) == ([200] * 10, 503)
             assert 2.5 < time.monotonic() - began < 8
-            assert {each.result(30) for each in guesses} == {503}
+            assert {asked.result(30) for asked in guesses} == {503}
         # The bound of reviews in flight, of each kind.
         assert 1 < world.reviews.max_at_once <= 64
 

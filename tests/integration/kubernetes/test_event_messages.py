@@ -93,8 +93,11 @@ async def behind(kafka: str, group: str) -> int:
     async with AIOKafkaConsumer(bootstrap_servers=kafka, group_id=group, enable_auto_commit=False) as consumer:
         consumer.assign(partitions)
         ends, starts = await consumer.end_offsets(partitions), await consumer.beginning_offsets(partitions)
-        committed = {each: await consumer.committed(each) for each in partitions}
-    return sum(ends[each] - (starts[each] if committed[each] is None else committed[each]) for each in partitions)
+        committed = {partition: await consumer.committed(partition) for partition in partitions}
+    return sum(
+        ends[partition] - (starts[partition] if committed[partition] is None else committed[partition])
+        for partition in partitions
+    )
 
 
 async def all_acknowledged(kafka: str, group: str, log: Path) -> None:
@@ -124,7 +127,7 @@ def events_of(client: httpx.Client, namespace: str) -> list[Json]:
 
 
 def counts(events: Sequence[Json]) -> dict[str, int]:
-    return {each["note"]: each.get("series", {}).get("count", 1) for each in events}
+    return {event["note"]: event.get("series", {}).get("count", 1) for event in events}
 
 
 async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
@@ -190,11 +193,11 @@ async def test_two_processes_that_share_the_partitions_count_together(
     group, logs = f"events-{namespace}", [tmp_path / "one.log", tmp_path / "two.log"]
     pods = [PodRef(namespace=namespace, name=f"pod-{number}", uid=f"uid-{number}") for number in range(8)]
     with control_plane.client() as client, writing(control_plane, kafka, group, logs[0]) as one:
-        await send(kafka, [each for pod in pods for each in retries(pod, 20)])
+        await send(kafka, [retry for pod in pods for retry in retries(pod, 20)])
         eventually(lambda: events_of(client, namespace), logs[0].read_text)
         with writing(control_plane, kafka, group, logs[1]):
             for start in range(20, 60, 10):
-                await send(kafka, [each for pod in pods for each in retries(pod, 10, first=start)])
+                await send(kafka, [retry for pod in pods for retry in retries(pod, 10, first=start)])
                 await asyncio.sleep(0.5)
             one.kill()
             one.wait()

@@ -92,10 +92,10 @@ async def events_of_namespace(kafka: str, namespace: str, names: set[str], log: 
         found = await read_events(
             kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
         )
-        if names <= {each.pod.name for each in attempts(found)}:
+        if names <= {attempt.pod.name for attempt in attempts(found)}:
             return found
         await asyncio.sleep(0.5)
-    raise AssertionError(f"only {sorted({each.pod.name for each in attempts(found)})} of {names}; see {log}")
+    raise AssertionError(f"only {sorted({attempt.pod.name for attempt in attempts(found)})} of {names}; see {log}")
 
 
 async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
@@ -124,7 +124,7 @@ async def _eventually_equal(client: httpx.Client, kafka: str, namespace: str, na
         found = await read_events(
             kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
         )
-        starts = [each.started_at for each in attempts(found) if each.pod.name == name]
+        starts = [attempt.started_at for attempt in attempts(found) if attempt.pod.name == name]
         tried = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
         if tried <= set(starts):
             break
@@ -155,13 +155,13 @@ async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
         found = await events_of_namespace(kafka, namespace, {"low", "high"}, log)
         about_nodes = await read_events(kafka, lambda event: getattr(event, "node", "") == refused_pods)
         client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{important}")
-    high = [each for each in attempts(found) if each.pod.name == "high"]
+    high = [attempt for attempt in attempts(found) if attempt.pod.name == "high"]
     assert high[0].refused_nodes["Insufficient cpu"] >= 1
     assert any(each.nominated == refused_pods or each.chosen == refused_pods for each in high)
-    conditions = [each for event in found if isinstance(event, PodObserved) for each in event.conditions]
-    assert any(each.type == "Preempted" and "Preempted by" in each.message for each in conditions)
-    assert any(isinstance(each, NodeRegistered) and len(each.uuid) == 4 for each in about_nodes)
-    assert any(isinstance(each, NodeObserved) and each.capacity["cpu"] == "64" for each in about_nodes)
+    conditions = [condition for event in found if isinstance(event, PodObserved) for condition in event.conditions]
+    assert any(condition.type == "Preempted" and "Preempted by" in condition.message for condition in conditions)
+    assert any(isinstance(node, NodeRegistered) and len(node.uuid) == 4 for node in about_nodes)
+    assert any(isinstance(node, NodeObserved) and node.capacity["cpu"] == "64" for node in about_nodes)
 
 
 def test_watching_a_cluster_twice_leaves_the_index_as_it_was(

@@ -56,7 +56,7 @@ def both(control_plane: ControlPlane, backends: Addresses, namespace: str, tmp_p
 
 def leader(extenders: Sequence[Extender]) -> Extender | None:
     """The one that says it is ready; a Service sends its requests there."""
-    ready = [each for each in extenders if each.is_alive and each.is_ready()]
+    ready = [extender for extender in extenders if extender.is_alive and extender.is_ready()]
     assert len(ready) < 2, "both say that they lead"
     return ready[0] if ready else None
 

@@ -94,8 +94,8 @@ class Deployed:
         return requests_of(self.cluster, NAMESPACE, f"schedulerlog-{name}")
 
     def has_asked(self, name: str, verb: str, resource: str) -> bool:
-        ours = (each for each in self.requests(name) if OURS in each.agent)
-        return any((each.verb, each.resource) == (verb, resource) for each in ours)
+        ours = (request for request in self.requests(name) if OURS in request.agent)
+        return any((our.verb, our.resource) == (verb, resource) for our in ours)
 
     def wait_for(self, name: str, *asked: tuple[str, str]) -> None:
         def missing() -> list[tuple[str, str]]:
@@ -172,7 +172,7 @@ def _work_of_the_scheduler(deployed: Deployed, client: Any) -> None:
 
     def why_not() -> str:
         pod = client.get("/api/v1/namespaces/rights-work/pods/trainer").json()
-        refused = [each for each in deployed.requests("scheduler") if each.status in (401, 403)]
+        refused = [request for request in deployed.requests("scheduler") if request.status in (401, 403)]
         return f"{pod['status']} {refused} {deployed.log('scheduler')}"
 
     eventually(is_bound, why_not)
@@ -226,15 +226,15 @@ async def _sent(servers: str, message: MessageEmitted) -> None:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_every_right_is_used(done: Deployed, name: str) -> None:
-    requests = [each for each in done.requests(name) if OURS in each.agent or each.resource == "leases"]
+    requests = [request for request in done.requests(name) if OURS in request.agent or request.resource == "leases"]
     rights = set(granted(done.objects, f"schedulerlog-{name}"))
     assert rights
-    assert {right for right in rights if not any(each.uses(right) for each in requests)} == set[Right]()
+    assert {right for right in rights if not any(request.uses(right) for request in requests)} == set[Right]()
 
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_nothing_is_asked_for_that_is_not_allowed(done: Deployed, name: str) -> None:
-    refused = [each for each in done.requests(name) if each.status in (401, 403)]
+    refused = [request for request in done.requests(name) if request.status in (401, 403)]
     # Owners of pods that other tests have left in the namespace are of kinds that nothing here reads.
     assert [each for each in refused if each.group != "apps" or each.namespace != NAMESPACE] == []
 
@@ -251,6 +251,6 @@ def test_the_rights_of_the_other_readers_are_those_that_were_counted(done: Deplo
 
 def test_every_account_with_a_right_was_counted(done: Deployed) -> None:
     bindings = of_kind(done.objects, "ClusterRoleBinding", "RoleBinding")
-    bound = {subject["name"].removeprefix("schedulerlog-") for each in bindings for subject in each["subjects"]}
+    bound = {subject["name"].removeprefix("schedulerlog-") for binding in bindings for subject in binding["subjects"]}
     # What the API and the Job of its certificate use is counted in test_aggregated_api.py.
     assert bound == {*PROCESSES, "kai-log", "api", "certificate"}

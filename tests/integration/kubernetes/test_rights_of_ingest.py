@@ -70,9 +70,11 @@ async def test_the_documented_rights_are_enough(
     sink, node = Sink(), f"{namespace}-node"
 
     def is_enough() -> bool:
-        nodes = {each.node for each in sink.events if isinstance(each, NodeObserved)}
+        nodes = {event.node for event in sink.events if isinstance(event, NodeObserved)}
         pods = {
-            each.pod.namespace: type(each) for each in sink.events if isinstance(each, PodObserved | AttemptConcluded)
+            event.pod.namespace: type(event)
+            for event in sink.events
+            if isinstance(event, PodObserved | AttemptConcluded)
         }
         return node in nodes and pods.get(namespace) is AttemptConcluded
 

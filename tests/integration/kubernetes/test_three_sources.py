@@ -154,5 +154,5 @@ def described_as(found: dict[str, AttemptSummarized]) -> str:
 
 
 def _described(summary: AttemptSummarized) -> str:
-    reports = [(each.source, each.started_at, each.ended_at, each.bind_ended_at) for each in summary.reports]
+    reports = [(report.source, report.started_at, report.ended_at, report.bind_ended_at) for report in summary.reports]
     return f"{summary.pod.name} {summary.status} {summary.chosen} {summary.may_duplicate} {reports}"

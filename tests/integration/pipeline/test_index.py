@@ -117,7 +117,7 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
     running.start_index()
     running.wait_index_ready()
     running.processes.start("second", "pipeline", "index")
-    publish(running, [*everything(range(60)), *((NODE_STATES, each) for each in states(10))])
+    publish(running, [*everything(range(60)), *((NODE_STATES, state) for state in states(10))])
     running.processes.kill("index")
     opensearch.pause()
     publish(running, everything(range(60, 120)))
@@ -145,7 +145,7 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
     assert devices == {each.id: orjson.loads(encode(each).value) for each in judged}
     assert sorted(each["attempt_id"] for each in found["findings"].values()) == [f"{n:032}" for n in range(240)]
     assert [each["attempts"] for each in found["trends"].values()] == [240]
-    assert stored_states(running) == {each.id: encode_value(each) for each in states(10)}
+    assert stored_states(running) == {state.id: encode_value(state) for state in states(10)}
     assert not running.topic(DEAD_LETTERS.name)
 
 
@@ -205,7 +205,7 @@ def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(runn
     ]
     try:
         assert httpx.put(f"{url}/_cluster/settings", json={"transient": limit}, timeout=30).is_success
-        publish(running, [(ATTEMPTS, each) for each in attempts])
+        publish(running, [(ATTEMPTS, attempt) for attempt in attempts])
         waits = until(running.index_readiness, lambda text: "can't be made" in text)
         assert "shards open" in waits
         assert "schedulerlog-attempts-2026.10.12" in waits
@@ -214,7 +214,7 @@ def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(runn
         httpx.put(f"{url}/_cluster/settings", json=none, timeout=30)
         httpx.delete(f"{url}/filler", timeout=30)
     settle(running)
-    found = running.documents({"ids": {"values": [each.attempt_id for each in attempts]}})
+    found = running.documents({"ids": {"values": [attempt.attempt_id for attempt in attempts]}})
     assert len(found) == 20
     assert len(running.topic(DEAD_LETTERS.name)) == before
 
@@ -230,14 +230,14 @@ def test_h5_attempts_of_the_year_9000_make_no_index(running: Pipeline) -> None:
         )
         for number, day in enumerate(days)
     ]
-    publish(running, [(ATTEMPTS, each) for each in attempts])
+    publish(running, [(ATTEMPTS, attempt) for attempt in attempts])
     settle(running)
     names = httpx.get(f"{running.servers.opensearch_url}/_cat/indices?h=index", timeout=30).text
     assert "9000" not in names
     # Of each the document of the attempt; that of the pod's state is in an index that is not daily.
     letters = running.topic(DEAD_LETTERS.name)[before:]
     assert len(letters) == 25
-    assert all(b"more than a day ahead" in dict(each.headers)["dead_letter_cause"] for each in letters)
+    assert all(b"more than a day ahead" in dict(letter.headers)["dead_letter_cause"] for letter in letters)
 
 
 async def test_m7_an_index_that_is_deleted_is_noticed_and_made_with_its_mapping(running: Pipeline) -> None:

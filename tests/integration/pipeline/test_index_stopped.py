@@ -41,7 +41,7 @@ def tried(pod: str, minutes_ago: float, devices: Any, chosen: str | None = None)
     # Alerts go by the time at which an attempt ended.
     ended = {"ended_at": started + timedelta(milliseconds=13)}
     events = an_attempt(devices, chosen=chosen, **common)
-    return [each.model_copy(update=ended) if isinstance(each, AttemptConcluded) else each for each in events]
+    return [event.model_copy(update=ended) if isinstance(event, AttemptConcluded) else event for event in events]
 
 
 def attempts() -> dict[str, list[AttemptEvent]]:
@@ -72,15 +72,15 @@ def events(running: Pipeline, topic: str) -> list[Any]:
 
 
 def announced(running: Pipeline) -> set[str]:
-    return {each.attempt_id for each in events(running, MESSAGES.name) if isinstance(each, MessageEmitted)}
+    return {event.attempt_id for event in events(running, MESSAGES.name) if isinstance(event, MessageEmitted)}
 
 
 def counted(running: Pipeline) -> Counter[str]:
     """Attempts by result, on the topic of trends."""
     latest: dict[tuple[Any, ...], TrendsCounted] = {}
-    for each in events(running, TRENDS.name):
-        if isinstance(each, TrendsCounted):
-            latest[each.started_at, each.partition, each.recorded_at, each.part] = each
+    for event in events(running, TRENDS.name):
+        if isinstance(event, TrendsCounted):
+            latest[event.started_at, event.partition, event.recorded_at, event.part] = event
     found: Counter[str] = Counter()
     for each in latest.values():
         rows = zip(each.namespace, each.dimension, each.result, each.attempts.tolist(), strict=True)
@@ -91,8 +91,8 @@ def counted(running: Pipeline) -> Counter[str]:
 
 
 def fires(running: Pipeline) -> bool:
-    alerts = (each for each in events(running, ALERTS.name) if isinstance(each, AlertChanged))
-    return any(each.state == "firing" and each.labels.get("pod") == "pending" for each in alerts)
+    alerts = (event for event in events(running, ALERTS.name) if isinstance(event, AlertChanged))
+    return any(alert.state == "firing" and alert.labels.get("pod") == "pending" for alert in alerts)
 
 
 def hits(running: Pipeline, alias: str) -> list[dict[str, Any]]:
@@ -138,10 +138,10 @@ def in_index(running: Pipeline) -> Counter[str]:
 def assert_indexed_once(running: Pipeline, sent: dict[str, list[AttemptEvent]]) -> None:
     documents = hits(running, "schedulerlog-attempts")
     assert Counter(hit["_id"] for hit in documents) == Counter(sent.keys())
-    published = [each for each in events(running, ATTEMPTS.name) if each.pod.namespace == NAMESPACE]
+    published = [event for event in events(running, ATTEMPTS.name) if event.pod.namespace == NAMESPACE]
     whole = {each.attempt_id for each in published if isinstance(each, AttemptSummarized)}
     assert {each.attempt_id for each in published if isinstance(each, AttemptRepeated)} == sent.keys() - whole
     verdicts = {each.id for id_ in whole for each in sent[id_] if isinstance(each, DevicesJudged)}
-    forwarded = {each.id for each in events(running, DEVICE_VERDICTS.name) if each.pod.namespace == NAMESPACE}
+    forwarded = {event.id for event in events(running, DEVICE_VERDICTS.name) if event.pod.namespace == NAMESPACE}
     assert forwarded == verdicts
     assert Counter(hit["_id"] for hit in hits(running, "schedulerlog-devices")) == Counter(verdicts)

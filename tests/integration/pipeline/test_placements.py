@@ -245,7 +245,7 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     send(running, records)
 
     def over() -> list[FindingReported]:
-        return [each for each in findings(running) if each.pod.namespace == "over" and each.device]
+        return [finding for finding in findings(running) if finding.pod.namespace == "over" and finding.device]
 
     (finding,) = until(over, lambda found: len(found) > 0)
     assert (finding.finding, finding.pod, finding.scheduler, finding.found_at) == (

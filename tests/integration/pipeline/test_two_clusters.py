@@ -116,4 +116,4 @@ def test_equal_pods_and_nodes_of_two_clusters_do_not_touch_each_other(running: P
         assert of(api, "north", "namespaces/ml/pods/trainer/schedulerlog") == 404
         assert api.schedulerlog("ml/trainer").status_code == 404
     placements = running.documents({"term": {"pod": "trainer"}}, "schedulerlog-occupancy").values()
-    assert [(each["cluster"], each["waited_for"]) for each in placements] == [("east", ["NumaNotFit"])]
+    assert [(placement["cluster"], placement["waited_for"]) for placement in placements] == [("east", ["NumaNotFit"])]

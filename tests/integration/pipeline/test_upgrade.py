@@ -114,7 +114,7 @@ def test_an_index_writer_that_finds_a_newer_version_ends_with_a_message(
     running.send(an_attempt(DEVICES, **about("late", "newer") | {"started_at": began}))
     wanted = {"early", "late"} if place == "index" else {"late"}
     found = until(
-        lambda: {each["pod"] for each in running.attempts("newer").values()}, lambda found: found >= wanted, 30
+        lambda: {attempt["pod"] for attempt in running.attempts("newer").values()}, lambda found: found >= wanted, 30
     )
     assert found >= wanted
 

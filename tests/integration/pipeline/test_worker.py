@@ -166,11 +166,11 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
         rows = running.documents(wanted, "schedulerlog-trends").values()
         results = {row["result"] for row in rows}
         return {
-            each: (
-                sum(row["attempts"] for row in rows if row["result"] == each),
-                sum(row["devices"] for row in rows if row["result"] == each),
+            result: (
+                sum(row["attempts"] for row in rows if row["result"] == result),
+                sum(row["devices"] for row in rows if row["result"] == result),
             )
-            for each in results
+            for result in results
         }
 
     expected = {"failed": (27, 27 * 18), "pending": (3, 3 * 18)}

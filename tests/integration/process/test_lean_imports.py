@@ -47,7 +47,7 @@ HELP: dict[str, set[str]] = {
 
 def imported_by(*commands: str) -> list[set[str]]:
     """The modules that one process has imported after each command, by the first one and two parts of their names."""
-    script, lines = [sys.executable, "-c", SCRIPT], "".join(f"{each}\n" for each in commands)
+    script, lines = [sys.executable, "-c", SCRIPT], "".join(f"{command}\n" for command in commands)
     done = subprocess.run(script, input=lines, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [set(json.loads(line)) for line in done.stdout.splitlines()]

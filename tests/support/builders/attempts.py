@@ -73,7 +73,7 @@ def an_attempt(
     """
     common = about() | fields
     names = [*devices, *unregistered]
-    containers = max((len(each) for each in devices.values()), default=1)
+    containers = max((len(device) for device in devices.values()), default=1)
     records = [
         *_device_records(common, devices, containers, nodes_a_record),
         *_node_records(common, devices, names, unregistered, chosen, scores or {}, nodes_a_record, containers),
@@ -85,9 +85,9 @@ def an_attempt(
         node_policy=policy,
         offered_nodes=len(names),
         judged_nodes=len(names),
-        judged_devices=sum(len(each.verdict) for each in records if isinstance(each, DevicesJudged)),
-        device_records=sum(isinstance(each, DevicesJudged) for each in records),
-        node_records=sum(isinstance(each, NodesJudged) for each in records),
+        judged_devices=sum(len(record.verdict) for record in records if isinstance(record, DevicesJudged)),
+        device_records=sum(isinstance(record, DevicesJudged) for record in records),
+        node_records=sum(isinstance(record, NodesJudged) for record in records),
         chosen=chosen,
         picked=_picked(chosen, devices.get(chosen or "", ())),
         error=error,
@@ -154,8 +154,8 @@ def _reached(containers: Sequence[Sequence[str]]) -> int:
 def a_device_record(
     common: dict[str, Any], part: int, container: int, verdicts: Mapping[str, Sequence[str]]
 ) -> DevicesJudged:
-    words = sorted({word for each in verdicts.values() for word in each})
-    rows = [word for each in verdicts.values() for word in each]
+    words = sorted({word for verdict in verdicts.values() for word in verdict})
+    rows = [word for verdict in verdicts.values() for word in verdict]
     return DevicesJudged(
         **common,
         part=part,
@@ -166,8 +166,8 @@ def a_device_record(
         models={A100.model: len(rows)} if rows else {},
         nodes=list(verdicts),
         revision=[REVISION] * len(verdicts),
-        devices=[len(each) for each in verdicts.values()],
-        rows=[len(each) for each in verdicts.values()],
+        devices=[len(verdict) for verdict in verdicts.values()],
+        rows=[len(verdict) for verdict in verdicts.values()],
         verdict=[words.index(word) for word in rows],
     )
 

@@ -67,7 +67,7 @@ def states_of(*records: Any, **fields: Any) -> list[NodeStateChanged]:
     """
     needed: dict[tuple[str, str, int, int], int] = {}
     observed: dict[tuple[str, str, int, int], datetime] = {}
-    for event in (each for each in records if isinstance(each, DevicesJudged)):
+    for event in (record for record in records if isinstance(record, DevicesJudged)):
         for place, revision in enumerate(event.revision.tolist()):
             if revision != NO_STATE:
                 key = (event.scheduler, event.nodes[place], event.epoch, revision)

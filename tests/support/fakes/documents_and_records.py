@@ -59,18 +59,18 @@ class DocumentsByVersion:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         result = WriteResult()
         self.writes.append(len(documents))
-        for each in documents:
-            key = each.index, each.id
-            if each.id in self._refused:
-                result.refused.append((each, "400 because"))
+        for document in documents:
+            key = document.index, document.id
+            if document.id in self._refused:
+                result.refused.append((document, "400 because"))
             elif key in self.documents and (
-                each.version is None or each.version < (self.versions[key] or 0) + each.keeps_first
+                document.version is None or document.version < (self.versions[key] or 0) + document.keeps_first
             ):
-                result.conflicts.append(each)
+                result.conflicts.append(document)
             else:
-                self.documents[key] = orjson.loads(each.source)
-                self.versions[key] = each.version
+                self.documents[key] = orjson.loads(document.source)
+                self.versions[key] = document.version
         return result
 
     async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
-        return [self.documents.get((each.index, each.id)) for each in documents]
+        return [self.documents.get((document.index, document.id)) for document in documents]

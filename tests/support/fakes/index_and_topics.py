@@ -26,8 +26,8 @@ class FakeIndex:
 
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         written = WriteResult()
-        for each in documents:
-            self._write(each, written)
+        for document in documents:
+            self._write(document, written)
         return written
 
     def _write(self, each: Document, written: WriteResult) -> None:

@@ -90,7 +90,7 @@ class FakeOpenSearch:
             raise Cut
         if trouble == "no json":
             return 200, "<html>a proxy</html>"
-        return 200, {"errors": any(next(iter(each.values()))["status"] > 299 for each in items), "items": items}
+        return 200, {"errors": any(next(iter(item.values()))["status"] > 299 for item in items), "items": items}
 
     def _apply(self, lines: list[bytes], *, skip_odd: bool) -> list[dict[str, Any]]:
         items = []

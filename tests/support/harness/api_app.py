@@ -54,7 +54,9 @@ def holding(*summaries: AttemptSummarized) -> Answering:
     """An index that finds these, whatever is asked."""
 
     def answer(request: httpx.Request) -> httpx.Response:
-        documents = [(each.attempt_id, orjson.loads(encode_value(attempt_document(each, "")))) for each in summaries]
+        documents = [
+            (summary.attempt_id, orjson.loads(encode_value(attempt_document(summary, "")))) for summary in summaries
+        ]
         hits = [
             {"_index": "i", "_id": name, "_source": source, "sort": [1, name], "fields": {"pod": [source["pod"]]}}
             for name, source in documents

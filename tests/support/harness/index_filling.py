@@ -136,10 +136,10 @@ def a_finding(
 def lines_of(*summaries: AttemptSummarized) -> bytes:
     """The body of a bulk request that the worker would send."""
     lines: list[bytes] = []
-    for each in summaries:
-        head: dict[str, Any] = {"_index": ATTEMPTS.name(each.started_at), "_id": each.attempt_id}
-        head |= {"version": each.version, "version_type": "external_gte"}
-        lines += [orjson.dumps({"index": head}), encode_value(attempt_document(each, search_text(each)))]
+    for summary in summaries:
+        head: dict[str, Any] = {"_index": ATTEMPTS.name(summary.started_at), "_id": summary.attempt_id}
+        head |= {"version": summary.version, "version_type": "external_gte"}
+        lines += [orjson.dumps({"index": head}), encode_value(attempt_document(summary, search_text(summary)))]
     return b"\n".join([*lines, b""])
 
 
@@ -192,28 +192,35 @@ class Filling:
             self.bulk(b"\n".join([*lines, b""]), allowed=409)
 
     def index_devices(self, *events: DevicesJudged) -> None:
-        self._index((DEVICES, each.started_at, each.id, devices_document(each, encode(each).value)) for each in events)
+        self._index(
+            (DEVICES, event.started_at, event.id, devices_document(event, encode(event).value)) for event in events
+        )
 
     def index_states(self, *states: NodeStateChanged, written_at: datetime | None = None) -> None:
         """Into the index of the day on which they were written: when they were observed, or later again."""
-        for each in states:
-            day = written_at or each.observed_at
-            self._index([(NODE_STATES, day, each.id, node_state_document(each, day))])
+        for state in states:
+            day = written_at or state.observed_at
+            self._index([(NODE_STATES, day, state.id, node_state_document(state, day))])
 
     def index_findings(self, *events: FindingReported) -> None:
-        self._index((FINDINGS, each.started_at, each.id, finding_document(each)) for each in events)
+        self._index((FINDINGS, event.started_at, event.id, finding_document(event)) for event in events)
 
     def index_placements(self, *placements: PodPlacement) -> None:
-        self._index((OCCUPANCY, each.started_at, each.id, placement_document(each, {})) for each in placements)
+        self._index(
+            (OCCUPANCY, placement.started_at, placement.id, placement_document(placement, {}))
+            for placement in placements
+        )
 
     def index_trends(self, *events: TrendsCounted) -> None:
         self._index(
-            (TRENDS, each.started_at, name, document) for each in events for name, document in trend_documents(each)
+            (TRENDS, event.started_at, name, document) for event in events for name, document in trend_documents(event)
         )
 
     def index_observations(self, *events: Observed) -> None:
-        self._index((OBSERVATIONS, each.observed_at, each.id, observation_document(each, each.id)) for each in events)
-        self.index_pod_states(state_after_observation(each) for each in events if isinstance(each, PodObserved))
+        self._index(
+            (OBSERVATIONS, event.observed_at, event.id, observation_document(event, event.id)) for event in events
+        )
+        self.index_pod_states(state_after_observation(event) for event in events if isinstance(event, PodObserved))
 
     def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:
         lines: list[bytes] = []
@@ -227,4 +234,4 @@ class Filling:
         headers = {"content-type": "application/x-ndjson"}
         answer = httpx.post(f"{self.url}/_bulk?refresh=true", content=lines, headers=headers, timeout=60)
         results = [next(iter(each.values())) for each in answer.raise_for_status().json()["items"]]
-        assert all(each["status"] in (200, 201, allowed) for each in results), answer.text[:2000]
+        assert all(result["status"] in (200, 201, allowed) for result in results), answer.text[:2000]

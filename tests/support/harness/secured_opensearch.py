@@ -135,7 +135,7 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
     assert {DAY, TRENDS.name(NOW), POD_STATES.alias} <= {line.split()[1].rstrip(":") for line in dropped}
     assert await check(connection) == []
     stats = node.administrator.get("/_nodes/stats/indices/search").json()["nodes"].values()
-    assert sum(each["indices"]["search"]["scroll_current"] for each in stats) == 0
+    assert sum(stat["indices"]["search"]["scroll_current"] for stat in stats) == 0
 
 
 def _make_an_old_index(node: SecuredOpenSearch) -> None:

@@ -83,7 +83,7 @@ class Tenants(NamedTuple):
     def publish(self, *pods: str, after: timedelta) -> None:
         """Onto the topic: an attempt of each, so long after the start."""
         attempts = [an_attempt(pod, started_at=START + after) for pod in pods]
-        self.filling.publish(*(each.model_copy(update={"cluster": self.cluster}) for each in attempts))
+        self.filling.publish(*(attempt.model_copy(update={"cluster": self.cluster}) for attempt in attempts))
 
     @contextmanager
     def watch(self, caller: str, path: str, **headers: str) -> Iterator[Iterator[Json]]:

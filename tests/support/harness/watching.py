@@ -34,21 +34,21 @@ class WrittenTopic:
 
     def publish(self, *attempts: Published, partition: int = 0) -> None:
         latest: LatestAttempts = self._caller.app.state.latest
-        for each in attempts:
-            for part in split(each) if isinstance(each, AttemptSummarized) else [each]:
+        for attempt in attempts:
+            for part in split(attempt) if isinstance(attempt, AttemptSummarized) else [attempt]:
                 _, value, headers = encode(part)
                 _, taken = take_record(value, headers, latest, TopicState(), time.time)
-                self.changes.read(partition, self._offsets[partition], taken, pod_key(each.cluster, each.pod))
+                self.changes.read(partition, self._offsets[partition], taken, pod_key(attempt.cluster, attempt.pod))
                 self._offsets[partition] += 1
 
     async def watch(self, path: str, *attempts: Published, **headers: str) -> httpx.Response:
         """The answer to ``path``, while ``attempts`` are published one by one; the process ends after them."""
         asked = asyncio.ensure_future(self._caller.get(path, **headers))
         await reached(lambda: self.changes.subscribers > 0 or asked.done())
-        for each in attempts:
-            self.publish(each)
+        for attempt in attempts:
+            self.publish(attempt)
             await asyncio.sleep(0)
-        await reached(lambda: not any(each.waiting for each in self.changes.subscriptions()))
+        await reached(lambda: not any(subscription.waiting for subscription in self.changes.subscriptions()))
         self.changes.close()
         try:
             return await asked

@@ -106,7 +106,7 @@ def test_m10_the_records_of_a_fetch_are_bounded_and_the_others_are_fetched_again
         # A broker begins with the batch that holds the offset.
         found, offset = read(b"".join(batches[offset // 12 :]), offset)
         sizes.append([record.offset for record in found])
-    assert [number for each in sizes for number in each] == list(range(24))
+    assert [number for size in sizes for number in size] == list(range(24))
     assert max(map(len, sizes)) <= MAX_FETCH_BYTES // 1_000_000 + 1
 
 

@@ -50,7 +50,9 @@ def test_each_process_that_uses_kafka_has_a_user() -> None:
 def test_a_right_is_about_one_topic_of_the_contract_or_one_group() -> None:
     names = {topic.name for topic in TOPICS}
     resources = [rule["resource"] for rules in users().values() for rule in rules]
-    assert {each["name"] for each in resources if each["type"] == "topic"} <= names
-    assert {each["type"] for each in resources} == {"topic", "group"}
+    assert {resource["name"] for resource in resources if resource["type"] == "topic"} <= names
+    assert {resource["type"] for resource in resources} == {"topic", "group"}
     # Of a process whose group has the cluster's name in it.
-    assert {each["name"] for each in resources if each["patternType"] != "literal"} == {"schedulerlog-events-"}
+    assert {resource["name"] for resource in resources if resource["patternType"] != "literal"} == {
+        "schedulerlog-events-"
+    }

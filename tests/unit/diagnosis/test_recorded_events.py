@@ -51,7 +51,7 @@ def test_the_main_reason_of_a_refusal_is_stated_with_its_nodes(case: dict[str, s
 def test_what_else_kube_scheduler_says_of_the_nodes_are_further_obstacles() -> None:
     (note,) = (case["note"] for case in TEXTS if "volume node affinity conflict" in case["note"])
     found = answer(note)
-    counts = {each.code: each.numbers["nodes"] for each in found.other_obstacles}
+    counts = {obstacle.code: obstacle.numbers["nodes"] for obstacle in found.other_obstacles}
     assert (counts["VolumeElsewhere"], counts["AffinityMismatch"]) == (25, 24)
 
 

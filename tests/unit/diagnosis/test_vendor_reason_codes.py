@@ -74,16 +74,16 @@ def test_what_hami_refused_a_node_for_is_an_obstacle_with_that_node(code: str) -
     assert found.state == "refused"
     refused = {name for name, codes in refused_by(case).items() if codes == {code}}
     obstacles = [each for each in (found.obstacle, *found.other_obstacles) if refused & set(each.nodes)]
-    stated = {each.code for each in obstacles}
+    stated = {obstacle.code for obstacle in obstacles}
     # Where no device is large enough even when it is empty, that is said instead.
     assert code in stated or (code, stated) == ("CardInsufficientMemory", {"MemoryBeyondDevice"})
-    for each in obstacles:
-        assert each.sentence.en
-        assert each.sentence.zh
-        assert each.remedy.en
-        assert each.remedy.zh
-        assert each.who_acts
-        assert each.evidence
+    for obstacle in obstacles:
+        assert obstacle.sentence.en
+        assert obstacle.sentence.zh
+        assert obstacle.remedy.en
+        assert obstacle.remedy.zh
+        assert obstacle.who_acts
+        assert obstacle.evidence
 
 
 STARTED = datetime(2026, 11, 24, 10, 0, tzinfo=UTC)

@@ -88,7 +88,7 @@ def changed(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_setting_of_kube_scheduler_that_hides_reasons_is_a_finding(configuration: Any, problem: str) -> None:
-    assert [each.problem for each in configuration_findings("x", configuration)] == [problem]
+    assert [finding.problem for finding in configuration_findings("x", configuration)] == [problem]
 
 
 def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_over() -> None:
@@ -149,7 +149,7 @@ def test_sound_topics_are_no_finding() -> None:
 
 def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None:
     old = {"name": "schedulerlog-attempts", "index_template": {"_meta": {"schedulerlog_mapping_version": 1}}}
-    found = {each.about: each.problem for each in template_findings({"index_templates": [old]})}
+    found = {finding.about: finding.problem for finding in template_findings({"index_templates": [old]})}
     assert found["schedulerlog-attempts"].startswith("the index template has mapping version 1")
     assert found["schedulerlog-findings"] == "the index template is missing"
 

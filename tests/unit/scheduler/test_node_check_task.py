@@ -27,7 +27,10 @@ from tests.support.builders.spool_entries import Clock
 def codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> list[str]:
     registrations = vendor_registrations(node, ONLY_NVIDIA, UTC)
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
-    return [each.code for each in registration_problems(registrations, cause, moment, timedelta(seconds=limit_seconds))]
+    return [
+        problem.code
+        for problem in registration_problems(registrations, cause, moment, timedelta(seconds=limit_seconds))
+    ]
 
 
 def a_gpu_node(handshake: str | None = None, register: str | None = "[]", allocatable: Any = "10") -> Json:
@@ -112,7 +115,9 @@ class Checked:
         found = []
         while batch := self.spool.next_batch():
             events = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
-            found += [(each.node, [p.code for p in each.problems]) for each in events if isinstance(each, NodeChecked)]
+            found += [
+                (event.node, [p.code for p in event.problems]) for event in events if isinstance(event, NodeChecked)
+            ]
             self.spool.acknowledge(batch)
         return found
 

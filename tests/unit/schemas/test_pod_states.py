@@ -44,7 +44,7 @@ def tried(seconds: float, **fields: Any) -> PodStateDocument:
 def latest_of(*found: PodStateDocument | None) -> str:
     """The state that an index keeps which takes the greatest version of a document."""
     documents = [each for each in found if each]
-    assert {each.id for each in documents} == {"default/llm/a"}
+    assert {document.id for document in documents} == {"default/llm/a"}
     return str(max(documents, key=lambda each: each.version).fields["state"])
 
 

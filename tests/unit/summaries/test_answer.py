@@ -132,7 +132,7 @@ def test_the_detail_has_the_score_terms_of_the_named_nodes_that_fit_else_of_the_
     )  # fmt: skip
     (chosen,) = detail(summary).scores
     assert (chosen.node, chosen.score, chosen.terms) == ("c", 0.85, {"slots": 0.5, "memory": 0.35})
-    assert [each.node for each in detail(summary, ["a", "b", "zzz"]).scores] == ["b"]
+    assert [score.node for score in detail(summary, ["a", "b", "zzz"]).scores] == ["b"]
     assert detail(a_summary()).scores == []
 
 

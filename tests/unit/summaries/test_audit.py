@@ -22,7 +22,7 @@ FITTING = {"node1": [["picked", "fits"], ["CardCordoned", "picked"]], "node2": [
 
 
 def found(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
-    return [(each.finding, each.node, each.device) for each in findings(summary)]
+    return [(finding.finding, finding.node, finding.device) for finding in findings(summary)]
 
 
 def test_a_summary_counts_nodes_and_devices_by_verdict_and_container() -> None:

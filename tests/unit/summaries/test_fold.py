@@ -308,8 +308,8 @@ def test_a_partial_summary_never_takes_anything_away(devices: Any, data: st.Data
 
 def test_two_halves_published_apart_hold_all_nodes_together() -> None:
     events = an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(6)}, nodes_a_record=3)
-    first = [each for each in events if isinstance(each, NodesJudged) and each.part == 0]
-    rest = [each for each in events if each not in first]
+    first = [event for event in events if isinstance(event, NodesJudged) and event.part == 0]
+    rest = [event for event in events if event not in first]
     both = merged(summarize(first), summarize(rest))
     assert both.nodes == [f"node{i}" for i in range(6)]
     assert both.ended_at == ENDED

@@ -25,7 +25,7 @@ BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
 
 
 def lines(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
-    return [(each.severity, each.reason, each.message) for each in messages(summary)]
+    return [(message.severity, message.reason, message.message) for message in messages(summary)]
 
 
 def placed(policy: str = "binpack", **scores: float) -> AttemptSummarized:
@@ -102,7 +102,7 @@ def test_a_bind_is_worded_as_hami_words_it() -> None:
 
 def test_messages_are_in_the_order_of_the_phases() -> None:
     summary = summarize([*an_attempt({"node1": [["picked"]]}, chosen="node1"), a_bind()])
-    values = [each.reported_at for each in messages(summary)]
+    values = [message.reported_at for message in messages(summary)]
     assert values == sorted(values)
     assert values[0] < values[1]
 
@@ -149,7 +149,7 @@ def test_every_message_travels_as_a_record_with_an_id_of_its_own() -> None:
     devices = {"node1": [["NumaNotFit", "CardCordoned"]]}
     published = messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
     records = [encode(each) for each in published]
-    assert [decode(each.value, each.headers) for each in records] == published
+    assert [decode(record.value, record.headers) for record in records] == published
     assert len({each.id for each in published}) == len(published) == 4
 
 

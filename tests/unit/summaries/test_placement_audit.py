@@ -24,14 +24,14 @@ POOLS = Pools(
 
 
 def publish(judge: PlacementAuditor, values: Sequence[Events]) -> PlacementAuditor:
-    for each in values:
-        match each:
+    for value in values:
+        match value:
             case Placed():
-                judge.see_bind(each)
+                judge.see_bind(value)
             case PodObserved():
-                judge.see_pod(each)
+                judge.see_pod(value)
             case _:
-                judge.see_node(each)
+                judge.see_node(value)
     return judge
 
 

@@ -27,9 +27,9 @@ def columns(refusals: dict[str, Refusal | None], by: int = 0) -> NodeColumns:
 def rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
     plain: dict[str, Any] = {
         "verdicts": WORDS,
-        "devices": [len(each) for each in verdicts.values()],
-        "rows": [len(each) for each in verdicts.values()],
-        "verdict": [WORDS.index(word) for each in verdicts.values() for word in each],
+        "devices": [len(verdict) for verdict in verdicts.values()],
+        "rows": [len(verdict) for verdict in verdicts.values()],
+        "verdict": [WORDS.index(word) for verdict in verdicts.values() for word in verdict],
         "models": {},
     }
     return devices_judged(list(verdicts), **(plain | fields))

@@ -44,8 +44,8 @@ def put(minute: Minute, summary: AttemptSummarized, replaced: AttemptSummarized 
 
 def counted(*summaries: AttemptSummarized) -> dict[tuple[str, ...], tuple[int, ...]]:
     minute = a_minute()
-    for each in summaries:
-        put(minute, each)
+    for summary in summaries:
+        put(minute, summary)
     return {row.key[1:]: row[1:] for row in minute.rows()}
 
 
@@ -132,7 +132,7 @@ def test_rows_are_what_is_added_less_what_is_taken_back(
     assert minute.version == len(changes)
     for (namespace, result, *key), *found in minute.rows():
         assert namespace == "ml"
-        having = [each for each in changes if each[1] == result and tuple(key) in each[2]]
+        having = [change for change in changes if change[1] == result and tuple(key) in change[2]]
         assert having
         signs = [(pod, 1 if is_added else -1, counts[key[0], key[1]]) for pod, _, counts, is_added in having]
         left = {name: sum(sign for pod, sign, _ in signs if pod == name) for name in ("pod-0", "pod-1", "pod-2")}
@@ -149,12 +149,12 @@ def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
     for number in range(200):
         minute.put(f"uid-{number}", weights_of(f"team-{number:03}", adds), ())
     parts = list(records(minute))
-    assert [(each.part, each.parts) for each in parts] == [(number, 4) for number in range(4)]
-    assert {(each.started_at, each.partition, each.recorded_at, each.version) for each in parts} == {
+    assert [(part.part, part.parts) for part in parts] == [(number, 4) for number in range(4)]
+    assert {(part.started_at, part.partition, part.recorded_at, part.version) for part in parts} == {
         (BEGAN, 3, BEGAN + timedelta(minutes=4), 200)
     }
-    assert sum(int(each.attempts.sum()) for each in parts) == 200 * 5
-    assert all(len(encode_value(each)) < 64 * 1024 for each in parts)
+    assert sum(int(part.attempts.sum()) for part in parts) == 200 * 5
+    assert all(len(encode_value(part)) < 64 * 1024 for part in parts)
 
 
 def test_a_contribution_travels_unchanged() -> None:

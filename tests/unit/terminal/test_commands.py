@@ -100,7 +100,7 @@ def test_a_watch_shows_what_waits_and_what_was_decided(run: Run, monkeypatch: py
     assert f" {POD} refused: node node5 has been locked" in " ".join(of_pod.stdout.split())
     assert of_pod.exit_code == 1
     changes = [json.loads(line) for line in run("watch", "-A", "-o", "json").stdout.splitlines()]
-    assert [each["type"] for each in changes] == ["ADDED"]
+    assert [change["type"] for change in changes] == ["ADDED"]
 
 
 def test_every_command_has_examples() -> None:

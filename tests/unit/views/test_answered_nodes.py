@@ -32,7 +32,7 @@ def passed(name: str, score: float) -> dict[str, object]:
 
 
 def shown(groups: list[NodeGroup]) -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
-    return sorted((each.verdict, each.reason, tuple(each.nodes), tuple(each.cells)) for each in groups)
+    return sorted((group.verdict, group.reason, tuple(group.nodes), tuple(group.cells)) for group in groups)
 
 
 @pytest.mark.parametrize("number", GOLDEN_ATTEMPTS)
@@ -40,7 +40,7 @@ def test_the_answer_and_the_columns_of_an_attempt_give_the_same_groups(number: s
     summary = attempt(number)
     answer: dict[str, Any] = json.loads(schedulerlog_json(summary))
     # The answer leaves out what was not looked at.
-    judged = [each for each in summarized_nodes(summary) if each.verdict != events.NOT_REACHED]
+    judged = [node for node in summarized_nodes(summary) if node.verdict != events.NOT_REACHED]
     assert shown(answered_nodes(answer["filter"]["nodes"], summary.chosen)) == shown(judged)
 
 

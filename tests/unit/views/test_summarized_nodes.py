@@ -26,7 +26,13 @@ def test_groups_hold_every_node_once_with_the_reason_of_the_answer(number: str) 
     answered = {node.name: node for node in schedulerlog(summary).filter.nodes}
     for group in groups:
         assert (
-            len({str([each.reason for each in answered[node].containers]) for node in group.nodes if node in answered})
+            len(
+                {
+                    str([container.reason for container in answered[node].containers])
+                    for node in group.nodes
+                    if node in answered
+                }
+            )
             <= 1
         )
         assert {answered[node].status == "passed" for node in group.nodes if node in answered} <= {not group.is_refused}
@@ -73,7 +79,7 @@ def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there
     kinds = [a_refusal(16, A=number % 16 + 1, B=number // 16 + 1) for number in range(200)] + [a_refusal(16, A=16)]
     summary = a_summary(names, refusals=kinds, refusal=[number % 201 for number in range(1000)])
     groups = summarized_nodes(summary)
-    assert [(len(each.nodes), [(c.code, c.min_count, c.max_count) for c in each.counts]) for each in groups] == [
+    assert [(len(group.nodes), [(c.code, c.min_count, c.max_count) for c in group.counts]) for group in groups] == [
         (996, [("A", 1, 16), ("B", 1, 13)]),
         (4, [("A", 16, 16)]),
     ]

@@ -134,7 +134,7 @@ async def test_what_there_is_can_be_read_by_every_caller(api: Guarded) -> None:
     groups = (await api.client.get("/apis", headers=header)).json()["groups"]
     assert [group["name"] for group in groups] == ["schedulerlog.io"]
     resources = (await api.client.get(BASE, headers=header)).json()["resources"]
-    assert {"pods/schedulerlog", "nodes/schedulerlog", "schedulerlogs"} <= {each["name"] for each in resources}
+    assert {"pods/schedulerlog", "nodes/schedulerlog", "schedulerlogs"} <= {resource["name"] for resource in resources}
     # The API server asks for this form first, and then for the one above.
     newer = header | {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
     assert (await api.client.get("/apis", headers=newer)).status_code == 406

@@ -71,7 +71,7 @@ async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     for path in set(paths) - {"/api/v1/clusters"}:
         asked = with_needed_query(path, path.format(**values))
         assert await api.status(asked, header) == 403, asked
-    assert api.searches == [] or all("f00" in str(each.content) for each in api.searches)
+    assert api.searches == [] or all("f00" in str(search.content) for search in api.searches)
 
 
 async def test_a_pod_is_simulated_for_who_may_read_it(api: Guarded) -> None:

@@ -61,7 +61,7 @@ async def test_many_unknown_tokens_do_not_delay_a_known_caller(reviews: FakeRevi
     guesses = [asyncio.create_task(reviewer.caller_of(f"guess-{number}")) for number in range(10_000)]
     # One turn of the loop: each of them has asked, or was refused.
     await asyncio.sleep(0)
-    done, waiting = [[each for each in guesses if each.done() is is_done] for is_done in (True, False)]
+    done, waiting = [[guess for guess in guesses if guess.done() is is_done] for is_done in (True, False)]
     assert (len(done), len(waiting)) == (10_000 - 64, 64)
     assert {type(each.exception()) for each in done} == {ReviewerError}
     assert await reviewer.caller_of("token-of-alice")

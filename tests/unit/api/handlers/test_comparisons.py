@@ -50,9 +50,11 @@ async def test_nodes_are_grouped_as_the_terminal_groups_them() -> None:
     nodes = (await caller.get(POD + "/schedulerlog")).json()["filter"]["nodes"]
     groups = answered_nodes(nodes, body["chosen"])
     assert [(each["verdict"], each["reason"], each["nodes"], each["is_refused"]) for each in body["groups"]] == [
-        (each.verdict, each.reason, each.nodes, each.is_refused) for each in groups
+        (group.verdict, group.reason, group.nodes, group.is_refused) for group in groups
     ]
-    assert [each["counts"] for each in body["groups"]] == [[asdict(count) for count in each.counts] for each in groups]
+    assert [each["counts"] for each in body["groups"]] == [
+        [asdict(count) for count in group.counts] for group in groups
+    ]
 
 
 async def test_the_groups_are_for_who_may_read_the_pod() -> None:

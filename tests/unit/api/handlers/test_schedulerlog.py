@@ -318,7 +318,7 @@ async def test_the_openapi_document_names_every_parameter_answer_and_error(calle
     assert all(each["description"] for each in operation["parameters"])
     assert set(operation["responses"]) == {"200", "400", "404", "410", "503", "default"}
     answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
-    assert [each["$ref"].rpartition("/")[2] for each in answers] == ["SchedulerLog", "FullSchedulerLog"]
+    assert [answer["$ref"].rpartition("/")[2] for answer in answers] == ["SchedulerLog", "FullSchedulerLog"]
     assert {"ETag", "Link", "X-Continue", "X-Total-Count"} == set(operation["responses"]["200"]["headers"])
     assert "ValidationError" not in str(document)
     schema = document | {"$ref": "#/components/schemas/SchedulerLog"}
@@ -333,8 +333,8 @@ async def test_every_error_is_documented_as_json_also_where_the_answer_is_a_text
     errors = [each for responses in answers for status, each in responses.items() if status != "200"]
     assert len(errors) > len(answers) > 30
     schema = {"$ref": "#/components/schemas/Error"}
-    assert all(each["content"]["application/problem+json"]["schema"] == schema for each in errors)
-    of_text = {next(iter(each["200"]["content"])) for each in answers} - {"application/json"}
+    assert all(error["content"]["application/problem+json"]["schema"] == schema for error in errors)
+    of_text = {next(iter(answer["200"]["content"])) for answer in answers} - {"application/json"}
     assert of_text == {"application/yaml", "text/plain"}
 
 
@@ -388,4 +388,4 @@ async def test_many_readers_and_a_writer_at_once_always_see_a_whole_answer(calle
             await asyncio.sleep(0)
 
     *readings, _ = await asyncio.gather(*(read() for _ in range(4)), write())
-    assert all(each["filter"]["nodes"] for answers in readings for each in answers)
+    assert all(answer["filter"]["nodes"] for answers in readings for answer in answers)

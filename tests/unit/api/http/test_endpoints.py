@@ -54,7 +54,7 @@ async def test_what_is_wrong_is_named(client: httpx.AsyncClient, path: str, caus
 
 def test_the_parameters_of_path_and_query_are_documented_in_the_order_of_the_handler() -> None:
     parameters = Endpoint(handler).parameters()
-    assert [(each["name"], each["in"]) for each in parameters][:4] == [
+    assert [(parameter["name"], parameter["in"]) for parameter in parameters][:4] == [
         ("namespace", "path"),
         ("name", "path"),
         ("node", "query"),

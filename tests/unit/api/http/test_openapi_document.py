@@ -130,7 +130,7 @@ def values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
 @given(st.data())
 def test_parameters_together_are_answered_or_refused_and_never_fail(data: st.DataObject) -> None:
     method, path, operation = OPERATIONS[data.draw(st.sampled_from(OF_ONE_CLUSTER))]
-    of_query = [each for each in parameters(operation) if each["in"] == "query"]
+    of_query = [parameter for parameter in parameters(operation) if parameter["in"] == "query"]
     chosen = data.draw(st.lists(st.sampled_from(of_query), unique_by=lambda each: each["name"])) if of_query else []
     query = {each["name"]: data.draw(values(each["schema"])) for each in chosen}
     asyncio.run(asked(method, path.format(**GIVEN), query, data.draw(st.binary(max_size=50))))

@@ -35,7 +35,7 @@ class Index:
     """Answers every search with the same findings, and records the bodies of the searches."""
 
     def __init__(self, *findings: FindingReported) -> None:
-        self.hits = [a_hit(each) for each in findings]
+        self.hits = [a_hit(finding) for finding in findings]
         self.bodies: list[dict[str, Any]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:

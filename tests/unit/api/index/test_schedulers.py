@@ -25,10 +25,10 @@ def test_a_scheduler_is_listed_as_observed_last_with_what_changed() -> None:
     hami, kai = schedulers_of({"hits": {"hits": hits}})
     assert (kai.scheduler, kai.changes) == ("kai-scheduler", [])
     assert (hami.version, hami.settings, hami.settings_digest) == ("v2.9.1", {"policy": "spread", "level": "4"}, "d2")
-    assert [(each.instance, each.version) for each in hami.instances] == [("b", "v2.9.1"), ("a", "v2.9.0")]
+    assert [(instance.instance, instance.version) for instance in hami.instances] == [("b", "v2.9.1"), ("a", "v2.9.0")]
     (change,) = hami.changes
     assert (change.version_before, change.version) == ("v2.9.0", "v2.9.1")
-    assert [(each.setting, each.before, each.after) for each in change.settings] == [
+    assert [(setting.setting, setting.before, setting.after) for setting in change.settings] == [
         ("level", None, "4"),
         ("policy", "binpack", "spread"),
     ]

@@ -72,8 +72,8 @@ def test_a_subscriber_that_comes_back_has_seen_everything_or_is_refused(data: st
 
 def a_replica(*partitions: int, max_count: int = 100) -> Replica:
     replica = Replica([[f"{each}-{number}" for number in range(9)] for each in range(PARTITIONS)], max_count)
-    for each in partitions:
-        replica.read(each)
+    for partition in partitions:
+        replica.read(partition)
     return replica
 
 

@@ -53,8 +53,8 @@ async def test_with_an_attempt_of_ones_own_a_pod_that_one_may_not_read_is_not_al
     alice = api.reviews.caller("alice", READS_LLM)
     names = (attempt().pod.name, "deepseek-5996b8569d-nobod")
     answers = [await api.client.get("/ui/" + path.format(name, attempt().attempt_id), headers=alice) for name in names]
-    assert [each.status_code for each in answers] == [403, 403]
-    first, second = (re.sub(r"<time .*?</time>", "", each.text) for each in answers)
+    assert [answer.status_code for answer in answers] == [403, 403]
+    first, second = (re.sub(r"<time .*?</time>", "", answer.text) for answer in answers)
     assert first.replace(names[0], names[1]) == second
 
 

@@ -93,7 +93,7 @@ async def test_a_watch_resumes_behind_the_last_event(topic: WrittenTopic) -> Non
 def attempt_of(event: dict[str, Any], topic: WrittenTopic) -> int:
     """Which minute's attempt an event shows, by its place in the log."""
     version = event["object"]["metadata"]["resourceVersion"]
-    found = next(each for each in topic.changes._changes.values() if each.version == version)
+    found = next(change for change in topic.changes._changes.values() if change.version == version)
     return round((found.attempt.started_at - STARTED.timestamp()) / 60)
 
 
@@ -102,8 +102,8 @@ async def test_a_place_is_that_of_every_partition(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(1, "other"), partition=1)
     topic.publish(an_attempt(2), partition=0)
     events = await topic.events(ATTEMPTS + "&resourceVersion=1.0")
-    assert [each["object"]["metadata"]["resourceVersion"] for each in events] == ["1.1", "2.1"]
-    assert [each["object"]["name"] for each in events] == ["other", "deepseek-a"]
+    assert [event["object"]["metadata"]["resourceVersion"] for event in events] == ["1.1", "2.1"]
+    assert [event["object"]["name"] for event in events] == ["other", "deepseek-a"]
 
 
 async def test_a_place_that_memory_no_longer_has_is_gone(topic: WrittenTopic) -> None:
@@ -183,7 +183,7 @@ async def test_a_narrowing_word_is_compared_as_a_whole(topic: WrittenTopic) -> N
 async def test_pending_pods_come_and_go(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(), placed(0, "b"))
     events = await topic.events(PENDING, an_attempt(1), an_attempt(1, "c"), placed(1), placed(1, "b"))
-    assert [(each["type"], each["object"]["name"]) for each in events] == [
+    assert [(event["type"], event["object"]["name"]) for event in events] == [
         ("ADDED", "deepseek-a"),
         ("MODIFIED", "deepseek-a"),
         ("ADDED", "c"),
@@ -232,9 +232,9 @@ async def test_server_sent_events_have_their_place_as_id(topic: WrittenTopic) ->
 async def test_only_behind_the_last_initial_event_a_watch_may_continue(topic: WrittenTopic) -> None:
     topic.publish(*(an_attempt(0, pod) for pod in ("a", "b", "c")))
     events = await topic.events(ATTEMPTS)
-    assert [each["object"]["metadata"]["resourceVersion"] for each in events] == ["0", "0", "3.0"]
+    assert [event["object"]["metadata"]["resourceVersion"] for event in events] == ["0", "0", "3.0"]
     frames = (await topic.watch(ATTEMPTS, accept="text/event-stream")).text.strip().split("\n\n")
-    assert [each.startswith("id: 3.0") for each in frames] == [False, False, True, True, True]
+    assert [frame.startswith("id: 3.0") for frame in frames] == [False, False, True, True, True]
 
 
 async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
@@ -430,7 +430,7 @@ async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(
     events = await topic.events(
         ATTEMPTS + "&namespace=llm&resourceVersion=0.0", an_attempt(1, "secret", "other"), an_attempt(1), **alice
     )
-    assert [each["object"]["name"] for each in events] == ["deepseek-a", "deepseek-a"]
+    assert [event["object"]["name"] for event in events] == ["deepseek-a", "deepseek-a"]
 
 
 async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded) -> None:

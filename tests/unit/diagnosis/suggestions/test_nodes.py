@@ -38,7 +38,7 @@ def two_nodes(wanted_mib: int) -> Objects:
 
 
 def registering(objects: Objects) -> list[Suggestion]:
-    return [each for each in objects.suggestions() if each.edits[0].constraint == "registration"]
+    return [suggestion for suggestion in objects.suggestions() if suggestion.edits[0].constraint == "registration"]
 
 
 def test_a_node_that_registers_nothing_any_more_is_named_with_when_it_last_did() -> None:

@@ -23,7 +23,9 @@ def one_node(pod: dict[str, Any], *devices: dict[str, Any], **fields: str) -> Ob
 
 
 def edits_of(objects: Objects) -> list[list[tuple[str, str, str]]]:
-    return [[(edit.where, edit.before, edit.after) for edit in each.edits] for each in objects.suggestions()]
+    return [
+        [(edit.where, edit.before, edit.after) for edit in suggestion.edits] for suggestion in objects.suggestions()
+    ]
 
 
 def test_a_pod_that_fits_needs_no_change() -> None:
@@ -114,10 +116,10 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
     # Nodes that can't take the pod are left out beforehand; that changes no answer.
     ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
     assert (objects.trial().decide(ask) is None) == (objects.decide() is None) == (not objects.trial().fits(ask))
-    for each in suggestions:
-        decision = objects.after(each.edits).decide()
-        assert decision is not None, each.edits
-        assert decision.allocation == each.allocation, each.edits
+    for suggestion in suggestions:
+        decision = objects.after(suggestion.edits).decide()
+        assert decision is not None, suggestion.edits
+        assert decision.allocation == suggestion.allocation, suggestion.edits
     # Nothing that was tried is left behind.
     after = objects.columns()
     trial = objects.trial(after)
@@ -143,12 +145,12 @@ def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, 
 @given(clusters())
 @settings(max_examples=examples(20))
 def test_a_little_less_of_a_change_is_not_enough(objects: Objects) -> None:
-    for each in objects.suggestions():
-        for edit in each.edits:
-            rest = [other for other in each.edits if other != edit]
+    for suggestion in objects.suggestions():
+        for edit in suggestion.edits:
+            rest = [other for other in suggestion.edits if other != edit]
             # Without this one the pod fits nowhere: nothing is given up for nothing.
-            assert objects.after(rest).decide() is None, each.edits
-            lowered = [other for other in each.edits if other.constraint in ("memory", "cores", "count")]
+            assert objects.after(rest).decide() is None, suggestion.edits
+            lowered = [other for other in suggestion.edits if other.constraint in ("memory", "cores", "count")]
             if lowered == [edit] and int(edit.after) + 1 < int(edit.before):
                 more = Edit(edit.constraint, edit.where, edit.before, str(int(edit.after) + 1))
-                assert objects.after([*rest, more]).decide() is None, each.edits
+                assert objects.after([*rest, more]).decide() is None, suggestion.edits

@@ -55,7 +55,7 @@ def over_its_limits(vendor: Vendor, device: Device, held: list[Share]) -> str:
         return f"{memory_mib} MiB of {device.memory_mib}"
     if vendor.family is Family.NEURON:
         bits = [share.cores for share in held]
-        return "" if sum(bits) == 0 or sum(bits).bit_count() == sum(each.bit_count() for each in bits) else f"{bits}"
+        return "" if sum(bits) == 0 or sum(bits).bit_count() == sum(bit.bit_count() for bit in bits) else f"{bits}"
     cores = sum(share.cores for share in held)
     return f"{cores} % of {device.cores} %" if cores > device.cores and vendor.family is not Family.ENFLAME else ""
 

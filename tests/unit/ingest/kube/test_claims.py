@@ -63,8 +63,8 @@ def test_a_pod_is_observed_with_the_devices_of_all_its_claims_in_whatever_order_
         reader = a_reader()
         events = [event for kind, found in order for event in reader.changed(kind, found, 0.0)]  # type: ignore[arg-type]
         (allocations,) = pods_in(events)
-        assert [each.uuid for each in allocations] == [GPU_0, "gpu.nvidia.com/node1/gpu-1"]
-        assert {each.container for each in allocations} == {"main"}
+        assert [allocation.uuid for allocation in allocations] == [GPU_0, "gpu.nvidia.com/node1/gpu-1"]
+        assert {allocation.container for allocation in allocations} == {"main"}
         assert pods_in(reader.changed("claim", first, 1.0)) == [], "nothing is new"
 
 
@@ -108,9 +108,9 @@ def test_a_device_belongs_to_the_container_that_names_its_request() -> None:
     reader = a_reader()
     reader.changed("claim", a_claim(GPU | {"request": "gpu/large"}, GPU | {"request": "nic", "device": "n0"}), 0.0)
     (allocations,) = pods_in(reader.changed("pod", claiming("own", containers=containers), 0.0))
-    assert [each.container for each in allocations] == ["main", "side"]
+    assert [allocation.container for allocation in allocations] == ["main", "side"]
     both = [{"name": name, "resources": {"claims": [{"name": "own"}]}} for name in ("main", "side")]
     reader = a_reader()
     reader.changed("claim", a_claim(GPU), 0.0)
     (allocations,) = pods_in(reader.changed("pod", claiming("own", containers=both), 0.0))
-    assert [each.container for each in allocations] == [""], "one device, whichever of them uses it"
+    assert [allocation.container for allocation in allocations] == [""], "one device, whichever of them uses it"

@@ -69,7 +69,7 @@ async def test_policies_are_made_once_and_given_to_indices_that_have_none(monkey
     assert ism.indices == {TODAY: (ATTEMPTS, 0), EARLIER: (ATTEMPTS, 0), "payroll": None}
     ism.writes.clear()
     assert (await made(ism, monkeypatch))[ATTEMPTS] == "is as it should be, given to 0 indices"
-    assert {each.partition("/")[0] for each in ism.writes} == {"POST add"}
+    assert {write.partition("/")[0] for write in ism.writes} == {"POST add"}
 
 
 async def test_a_longer_retention_holds_for_indices_that_are_there_and_not_for_those_of_others(

@@ -46,7 +46,7 @@ def batch_of(*events: Event) -> Batch:
 
 
 def without_pod_states(batch: Batch) -> list[Document]:
-    return [each for each in batch.documents if each.id not in batch.pod_states]
+    return [document for document in batch.documents if document.id not in batch.pod_states]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_every_row_of_a_minute_is_a_document_of_its_version() -> None:
     rows = {name: ["a", "b"] for name in ("namespace", "dimension", "value")} | {"result": ["failed", "failed"]}
     counts = {name: [1, 2] for name in ("attempts", "pods", "nodes", "devices")}
     documents = batch_of(some_trends(**rows, **counts, version=3), some_trends(**rows, **counts, version=2)).documents
-    assert [(each.index, each.version) for each in documents] == [("schedulerlog-trends-2026.11.21", 3)] * 2
+    assert [(document.index, document.version) for document in documents] == [("schedulerlog-trends-2026.11.21", 3)] * 2
 
 
 def test_a_summary_of_several_records_is_one_document_of_all_nodes() -> None:
@@ -212,7 +212,7 @@ async def test_the_delay_of_each_attempt_is_counted_once_from_kafkas_time_of_its
         builder.add(record)
     await IndexWriter(DocumentsByVersion(), FakeTopics(), metrics, lambda: began / 1000 + 10).write(builder.take())
     (family,) = [each for each in metrics.registry.collect() if each.name == "schedulerlog_index_attempt_delay_seconds"]
-    numbers = {(each.name.rpartition("_")[2], each.labels.get("le")): each.value for each in family.samples}
+    numbers = {(sample.name.rpartition("_")[2], sample.labels.get("le")): sample.value for sample in family.samples}
     assert numbers["count", None] == 2
     # The last part came 8 s before, and the repetition 7 s.
     assert numbers["sum", None] == pytest.approx(15)

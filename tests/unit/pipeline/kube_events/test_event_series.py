@@ -42,7 +42,7 @@ class EventStore:
             self.events[name]["metadata"]["resourceVersion"] = "1"
 
     def counts(self) -> list[tuple[str, int]]:
-        return sorted((each["note"], each.get("series", {}).get("count", 1)) for each in self.events.values())
+        return sorted((event["note"], event.get("series", {}).get("count", 1)) for event in self.events.values())
 
 
 def test_equal_messages_are_one_event_that_counts_them() -> None:

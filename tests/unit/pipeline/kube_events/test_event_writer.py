@@ -31,7 +31,7 @@ class FakeEventsApi(FakeApi):
 
     def counts(self) -> dict[str, int]:
         events = [each for path, each in self.objects.items() if "/events/" in path]
-        return {each["note"]: each.get("series", {}).get("count", 1) for each in events}
+        return {event["note"]: event.get("series", {}).get("count", 1) for event in events}
 
 
 class Record(NamedTuple):
@@ -60,7 +60,7 @@ NOW = BEGAN + timedelta(minutes=30)
 async def test_whatever_fails_every_message_is_counted_once(seed: int) -> None:
     rng, api = random.Random(seed), FakeEventsApi()
     messages = [a_message(number, code=rng.choice("AB"), text="") for number in range(60)]
-    messages = [each.model_copy(update={"message": f"1 nodes {each.code}"}) for each in messages]
+    messages = [message.model_copy(update={"message": f"1 nodes {message.code}"}) for message in messages]
     async with serving(api) as url, a_client(url) as client:
         writer = a_writer(client)
         for start in range(0, 60, 5):
@@ -77,7 +77,8 @@ async def test_whatever_fails_every_message_is_counted_once(seed: int) -> None:
         api.faults.clear()
         await writer.write(records(*messages), NOW)
     expected = {
-        f"1 nodes {code}": sum(each.code == code for each in messages) for code in {each.code for each in messages}
+        f"1 nodes {code}": sum(message.code == code for message in messages)
+        for code in {message.code for message in messages}
     }
     assert api.counts() == expected
 

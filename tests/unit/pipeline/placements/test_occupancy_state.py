@@ -76,17 +76,19 @@ class Store:
         self.writes = 0
 
     def write(self, documents: Sequence[Document]) -> None:
-        for each in documents:
-            key = f"{each.index}/{each.id}"
+        for document in documents:
+            key = f"{document.index}/{document.id}"
             known = self.documents.get(key)
-            if each.is_deletion:
+            if document.is_deletion:
                 self.documents.pop(key, None)
-            elif known is None or (each.version is not None and each.version >= known.version):
-                self.documents[key] = StoredPlacement(each.index, each.id, each.version or 0, orjson.loads(each.source))
+            elif known is None or (document.version is not None and document.version >= known.version):
+                self.documents[key] = StoredPlacement(
+                    document.index, document.id, document.version or 0, orjson.loads(document.source)
+                )
                 self.writes += 1
 
     def of(self, alias: str, **terms: str) -> list[StoredPlacement]:
-        mine = [each for each in self.documents.values() if each.index.startswith(alias)]
+        mine = [document for document in self.documents.values() if document.index.startswith(alias)]
         mine = [each for each in mine if all(each.source.get(name) == value for name, value in terms.items())]
         return sorted(mine, key=lambda each: str(each.source["@timestamp"]), reverse=True)
 
@@ -453,7 +455,7 @@ def test_of_a_summary_with_a_bind_only_the_first_part_is_decoded() -> None:
     first, *others = split(summary)
     assert others
     assert isinstance(decoded(first), BoundAttempt)
-    assert [decoded(each) for each in others] == [None] * len(others)
+    assert [decoded(other) for other in others] == [None] * len(others)
 
 
 @pytest.mark.parametrize(

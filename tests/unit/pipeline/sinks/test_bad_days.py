@@ -74,5 +74,5 @@ async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
     result = await asyncio.wait_for(sink.write(todo), 30)
     newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
     found = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}
-    assert found == newest | {each.id: 1 for each in records}, (name, troubles)
+    assert found == newest | {record.id: 1 for record in records}, (name, troubles)
     assert [each.id for each, _ in result.refused] == ["poisoned"], (name, troubles)

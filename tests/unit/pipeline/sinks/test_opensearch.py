@@ -69,7 +69,7 @@ async def test_an_older_version_is_a_conflict_and_changes_nothing() -> None:
     fake = FakeOpenSearch()
     await written(fake, [a_document("a", 5)])
     result = await written(fake, [a_document("a", 4), a_document("b", 1)])
-    assert [each.id for each in result.conflicts] == ["a"]
+    assert [conflict.id for conflict in result.conflicts] == ["a"]
     assert fake.documents[INDEX, "a"][0] == 5
     assert result.refused == []
 
@@ -166,7 +166,7 @@ async def _troubled(chance: random.Random) -> None:
     result = await written(fake, todo, batch_documents=chance.choice([1, 3, 100]))
     newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
     assert {name: version for (_, name), (version, _) in fake.documents.items() if name in newest} == newest
-    assert ids(fake) == newest.keys() | {each.id for each in records}
+    assert ids(fake) == newest.keys() | {record.id for record in records}
     assert {each.id for each, _ in result.refused} == {"p0", "p1"}
 
 
@@ -213,7 +213,7 @@ def test_an_answer_about_another_number_of_documents_is_no_success() -> None:
 def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:
     first = replace(a_document("c", 7), keeps_first=True)
     lines = body([a_document("a", 7), a_document("b", None), first]).split(b"\n")
-    assert [orjson.loads(each) for each in lines[:6:2]] == [
+    assert [orjson.loads(line) for line in lines[:6:2]] == [
         {"index": {"_index": INDEX, "_id": "a", "version": 7, "version_type": "external_gte"}},
         {"create": {"_index": INDEX, "_id": "b"}},
         {"index": {"_index": INDEX, "_id": "c", "version": 7, "version_type": "external"}},
@@ -232,6 +232,6 @@ def test_a_record_with_line_breaks_still_makes_one_line() -> None:
 def test_batches_keep_the_order_and_their_bounds(sizes: list[int], max_documents: int, max_bytes: int) -> None:
     documents = [Document("i", str(place), b"x" * size) for place, size in enumerate(sizes)]
     cut = list(batches(documents, max_documents, max_bytes))
-    assert [each.id for batch in cut for each in batch] == [each.id for each in documents]
+    assert [each.id for batch in cut for each in batch] == [document.id for document in documents]
     assert all(len(batch) <= max_documents for batch in cut)
     assert all(len(batch) == 1 or sum(each.size for each in batch) <= max_bytes for batch in cut)

@@ -100,11 +100,11 @@ async def test_an_attempt_that_is_read_again_when_the_history_has_dropped_it_is_
     for records in (log.records[:-again], log.records[-again:]):
         async with a_worker(topics) as worker:
             await worker.read(*records)
-    published_events = [json.loads(encode_value(each)) for each in topics.events(ATTEMPTS.name)]
-    first, *others = [each for each in published_events if each["attempt_id"] == tries[0][0].attempt_id]
+    published_events = [json.loads(encode_value(event)) for event in topics.events(ATTEMPTS.name)]
+    first, *others = [event for event in published_events if event["attempt_id"] == tries[0][0].attempt_id]
     for other in others:
         assert other | {"attempts": 1} == first
-    assert [each["attempts"] for each in published_events[:7]] == [1, 2, 3, 4, 5, 6, 7]
+    assert [event["attempts"] for event in published_events[:7]] == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_thousand_bytes() -> None:
@@ -125,8 +125,8 @@ async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_t
 async def test_a_change_begins_an_episode_that_names_what_changed(restart: bool) -> None:
     tries = [a_try(0), a_try(1), a_try(2, FREED, chosen="node2"), a_try(3)]
     events = [last for (*_, last) in await published_one_by_one(*tries, restart=restart)]
-    assert [each.episode for each in events] == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
-    assert [each.changes for each in events if isinstance(each, AttemptSummarized)] == [
+    assert [event.episode for event in events] == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
+    assert [event.changes for event in events if isinstance(event, AttemptSummarized)] == [
         [], ["node2: 2/2 CardCordoned became fit"], ["node2: fit became 2/2 CardCordoned"],
     ]  # fmt: skip
 

@@ -33,7 +33,7 @@ POD = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
 
 def by_events(*seconds: float, text: str = TEXT) -> list[AttemptEvent]:
     """What ``kube-events`` makes of kube-scheduler's events at these times."""
-    times = [(STARTED + timedelta(seconds=each)).isoformat().replace("+00:00", "Z") for each in seconds]
+    times = [(STARTED + timedelta(seconds=second)).isoformat().replace("+00:00", "Z") for second in seconds]
     events = [an_event("FailedScheduling", text, at=time, scheduler="hami-scheduler") for time in times]
     return [each for each in read(*(("event", event) for event in events)) if isinstance(each, AttemptEvent)]
 
@@ -55,7 +55,7 @@ async def test_kube_schedulers_own_event_about_a_refused_pod_leaves_the_answer_a
     alone = summarize(by_scheduler())
     (found,) = await latest(by_scheduler(), by_events(0.1))
     assert schedulerlog(found) == schedulerlog(alone)
-    assert [(each.source, each.gives) for each in found.reports] == [
+    assert [(report.source, report.gives) for report in found.reports] == [
         ("scheduler", ["filter", "requests", "offered nodes", "policies"]), ("kube-events", ["scheduler message"]),
     ]  # fmt: skip
     assert (found.complete, found.scheduler_message) == (True, TEXT)
@@ -68,17 +68,17 @@ async def test_the_event_of_the_cluster_that_comes_first_is_the_same_attempt() -
     assert found.attempt_id == by_events(0.1)[0].attempt_id
     assert schedulerlog(found) == schedulerlog(summarize(by_scheduler()))
     rows = topics.events(DEVICE_VERDICTS.name)
-    assert {(each.attempt_id, each.started_at) for each in rows} == {(found.attempt_id, found.started_at)}
-    assert sum(len(each.verdict) for each in rows) == 3
+    assert {(row.attempt_id, row.started_at) for row in rows} == {(found.attempt_id, found.started_at)}
+    assert sum(len(row.verdict) for row in rows) == 3
 
 
 async def test_a_message_is_published_once_and_changed_words_count_for_the_same_attempt() -> None:
     topics = await on_topics(by_scheduler(), by_events(0.1))
-    assert [each.message for each in topics.events(MESSAGES.name)] == [
-        each.message for each in messages(summarize(by_scheduler()))
+    assert [event.message for event in topics.events(MESSAGES.name)] == [
+        message.message for message in messages(summarize(by_scheduler()))
     ]
     topics = await on_topics(by_events(0.1), by_scheduler())
-    assert len({(each.attempt_id, each.reported_at) for each in topics.events(MESSAGES.name)}) == 1
+    assert len({(event.attempt_id, event.reported_at) for event in topics.events(MESSAGES.name)}) == 1
 
 
 async def test_events_that_this_project_wrote_are_no_decisions() -> None:
@@ -93,7 +93,7 @@ async def test_events_that_this_project_wrote_are_no_decisions() -> None:
 async def test_a_report_about_one_of_two_tries_at_once_is_published_apart_and_names_both() -> None:
     first, second = by_scheduler(0), by_scheduler(0.2)
     found = await latest(first, second, by_events(0.6))
-    assert [[each.source for each in attempt.reports] for attempt in found] == [
+    assert [[report.source for report in attempt.reports] for attempt in found] == [
         ["scheduler"], ["scheduler"], ["kube-events"],
     ]  # fmt: skip
     assert found[2].may_duplicate == ["scheduler-0.2", "scheduler-0"]
@@ -108,7 +108,7 @@ async def test_of_two_tries_a_second_apart_the_one_before_the_event_is_meant() -
 async def test_events_of_tries_that_follow_each_other_at_once_are_about_the_one_before_each() -> None:
     """As measured on a real control plane, where kube-scheduler tried a pod twice within a tenth of a second."""
     found = await latest(by_scheduler(0), by_scheduler(0.087), by_events(0.049, 0.231))
-    assert [[each.source for each in attempt.reports] for attempt in found] == [["scheduler", "kube-events"]] * 2
+    assert [[report.source for report in attempt.reports] for attempt in found] == [["scheduler", "kube-events"]] * 2
     assert not any(attempt.may_duplicate for attempt in found)
 
 
@@ -123,7 +123,7 @@ async def test_a_scheduler_and_its_log_agree_on_the_time_however_fast_the_tries_
         found = await latest(*reports)
         assert len(found) == len(seconds)
         for attempt in found:
-            assert {each.attempt_id.partition("-")[2] for each in attempt.reports} == {f"{_seconds(attempt):g}"}
+            assert {report.attempt_id.partition("-")[2] for report in attempt.reports} == {f"{_seconds(attempt):g}"}
 
 
 def _seconds(attempt: AttemptSummarized) -> float:
@@ -163,19 +163,19 @@ async def test_a_bind_that_the_scheduler_reports_later_goes_to_its_attempt_and_k
     (found,) = await latest(by_events(0.1, text="running Bind plugin: locked"), placed, [bind])
     assert found.bind
     assert (found.bind.error, found.bind.lock_holder) == ("locked", holder)
-    assert [each.source for each in found.reports] == ["scheduler", "kube-events"]
+    assert [report.source for report in found.reports] == ["scheduler", "kube-events"]
 
 
 async def test_the_first_try_that_is_known_is_in_every_later_one() -> None:
     topics = await on_topics(by_scheduler(0), by_scheduler(60, PLACED, chosen="node1"), by_events(0.1))
-    first, *_, second = [each for each in topics.events(ATTEMPTS.name) if isinstance(each, AttemptSummarized)]
+    first, *_, second = [event for event in topics.events(ATTEMPTS.name) if isinstance(event, AttemptSummarized)]
     assert {first.first_judged_at, second.first_judged_at} == {STARTED}
 
 
 async def test_a_retry_is_a_repetition_before_and_after_the_cluster_reports_it() -> None:
     reports = [by_scheduler(0), by_events(0.1), by_scheduler(60), by_events(60.1)]
     topics = await on_topics(*reports)
-    kinds = [(type(each).__name__, len(each.reports)) for each in topics.events(ATTEMPTS.name)]
+    kinds = [(type(event).__name__, len(event.reports)) for event in topics.events(ATTEMPTS.name)]
     assert kinds == [
         ("AttemptSummarized", 1), ("AttemptSummarized", 2), ("AttemptRepeated", 1), ("AttemptRepeated", 2),
     ]  # fmt: skip

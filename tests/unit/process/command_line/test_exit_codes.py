@@ -45,7 +45,7 @@ def test_an_option_that_no_command_has_is_a_mistake_of_the_caller(words: tuple[s
 
 @pytest.mark.parametrize("words", TAKE_SETTINGS, ids=" ".join)
 def test_a_wrong_setting_is_a_mistake_of_the_caller(words: tuple[str, ...]) -> None:
-    places = ["1"] * sum(getattr(each, "required", False) for each in COMMANDS[words].params)
+    places = ["1"] * sum(getattr(param, "required", False) for param in COMMANDS[words].params)
     status, output = ended(*words, *places, "--kafka", "no address")
     assert status == 2, output
     # Some lack another setting, which is named first.

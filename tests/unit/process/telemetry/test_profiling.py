@@ -110,13 +110,13 @@ def test_memory_is_found_where_it_was_allocated_and_the_sum_is_what_the_process_
     assert not heap.begin()
     held = hold_a_megabyte()
     found = heap.profile()
-    mine = [each for each in found.samples if any(frame.function.startswith("hold_a_m") for frame in each.stack)]
+    mine = [sample for sample in found.samples if any(frame.function.startswith("hold_a_m") for frame in sample.stack)]
     assert len(held) == 1024
     assert 1024**2 <= sum(each.values[1] for each in mine) < 1.2 * 1024**2
     assert sum(each.values[0] for each in mine) >= 1024
     status = Path("/proc/self/status").read_text().splitlines()
     (resident,) = [int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS")]
-    assert sum(each.values[1] for each in found.samples) == pytest.approx(resident, rel=0.1)
+    assert sum(sample.values[1] for sample in found.samples) == pytest.approx(resident, rel=0.1)
 
 
 def test_the_stack_of_every_thread_can_be_read() -> None:

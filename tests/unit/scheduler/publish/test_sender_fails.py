@@ -24,10 +24,10 @@ SMALL = SpoolLimits(segment_bytes=400)
 ROUNDS = 10
 COUNTS = (1, 3, TO_THE_END)
 KAFKA_ERRORS: Final[list[Callable[[], BaseException]]] = [
-    each
-    for each in vars(aiokafka.errors).values()
+    error
+    for error in vars(aiokafka.errors).values()
     # The base of what brokers answer has no number, and no words.
-    if isinstance(each, type) and issubclass(each, KafkaError) and each is not BrokerResponseError
+    if isinstance(error, type) and issubclass(error, KafkaError) and error is not BrokerResponseError
 ]
 """Every error of the client: time-outs, brokers that are away, too few replicas, records too large, missing rights."""
 OTHER_ERRORS: Final[list[Callable[[], BaseException]]] = [

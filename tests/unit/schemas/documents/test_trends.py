@@ -33,7 +33,7 @@ def test_each_row_is_a_document_with_its_numbers() -> None:
         whole | {"dimension": "all", "value": "", "attempts": 2, "pods": 1, "nodes": 4, "devices": 32},
         whole | {"dimension": "reason", "value": "NumaNotFit", "attempts": -1, "pods": 0, "nodes": -2, "devices": -16},
     ]
-    assert all(set(each) == set(TRENDS.properties) for each in documents.values())
+    assert all(set(document) == set(TRENDS.properties) for document in documents.values())
 
 
 def test_a_row_keeps_its_id_from_version_to_version_and_no_two_rows_share_one() -> None:
@@ -47,5 +47,5 @@ def test_a_row_keeps_its_id_from_version_to_version_and_no_two_rows_share_one() 
         some_trends(**ROWS, started_at=event.started_at + timedelta(minutes=1)),
         some_trends(**ROWS | {"value": ["", "CardNotHealth"], "dimension": ["pool", "reason"]}),
     ]
-    different = [name for each in others for name, _ in trend_documents(each)]
+    different = [name for other in others for name, _ in trend_documents(other)]
     assert len({*ids, *different}) == 2 + 5 * 2

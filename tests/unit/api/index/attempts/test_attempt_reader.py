@@ -75,7 +75,7 @@ class Devices:
         self.recent_states = RecentStates()
         self.states_in_memory = self.recent_states.find
         self._hits = [
-            {"_id": each.id, "_source": stored(devices_document(each, encode(each).value))} for each in records
+            {"_id": record.id, "_source": stored(devices_document(record, encode(record).value))} for record in records
         ]
         self._states = {
             (f"schedulerlog-node-states-{day}", each.id): stored(node_state_document(each, each.observed_at))

@@ -74,8 +74,8 @@ async def test_an_attempt_in_memory_belongs_to_the_episode_that_it_names() -> No
 async def test_equal_attempts_of_two_episodes_are_not_counted_as_one() -> None:
     """A pod of the same name was made again, or another scheduler has tried it."""
     other = REFUSED.model_copy(update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1)})
-    assert [each.attempts for each in await episodes(Index(REFUSED), other)] == [1, 1]
-    assert [each.attempts for each in await episodes(Index(other, REFUSED))] == [1, 1]
+    assert [episode.attempts for episode in await episodes(Index(REFUSED), other)] == [1, 1]
+    assert [episode.attempts for episode in await episodes(Index(other, REFUSED))] == [1, 1]
 
 
 async def test_an_attempt_that_is_bound_after_the_next_one_began_is_an_item_of_its_own() -> None:
@@ -83,4 +83,4 @@ async def test_an_attempt_that_is_bound_after_the_next_one_began_is_an_item_of_i
         update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1), "episode": PLACED.attempt_id}
     )
     bound = PLACED.model_copy(update={"status": "succeeded"})
-    assert [each.status for each in await episodes(Index(waiting, bound))] == ["pending", "succeeded"]
+    assert [episode.status for episode in await episodes(Index(waiting, bound))] == ["pending", "succeeded"]

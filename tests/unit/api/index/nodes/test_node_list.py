@@ -73,7 +73,10 @@ def test_a_node_has_its_registrations_problems_and_readiness() -> None:
             cluster="default", node="node1", observed_at=NOON, conditions=[Condition(type="Ready", status="True")]
         ),
     )
-    assert ([each.reported_by for each in node.registrations], node.problems) == (["hami-scheduler"], [problem])
+    assert ([registration.reported_by for registration in node.registrations], node.problems) == (
+        ["hami-scheduler"],
+        [problem],
+    )
     assert (node.ready, node.occupancy) == ("True", "/api/v1/nodes/node1/occupancy")
 
 

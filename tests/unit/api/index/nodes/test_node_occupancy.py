@@ -120,4 +120,4 @@ def test_the_sum_of_a_device_is_that_of_the_pods_that_are_there(
     for start, gpu, length, memory in drawn:
         if start <= 0 < start + length:
             expected[f"GPU-{gpu}"] = expected.get(f"GPU-{gpu}", 0) + memory
-    assert {each.uuid: each.memory_held_mib for each in at_noon(*placements, devices=()).devices} == expected
+    assert {device.uuid: device.memory_held_mib for device in at_noon(*placements, devices=()).devices} == expected
