@@ -5,7 +5,6 @@ OpenSearch. The layers, from the top; each imports only those below it (import-l
 
 ===============  ==============================================================================
 ``__main__``     the command line: settings, socket, uvicorn
-change_search    what would have to change: reads what the fit has to know, and asks it
 server           uvicorn with a certificate that may be replaced; readiness for a kubelet
 own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it
@@ -18,10 +17,7 @@ handlers         one method for each route
 ready_answers    answers that are kept as they were sent, and sent before the application is asked
 watch            the changes of attempts as they happen
 report_command   the report of failures, from the command line
-report_collector collects it from the index
-exclusion        the constraints that keep a refused pod from every node of its cluster
-fact_collector   the facts of a diagnosis, from memory, the index and the API server
-attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
+answers          what an answer needs, collected from memory, the index and the API server
 authority        who asks, and what they may read
 aggregated       the same answers as an aggregated API of Kubernetes
 objects          objects of the Kubernetes API server

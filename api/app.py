@@ -17,15 +17,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.aggregated.adapter import AggregatedApi
-from api.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup
+from api.answers.change_search import ChangeSearch
+from api.answers.exclusion import Exclusion
+from api.answers.fact_collector import FactCollector
+from api.answers.report_collector import ReportCollector
 from api.authority.checks import CallerChecks
 from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
-from api.change_search import ChangeSearch
 from api.documents import document_routes
-from api.exclusion import Exclusion
 from api.exported import export
-from api.fact_collector import FactCollector
 from api.handlers.admission import AdmissionHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -58,7 +59,6 @@ from api.pages.answers import Answers
 from api.pages.page_routes import page_routes
 from api.pages.page_session import PageSession
 from api.ready_answers import SHARE_OF_MEMORY, NotesAnswers, ReadyAnswers
-from api.report_collector import ReportCollector
 from api.routes import routes
 from api.settings import Settings
 from api.watch.shown import ShownChanges

@@ -17,7 +17,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.rights import Right, get_pod
 from api.http.cluster import AGGREGATED, ROOT
 from api.http.json_protocol import Ready

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import orjson
 
+from api.answers.report_collector import ReportCollector
 from api.http.report_query import ReportQuery
 from api.index.reading.client import OpenSearch
-from api.report_collector import ReportCollector
 from fit import device_config
 from page.report_file import written
 from process.configuration.opensearch_connection import OpenSearchConnection

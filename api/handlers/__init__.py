@@ -20,7 +20,7 @@ simulation      where a pod would go that does not exist yet
 cluster_file    a recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics
 attempt_rights  an attempt by its id, for callers who may read its pod
-others          what an answer about a node shows of pods that the caller may not read
+redaction       what an answer about a node shows of pods that the caller may not read
 listing         answers one page of a list
 not_found       the 404 answers: what to check where nothing is recorded
 ==============  ================================================================================

@@ -2,7 +2,7 @@
 
 from starlette.requests import Request
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
 from api.handlers.not_found import attempt_of_another_pod, no_attempt, no_attempt_of_pod

@@ -7,7 +7,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
 from api.authority.rights import LIST_NODES
 from api.handlers.attempt_rights import readable_attempt

@@ -9,8 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.authority.access import access_of
+from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import LIST_NODES
-from api.handlers.others import lock_without_others, readable_namespaces
+from api.handlers.redaction import lock_without_others
 from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup
 from api.handlers.attempt_rights import readable_attempt, readable_of_pod
 from api.http.cluster import Cluster
 from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery

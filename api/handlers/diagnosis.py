@@ -10,14 +10,14 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.exclusion import Exclusion
+from api.answers.fact_collector import FactCollector, may_be_refused
 from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
-from api.exclusion import Exclusion
-from api.fact_collector import FactCollector, may_be_refused
 from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
-from api.handlers.others import attempt_shown
+from api.handlers.redaction import attempt_shown
 from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath

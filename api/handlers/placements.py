@@ -8,16 +8,16 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
+from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import get_node, get_pod, list_pods
 from api.handlers.listing import Json, P, Shown, answer_page, as_they_are
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
-from api.handlers.others import (
+from api.handlers.redaction import (
     findings_shown,
     observation_with_texts,
     occupancy_without_others,
-    readable_namespaces,
     texts_shown,
 )
 from api.http.cluster import Cluster

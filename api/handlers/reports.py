@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.answers.report_collector import ReportCollector
 from api.authority.access import access_of
 from api.authority.rights import LIST_NODES, list_pods
 from api.http.cluster import Cluster
 from api.http.errors import json_response
 from api.http.query_params import refuse_repeated
 from api.http.report_query import ReportQuery
-from api.report_collector import ReportCollector
 from page.report_file import written
 
 MEDIA = {"csv": "text/csv", "markdown": "text/markdown", "html": "text/html"}

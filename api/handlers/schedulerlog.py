@@ -7,12 +7,12 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.handlers.not_found import no_attempt_of_pod
-from api.handlers.others import attempt_shown, episode_with_texts, found_with_texts, texts_shown
+from api.handlers.redaction import attempt_shown, episode_with_texts, found_with_texts, texts_shown
 from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster
 from api.http.continue_token import Position, encode_token

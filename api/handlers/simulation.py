@@ -12,9 +12,9 @@ from pydantic import Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from api.answers.change_search import ChangeSearch
 from api.authority.access import access_of
 from api.authority.rights import get_pod
-from api.change_search import ChangeSearch
 from api.http.cluster import Cluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
 from api.http.param_types import NamespaceName, namespace_problem

@@ -10,8 +10,8 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup
-from api.change_search import ChangeSearch
+from api.answers.attempt_lookup import AttemptLookup
+from api.answers.change_search import ChangeSearch
 from api.handlers.attempt_rights import readable_of_pod
 from api.http.cluster import Cluster
 from api.http.errors import json_response

@@ -11,7 +11,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.authority.rights import Right, get_pod, list_pods
 from api.authority.streams import when_refused, while_allowed

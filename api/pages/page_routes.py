@@ -2,7 +2,7 @@
 
 from starlette.routing import Route
 
-from api.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup
 from api.pages.answers import Answers
 from api.pages.cookies import EMBED, LOGIN, LOGOUT, STATIC
 from api.pages.home_pages import HomePages

@@ -11,10 +11,10 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import access_of
 from api.handlers.attempt_rights import readable_of_pod
-from api.handlers.others import attempt_shown
+from api.handlers.redaction import attempt_shown
 from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
 from api.index.attempts.attempt_queries import PodName

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
 from api.handlers.attempt_rights import readable_of_pod
 from api.index.attempts.attempt_queries import PodName

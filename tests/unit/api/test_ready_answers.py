@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from api import ready_answers
-from api.attempt_lookup import StoredAttempt
+from api.answers.attempt_lookup import StoredAttempt
 from api.http.json_protocol import JsonProtocol
 from process.telemetry.otlp import OtlpTracing
 from tests.support.builders.events import STARTED, a_summary

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from starlette.requests import Request
 
 from api.authority.access import access_of
-from api.handlers.others import readable_namespaces
+from api.authority.readable_namespaces import readable_namespaces
 from api.http.cluster import Cluster
 from api.index.nodes.holders import HeldBy, read_holders
 from api.index.nodes.last_registrations import read_unregistered

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from api.authority.access import Access
+from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
 from schemas.answers.attempts import AttemptFound, Episode
@@ -20,17 +21,7 @@ from summaries.named_pods import OTHERS, attempt_without_others, without_others
 Item = TypeVar("Item")
 Replace = Callable[[str], str]
 
-MAX_NAMESPACES: Final = 20
-"""So many are asked about one by one; pods of further ones count as those of others."""
 HIDDEN: Final = "{} lines, for callers who may list the pods of all namespaces"
-
-
-async def readable_namespaces(access: Access, cluster: Cluster, namespaces: Collection[str]) -> frozenset[str]:
-    """Those of ``namespaces`` of which the caller may list the pods."""
-    if await access.allows(cluster, list_pods()):
-        return frozenset(namespaces)
-    asked = sorted(namespaces)[:MAX_NAMESPACES]
-    return frozenset([each for each in asked if each and await access.allows(cluster, list_pods(each))])
 
 
 def occupancy_without_others(occupancy: NodeOccupancy, readable: Collection[str]) -> NodeOccupancy:

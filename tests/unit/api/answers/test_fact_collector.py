@@ -2,7 +2,7 @@
 
 from unittest.mock import AsyncMock, Mock, patch
 
-from api.fact_collector import FactCollector
+from api.answers.fact_collector import FactCollector
 from api.index.attempts.attempt_queries import PodName
 from diagnosis.facts import DiagnosisFacts
 from schemas.answers.attempts import DeviceLog
@@ -18,7 +18,7 @@ async def facts_of(collector: FactCollector, original_id: str = "0f" * 16) -> Di
 
 async def test_they_are_read_once_for_an_attempt_and_those_that_repeat_it() -> None:
     collector = FactCollector(Mock(), Mock(), "default")
-    with patch("api.fact_collector.read_devices", AsyncMock(return_value=([ROW], ""))) as reading:
+    with patch("api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], ""))) as reading:
         assert (await facts_of(collector)).devices == (await facts_of(collector)).devices == [ROW]
         assert reading.await_count == 1
         await facts_of(collector, "1f" * 16)
@@ -27,7 +27,9 @@ async def test_they_are_read_once_for_an_attempt_and_those_that_repeat_it() -> N
 
 async def test_what_was_missing_is_looked_for_again() -> None:
     collector = FactCollector(Mock(), Mock(), "default")
-    with patch("api.fact_collector.read_devices", AsyncMock(return_value=([ROW], "states are missing"))) as reading:
+    with patch(
+        "api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], "states are missing"))
+    ) as reading:
         await facts_of(collector)
         assert (await facts_of(collector)).unknown_of("devices")
         assert reading.await_count == 2

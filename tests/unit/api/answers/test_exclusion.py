@@ -2,7 +2,7 @@
 
 from unittest.mock import patch
 
-from api.exclusion import Exclusion
+from api.answers.exclusion import Exclusion
 from api.index.reading.client import OpenSearch
 from api.memory.cluster_devices import ClusterDevices
 from diagnosis.suggestions.exclusion import excluding_constraints
@@ -41,7 +41,7 @@ def some_devices(*states: NodeStateChanged) -> ClusterDevices:
 async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_are_others() -> None:
     devices = some_devices(a_state(1, 9_000))
     found = Exclusion(devices, INDEX)
-    with patch("api.exclusion.excluding_constraints", wraps=excluding_constraints) as finding:
+    with patch("api.answers.exclusion.excluding_constraints", wraps=excluding_constraints) as finding:
         assert await found.of(an_attempt()) == ["use", "memory"]
         assert await found.of(an_attempt()) == ["use", "memory"]
         assert finding.call_count == 1
