@@ -96,7 +96,7 @@ class Processes:
             if not self.is_running(name):
                 raise self._error(name)
 
-    def wait_ready(self, name: str, url: str, timeout_seconds: float = 60, authority: Path | None = None) -> None:
+    def wait_ready(self, name: str, url: str, timeout_seconds: float = 180, authority: Path | None = None) -> None:
         """Return when ``url`` answers 200; raises ``ServiceError`` if the service dies or does not become ready.
 
         ``authority``: of the certificate, where the URL is one of HTTPS.

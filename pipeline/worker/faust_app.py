@@ -61,8 +61,9 @@ def create_app(settings: WorkerSettings, folder: Path, fold: Fold, revoke: Calla
         consumer_auto_offset_reset="earliest",
         consumer_metadata_max_age_ms=METADATA_MS,
         broker_session_timeout=settings.session_seconds,
-        # Three heartbeats may be lost before the session ends.
-        broker_heartbeat_interval=settings.session_seconds / 4,
+        # Seven heartbeats may be lost before the session ends. A worker learns that it has to take over another one's
+        # partitions from the answer to its next heartbeat.
+        broker_heartbeat_interval=settings.session_seconds / 8,
         # Faust refuses to start where a session may last longer than a request.
         broker_request_timeout=max(40.0, settings.session_seconds + 10),
         broker_commit_interval=COMMIT_SECONDS,
