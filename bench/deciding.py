@@ -36,6 +36,7 @@ from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
 from scheduler.service import Scheduler
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import Event
 
 SILENT = "silent"
@@ -46,7 +47,7 @@ EVERYTHING = SpoolBatch((), (2**40, 0))
 class SilentWriter(SpoolWriter):
     """Forgets every event before anything is made of it."""
 
-    def write(self, events: Iterable[Event], traceparent: bytes = b"") -> None:
+    def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
         """Does nothing."""
 
 
@@ -67,10 +68,10 @@ class ChangingScheduler(Scheduler):
         self._chance = random.Random(nodes)
         return self
 
-    async def filter(self, request: FilterRequest, traceparent: bytes = b"") -> bytes:
+    async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:
         """The reply, after the change."""
         cluster.change(self._whole, self._chance.sample(self._names, self._changed))
-        return await super().filter(request, traceparent)
+        return await super().filter(request, trace)
 
 
 async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:

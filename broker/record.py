@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from process.telemetry.logs import about
 from schemas.codec import records
-from schemas.codec.trace_context import trace_id, traceparent_of
+from schemas.codec.trace_context import trace_of
 from schemas.events import AttemptEvent, PodObserved
 
 _MAX_LOGGED: Final = 400
@@ -53,7 +53,7 @@ def about_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
         return {}
     texts = {name: (value or b"")[:_MAX_LOGGED].decode(errors="replace") for name, value in named}
     attempt = texts.get("ce_id", "").partition("/")[0] if issubclass(kind, AttemptEvent) else ""
-    return about(attempt=attempt, pod=texts.get("ce_subject", ""), trace=trace_id(traceparent_of(named)))
+    return about(attempt=attempt, pod=texts.get("ce_subject", ""), trace=trace_of(named).id)
 
 
 def about_attempt(event: AttemptEvent) -> dict[str, str]:

@@ -33,6 +33,7 @@ from scheduler.filter_replies import reply_to, simulated
 from scheduler.pod_guard import PodGuard
 from scheduler.publish.node_states import NodeStates
 from scheduler.records import Records
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
 from schemas.ids import microseconds
 
@@ -73,8 +74,8 @@ class Scheduler:
         life = Life(identity, microseconds(clock()))
         self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
 
-    async def filter(self, request: FilterRequest, traceparent: bytes = b"") -> bytes:
-        """The reply to POST /filter. traceparent: of the caller, if it has one."""
+    async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:
+        """The reply to POST /filter. trace: of the caller, if it has one."""
         started_at = self._clock()
         # HAMi waits until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
         if problem := await self._obstacle(request):
@@ -85,7 +86,7 @@ class Scheduler:
             self._metrics.decisions.labels("not_ours").inc()
             # As HAMi: a pod without its resources gets every node back unchanged.
             return request.hand_back(request.node_names)
-        attempt, span = self._begin(request.pod, started_at, traceparent)
+        attempt, span = self._begin(request.pod, started_at, trace)
         try:
             if isinstance(answer, Failed):
                 return await self._fail(attempt, request, answer)
@@ -127,7 +128,7 @@ class Scheduler:
         circumstances = self._records.circumstances(request.pod, self._columns.vendors)
         offered = len(request.node_names)
         failure = event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)
-        self._events.write([failure], attempt.traceparent)
+        self._events.write([failure], attempt.trace)
         self._klog.failed(attempt, failed, ended_at)
         log.debug("filter of %s: %s", attempt.pod, failed.error, extra=attempt.log_fields)
         await self._events.flush()
@@ -146,7 +147,7 @@ class Scheduler:
         ended_at = max(self._clock(), attempt.started_at)
         epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod, self._columns.vendors)
         events = event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
-        self._events.write(events, attempt.traceparent)
+        self._events.write(events, attempt.trace)
         self._klog.decided(attempt, decision, ended_at, error)
         chosen = error or decision.chosen or "no node fits"
         log.debug("filter of %s: %s", attempt.pod, chosen, extra=attempt.log_fields)
@@ -182,26 +183,24 @@ class Scheduler:
                 self._claims.stand(pod.uid, mark)
         return error
 
-    def _begin(self, pod: Json, started_at: datetime, traceparent: bytes) -> tuple[AttemptRef, Span]:
+    def _begin(self, pod: Json, started_at: datetime, trace: Trace) -> tuple[AttemptRef, Span]:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
         # Which attempt is a pod's latest follows from when it began, also where the clock was set back since the last.
         if before := self._attempts.get(ref.uid):
             started_at = max(started_at, before.started_at + timedelta(microseconds=1))
-        attempt, span = self._traced("filter", AttemptRef.of(self._identity, ref, started_at), started_at, traceparent)
+        attempt, span = self._traced("filter", AttemptRef.of(self._identity, ref, started_at), started_at, trace)
         self._attempts.put(ref.uid, attempt)
         return attempt, span
 
-    def _traced(
-        self, name: str, attempt: AttemptRef, started_at: datetime, traceparent: bytes
-    ) -> tuple[AttemptRef, Span]:
-        """The attempt with the traceparent of the span, which its records get."""
+    def _traced(self, name: str, attempt: AttemptRef, started_at: datetime, trace: Trace) -> tuple[AttemptRef, Span]:
+        """The attempt with the trace of the span, which its records get."""
         began_ns = 1_000 * microseconds(started_at)
-        span = self._records.tracing.begin(name, traceparent, attempt.log_fields, kind="server", began_ns=began_ns)
-        return replace(attempt, traceparent=span.traceparent) if span.traceparent else attempt, span
+        span = self._records.tracing.begin(name, trace, attempt.log_fields, kind="server", began_ns=began_ns)
+        return replace(attempt, trace=span.trace) if span.trace else attempt, span
 
-    async def bind(self, request: BindRequest, traceparent: bytes = b"") -> bytes:
-        """The reply to POST /bind. traceparent: of the caller, if it has one."""
+    async def bind(self, request: BindRequest, trace: Trace = NO_TRACE) -> bytes:
+        """The reply to POST /bind. trace: of the caller, if it has one."""
         started_at = self._clock()
         pod = PodRef(namespace=request.namespace, name=request.name, uid=request.uid)
         if problem := self._guard.problem(request.uid):
@@ -213,7 +212,7 @@ class Scheduler:
         # Not remembered where another leader, or this scheduler before a restart, answered the filter.
         attempt = self._attempts.get(request.uid) or AttemptRef.of(self._identity, pod, started_at)
         # A caller without a trace: the bind belongs to that of the filter.
-        attempt, span = self._traced("bind", attempt, started_at, traceparent or attempt.traceparent)
+        attempt, span = self._traced("bind", attempt, started_at, trace or attempt.trace)
         error = "the bind was cut off"
         try:
             error = await self._binds.bind(request, attempt, started_at)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from schemas.codec.records import CONTENT_TYPE
-from schemas.codec.trace_context import HEADER as TRACEPARENT
+from schemas.codec.trace_context import PARENT_HEADER, STATE_HEADER
 from schemas.events import EVENTS, Event
 from schemas.ids import schema_id
 from schemas.topics import (
@@ -47,9 +47,15 @@ _HEADERS: Final = {
     # CloudEvents' Kafka binding names this attribute without the prefix ``ce_``.
     "content-type": {"const": CONTENT_TYPE},
 }
-_TRACEPARENT: Final = {
-    "type": "string",
-    "description": "Of records that somebody traces: W3C's traceparent, as CloudEvents' extension for tracing has it.",
+_TRACED: Final = {
+    PARENT_HEADER: {
+        "type": "string",
+        "description": "Of records that somebody traces: W3C's traceparent, as CloudEvents' extension has it.",
+    },
+    STATE_HEADER: {
+        "type": "string",
+        "description": "W3C's tracestate beside it, where the caller's tracing has one; cut to 512 bytes.",
+    },
 }
 _OPERATIONS: Final = (
     ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, publish decisions."),
@@ -181,7 +187,7 @@ def _message(event: type[Event], example: Any) -> dict[str, Any]:
         "summary": " ".join(about.split()),
         "description": " ".join(more.split()),
         "contentType": CONTENT_TYPE,
-        "headers": {"type": "object", "required": list(headers), "properties": headers | {TRACEPARENT: _TRACEPARENT}},
+        "headers": {"type": "object", "required": list(headers), "properties": headers | _TRACED},
         "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./{event.TYPE}.schema.json"}},
         "bindings": {"kafka": _key(topic)},
         "examples": [{"payload": example}],

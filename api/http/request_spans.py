@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from process.telemetry.logs import about
 from process.telemetry.tracing import Span, Tracing
-from schemas.codec.trace_context import valid
+from schemas.codec.trace_context import trace_of_caller
 
 UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Asked every few seconds, by the cluster itself."""
@@ -18,7 +18,7 @@ _CURRENT: Final[ContextVar[tuple[Tracing, Span] | None]] = ContextVar("request_s
 
 
 class RequestSpans:
-    """Wraps ``app``. A span continues the caller's trace (``traceparent``), or begins one."""
+    """Wraps ``app``. A span continues the caller's trace (``traceparent``, ``tracestate``), or begins one."""
 
     def __init__(self, app: ASGIApp, tracing: Tracing) -> None:
         self._app = app
@@ -55,8 +55,10 @@ def trace_answered(tracing: Tracing, scope: Scope, status: int) -> None:
 
 
 def _begin(tracing: Tracing, scope: Scope) -> Span:
-    headers = dict(scope["headers"])
-    return tracing.begin(scope["method"], valid(headers.get(b"traceparent", b"")), kind="server")
+    headers = scope["headers"]
+    parent = next((value for name, value in headers if name == b"traceparent"), b"")
+    state = b",".join(value for name, value in headers if name == b"tracestate")
+    return tracing.begin(scope["method"], trace_of_caller(parent, state), kind="server")
 
 
 def _describe(span: Span, scope: Scope, status: int) -> None:
@@ -83,7 +85,7 @@ def opensearch_span(path: str) -> Iterator[None]:
         return
     tracing, above = current
     target, _, operation = path.lstrip("/").rpartition("/")
-    span = tracing.begin(f"{operation} {target}".strip(), above.traceparent, kind="client")
+    span = tracing.begin(f"{operation} {target}".strip(), above.trace, kind="client")
     named = {"db.system.name": "opensearch", "db.operation.name": operation, "db.collection.name": target}
     span.describe("", attributes=named)
     try:

@@ -26,7 +26,7 @@ from process.errors import NotProvisionedError
 from process.telemetry.log_once import LoggedProblem
 from process.telemetry.tracing import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
-from schemas.codec.trace_context import traceparent_of
+from schemas.codec.trace_context import trace_of
 from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
 from schemas.topics import ATTEMPTS
 
@@ -190,7 +190,7 @@ class AttemptsTopic:
 
     def _trace(self, record: Any, event: AttemptSummarized | AttemptRepeated) -> None:
         """A span from the time of the record until requests are answered with it."""
-        parent, began_ns = traceparent_of(record.headers), 1_000_000 * record.timestamp
+        parent, began_ns = trace_of(record.headers), 1_000_000 * record.timestamp
         is_whole = isinstance(event, AttemptRepeated) or event.part + 1 == event.parts
         if parent and is_whole:
             self._tracing.begin(_SPAN, parent, about_attempt(event), kind="consumer", began_ns=began_ns).end()

@@ -6,7 +6,7 @@ from typing import Any
 
 from fit.events.identity import Identity
 from process.telemetry.logs import about
-from schemas.codec.trace_context import trace_id
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
 from schemas.ids import attempt_id
 
@@ -19,7 +19,7 @@ class AttemptRef:
     pod: PodRef
     by: Identity
     started_at: datetime
-    traceparent: bytes = b""
+    trace: Trace = NO_TRACE
     """Which its records get; empty where nobody traces it."""
 
     @classmethod
@@ -30,7 +30,7 @@ class AttemptRef:
     @property
     def log_fields(self) -> dict[str, str]:
         """For ``extra=`` of a log call."""
-        return about(attempt=self.id, pod=self.pod, cluster=self.by.cluster, trace=trace_id(self.traceparent))
+        return about(attempt=self.id, pod=self.pod, cluster=self.by.cluster, trace=self.trace.id)
 
     @property
     def common_fields(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, T
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value, event_type
-from schemas.codec.trace_context import traceparent_of
+from schemas.codec.trace_context import Trace, trace_of
 from schemas.documents.devices import JudgedNodes
 from schemas.documents.pod_states import state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, Event
@@ -49,7 +49,7 @@ class Batch:
     """The earliest of Kafka's times of its records, in milliseconds since 1970."""
     attempt_times_ms: list[int] = field(default_factory=list)
     """Kafka's time of the record of each attempt among the documents, in milliseconds since 1970."""
-    traceparents: list[bytes] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
     """The traces of those attempts among the documents that are traced."""
     given_up: int = 0
     """Summaries that will not be written, because records of them are missing."""
@@ -164,8 +164,8 @@ class DocumentBatchBuilder:
 
     def _note_attempt(self, record: TimedSource) -> None:
         self._batch.attempt_times_ms.append(record.timestamp)
-        if traceparent := traceparent_of(record.headers):
-            self._batch.traceparents.append(traceparent)
+        if trace := trace_of(record.headers):
+            self._batch.traces.append(trace)
 
     def _reject(self, records: Iterable[Source], cause: str) -> str:
         self._batch.rejected += [DeadLetter(record, cause) for record in records]

@@ -60,7 +60,7 @@ class IndexWriter:
     async def write(self, batch: Batch) -> None:
         """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
         # One each, of the same time: a bulk request holds attempts of many traces.
-        spans = [self._tracing.begin(_SPAN, parent, kind="consumer") for parent in batch.traceparents]
+        spans = [self._tracing.begin(_SPAN, parent, kind="consumer") for parent in batch.traces]
         result = await self._index.write(batch.documents)
         for span in spans:
             span.end()

@@ -22,7 +22,7 @@ from pipeline.worker.writer import Writer
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from process.telemetry.tracing import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
-from schemas.codec.trace_context import traceparent_of
+from schemas.codec.trace_context import trace_of
 from schemas.events import (
     AttemptCounted,
     AttemptEvent,
@@ -169,7 +169,7 @@ class DecisionsAgent:
         kept = device_record if can_wait else None
         try:
             closed = partition.attempts.add(
-                event, record.offset, self._clock(), record_time(record), kept, traceparent_of(record.headers)
+                event, record.offset, self._clock(), record_time(record), kept, trace_of(record.headers)
             )
         except Exception as error:
             # Of any kind: an error that leaves the agent holds back the partition (see above).
@@ -194,13 +194,13 @@ class DecisionsAgent:
 
     async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
         about = about_attempt(closed.summary)
-        span = self._tracing.begin(f"fold {DECISIONS.name}", closed.traceparent, about, kind="consumer")
+        span = self._tracing.begin(f"fold {DECISIONS.name}", closed.trace, about, kind="consumer")
 
         def on_written() -> None:
             span.end()
             partition.complete(closed.offsets)
 
-        await self._put(partition, AttemptWrite(closed, partition.number, on_written, span.traceparent))
+        await self._put(partition, AttemptWrite(closed, partition.number, on_written, span.trace))
 
     async def _put(self, partition: _Partition, write: QueuedWrite) -> None:
         # Waits while the budget of bytes is used up: that stops the reading of this worker, and with it Kafka's

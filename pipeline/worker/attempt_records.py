@@ -7,7 +7,7 @@ from broker.record import Outgoing
 from pipeline.worker.open_attempts import DeviceRecord
 from schemas.codec.chunking import records_of
 from schemas.codec.records import EncodedRecord, encode
-from schemas.codec.trace_context import with_traceparent
+from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
 from schemas.events import (
     AttemptCounted,
     AttemptRepeated,
@@ -21,15 +21,15 @@ from summaries.messages import messages
 from summaries.reports import filter_giver
 
 
-def attempt_records(event: AttemptSummarized | AttemptRepeated, traceparent: bytes = b"") -> list[Outgoing]:
+def attempt_records(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO_TRACE) -> list[Outgoing]:
     """The summary in its parts, or the repetition."""
     records = records_of(event) if isinstance(event, AttemptSummarized) else [encode(event)]
-    return [Outgoing(ATTEMPTS.name, with_traceparent(record, traceparent)) for record in records]
+    return [Outgoing(ATTEMPTS.name, with_trace(record, trace)) for record in records]
 
 
-def message_records(lines: Sequence[MessageEmitted], traceparent: bytes = b"") -> Iterator[Outgoing]:
+def message_records(lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE) -> Iterator[Outgoing]:
     for line in lines:
-        yield Outgoing(MESSAGES.name, with_traceparent(encode(line), traceparent))
+        yield Outgoing(MESSAGES.name, with_trace(encode(line), trace))
 
 
 def device_record(record: DeviceRecord) -> Outgoing:

@@ -8,6 +8,7 @@ from broker.record import Outgoing, Place
 from pipeline.worker import attempt_records
 from pipeline.worker.open_attempts import DeviceRecord
 from schemas.codec.records import encode
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
@@ -41,14 +42,14 @@ class WriteBatch:
     """By attempt id: which of ``outgoing`` are the parts of its summary."""
 
     def add_attempt(
-        self, event: AttemptSummarized | AttemptRepeated, lines: Sequence[MessageEmitted], traceparent: bytes = b""
+        self, event: AttemptSummarized | AttemptRepeated, lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE
     ) -> None:
         """Add the record of the attempt, and of the messages that are new."""
-        records = attempt_records.attempt_records(event, traceparent)
+        records = attempt_records.attempt_records(event, trace)
         if isinstance(event, AttemptSummarized):
             self._parts[event.attempt_id] = range(len(self.outgoing), len(self.outgoing) + len(records))
         self.outgoing += records
-        self.outgoing += attempt_records.message_records(lines, traceparent)
+        self.outgoing += attempt_records.message_records(lines, trace)
 
     def add_devices(self, records: Sequence[DeviceRecord]) -> None:
         self.outgoing += map(attempt_records.device_record, records)

@@ -167,7 +167,7 @@ class BatchBuilder:
         with_past = summary.model_copy(update={**of_pod, "description": past.description})
         repeated = repetition(before, with_past, digests) if before and is_repetition else None
         if repeated:
-            batch.add_attempt(repeated, lines, write.traceparent)
+            batch.add_attempt(repeated, lines, write.trace)
         else:
             # A repetition has no detail of its own: that of the attempt that it repeats says the same.
             self._add_devices(batch, write.closed, summary, written)
@@ -175,7 +175,7 @@ class BatchBuilder:
                 "episode": episode, "episode_started_at": episode_started_at, "changes": changes,
                 **of_pod,
             }  # fmt: skip
-            batch.add_attempt(summary.model_copy(update=compared), lines, write.traceparent)
+            batch.add_attempt(summary.model_copy(update=compared), lines, write.trace)
         for finding in findings(summary):
             batch.add_finding(finding)
         adds = contribution(summary, self._pool_of)

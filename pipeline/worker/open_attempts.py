@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from broker.record import Record
 from process.bounded_cache import BoundedCache
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
 from summaries.fold import AttemptFold, summarize
 
@@ -47,7 +48,7 @@ class ClosedAttempt:
     device_records: tuple[DeviceRecord, ...] = ()
     has_expired: bool = False
     """Was it closed by time, and not by its last record?"""
-    traceparent: bytes = b""
+    trace: Trace = NO_TRACE
     """The trace of its records; empty where they are not traced."""
 
 
@@ -58,12 +59,12 @@ class _Open:
     recorded_at: datetime
     offsets: list[int] = field(default_factory=list)
     device_records: list[DeviceRecord] = field(default_factory=list)
-    traceparent: bytes = b""
+    trace: Trace = NO_TRACE
 
     def close(self, *, has_expired: bool) -> ClosedAttempt:
         devices = tuple(self.device_records)
         return ClosedAttempt(
-            self.fold.summarize(), tuple(self.offsets), self.recorded_at, devices, has_expired, self.traceparent
+            self.fold.summarize(), tuple(self.offsets), self.recorded_at, devices, has_expired, self.trace
         )
 
 
@@ -93,19 +94,19 @@ class OpenAttempts:
         now: float,
         recorded_at: datetime,
         device_record: DeviceRecord | None = None,
-        traceparent: bytes = b"",
+        trace: Trace = NO_TRACE,
     ) -> ClosedAttempt | None:
         """Fold a record, which Kafka took at ``recorded_at``; the attempt, if it is complete now. The ``device_record``
         is kept until then."""
         # The records of the filter stand before the bind in the log. Where the attempt isn't open any more, it is
         # published: the bind is a summary of its own, which the writer merges with that.
         if isinstance(event, BindConcluded) and event.attempt_id not in self._open:
-            return ClosedAttempt(summarize([event]), (offset,), recorded_at, traceparent=traceparent)
+            return ClosedAttempt(summarize([event]), (offset,), recorded_at, trace=trace)
         attempt = self._open.pop(event.attempt_id, None) or self._begin(event.attempt_id, now, recorded_at)
         attempt.fold.add(event)
         attempt.offsets.append(offset)
         attempt.last_record_at, attempt.recorded_at = now, recorded_at
-        attempt.traceparent = traceparent or attempt.traceparent
+        attempt.trace = trace or attempt.trace
         if device_record:
             attempt.device_records.append(device_record)
             self.held_bytes += device_record.size

@@ -8,6 +8,7 @@ from pipeline.dead_letters.codec import Source
 from pipeline.settings import WorkerSettings
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import FindingReported
 
 OnWritten = Callable[[], None]
@@ -30,7 +31,7 @@ class AttemptWrite(NamedTuple):
     closed: ClosedAttempt
     partition: int
     on_written: OnWritten
-    traceparent: bytes = b""
+    trace: Trace = NO_TRACE
     """The trace of what is published."""
 
     @property

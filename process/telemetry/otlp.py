@@ -19,6 +19,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from process.command_line.version import VERSION
 from process.telemetry.tracing import NOTHING, About, Kind
+from schemas.codec.trace_context import NO_TRACE, Trace
 
 CLOSE_SECONDS: Final = 2.0
 _ATTRIBUTES: Final = {"attempt": "schedulerlog.attempt.id", "cluster": "k8s.cluster.name"}
@@ -40,7 +41,8 @@ class OtlpSpan:
     def __init__(self, span: Span) -> None:
         self._span = span
         context = span.get_span_context()
-        self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}".encode()
+        parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+        self.trace = Trace(parent.encode(), context.trace_state.to_header().encode())
 
     def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
         if name:
@@ -73,10 +75,11 @@ class OtlpTracing:
         self._propagator = TraceContextTextMapPropagator()
 
     def begin(
-        self, name: str, parent: bytes = b"", about: About = NOTHING, *, kind: Kind, began_ns: int = 0
+        self, name: str, parent: Trace = NO_TRACE, about: About = NOTHING, *, kind: Kind, began_ns: int = 0
     ) -> OtlpSpan:
         # Never the context of the thread: spans of other calls are open meanwhile.
-        context = self._propagator.extract({"traceparent": parent.decode("latin-1")}, Context())
+        carrier = {"traceparent": parent.parent.decode(), "tracestate": parent.state.decode()} if parent else {}
+        context = self._propagator.extract(carrier, Context())
         attempt = about.get("attempt", "")
         self._ids.next_trace_id = int(attempt, 16) if _TRACE_ID.fullmatch(attempt) else 0
         span = self._tracer.start_span(

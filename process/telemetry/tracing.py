@@ -15,6 +15,7 @@ from process.command_line.install_command import install_command
 from process.configuration import addresses
 from process.configuration.settings import EnvironmentSettings, Flag
 from process.errors import SettingError
+from schemas.codec.trace_context import NO_TRACE, Trace
 
 Kind = Literal["server", "client", "producer", "consumer"]
 About = Mapping[str, str]
@@ -39,8 +40,8 @@ class Span(Protocol):
     """Something that takes time, of the trace of a decision."""
 
     @property
-    def traceparent(self) -> bytes:
-        """The parent of the spans that follow, as W3C writes it; empty where there is no trace."""
+    def trace(self) -> Trace:
+        """What the spans that follow belong to; false where there is no trace."""
 
     def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
         """What is known of it only after it began; an empty ``name`` leaves that of its beginning.
@@ -54,7 +55,7 @@ class Span(Protocol):
 class PassedOn(NamedTuple):
     """No span: what follows continues the trace of its cause."""
 
-    traceparent: bytes = b""
+    trace: Trace = NO_TRACE
 
     def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
         """Does nothing."""
@@ -68,8 +69,10 @@ class Tracing(Protocol):
 
     is_on: bool
 
-    def begin(self, name: str, parent: bytes = b"", about: About = NOTHING, *, kind: Kind, began_ns: int = 0) -> Span:
-        """A span below ``parent``, a traceparent; without one, the first of a trace whose id is that of the attempt.
+    def begin(
+        self, name: str, parent: Trace = NO_TRACE, about: About = NOTHING, *, kind: Kind, began_ns: int = 0
+    ) -> Span:
+        """A span below ``parent``; without one, the first of a trace whose id is that of the attempt.
 
         ``began_ns``: nanoseconds since 1970; 0 is now.
         """
@@ -80,7 +83,15 @@ class NoTracing:
 
     is_on = False
 
-    def begin(self, name: str, parent: bytes = b"", about: About = NOTHING, *, kind: Kind, began_ns: int = 0) -> Span:  # noqa: ARG002
+    def begin(
+        self,
+        name: str,  # noqa: ARG002
+        parent: Trace = NO_TRACE,
+        about: About = NOTHING,  # noqa: ARG002
+        *,
+        kind: Kind,  # noqa: ARG002
+        began_ns: int = 0,  # noqa: ARG002
+    ) -> Span:
         return PassedOn(parent)
 
 

@@ -94,7 +94,7 @@ class BindCalls:
         binds.record_end(bind, end)
         times = bind.started_at, end.ended_at
         event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
-        events.write([event], bind.attempt.traceparent)
+        events.write([event], bind.attempt.trace)
         await events.flush()
         binds.done(bind)
 

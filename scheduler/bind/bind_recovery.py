@@ -109,6 +109,6 @@ class BindRecovery:
         self._binds.record_end(bind, end)
         times = bind.started_at, end.ended_at
         event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
-        self._events.write([event], bind.attempt.traceparent)
+        self._events.write([event], bind.attempt.trace)
         await self._events.flush()
         self._binds.done(bind)

@@ -19,13 +19,13 @@ from scheduler.extender_protocol import UnusableBodyError
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
-from schemas.codec.trace_context import valid
+from schemas.codec.trace_context import NO_TRACE, Trace, trace_of_caller
 
 log = logging.getLogger(__name__)
 
 Handler = Callable[[Request], Awaitable[Response]]
-Answer = Callable[[bytes, bytes], Awaitable[bytes]]
-"""From a body and a traceparent to the body of the reply."""
+Answer = Callable[[bytes, Trace], Awaitable[bytes]]
+"""From a body and the caller's trace to the body of the reply."""
 Problems = Callable[[], Mapping[str, str]]
 """What is wrong, by part; the values are empty for parts that are well."""
 NEEDED: Final = frozenset(("cluster",))
@@ -58,7 +58,7 @@ def create_app(
     `callers`: who may filter and bind.
     """
 
-    async def answer_filter(body: bytes, traceparent: bytes) -> bytes:
+    async def answer_filter(body: bytes, trace: Trace) -> bytes:
         try:
             asked = extender_protocol.read_filter(body)
         except UnusableBodyError as error:
@@ -66,14 +66,14 @@ def create_app(
             return extender_protocol.filter_reply(error=str(error))
         if simulates_whole_nodes and asked.nodes is not None:
             return scheduler.simulate(asked)
-        return await scheduler.filter(asked, traceparent)
+        return await scheduler.filter(asked, trace)
 
-    async def answer_bind(body: bytes, traceparent: bytes) -> bytes:
+    async def answer_bind(body: bytes, trace: Trace) -> bytes:
         try:
             asked = extender_protocol.read_bind(body)
         except UnusableBodyError as error:
             return extender_protocol.bind_reply(str(error))
-        return await scheduler.bind(asked, traceparent)
+        return await scheduler.bind(asked, trace)
 
     async def readyz(_: Request) -> Response:
         problems_by_part = problems()
@@ -110,7 +110,7 @@ def create_webhook(review: Callable[[bytes], bytes], metrics: Metrics, bodies: B
 
 
 def _webhook(review: Callable[[bytes], bytes], metrics: Metrics, bodies: Bodies) -> Route:
-    async def answer_review(body: bytes, _: bytes) -> bytes:
+    async def answer_review(body: bytes, _: Trace) -> bytes:
         return review(body)
 
     handler = _extender(answer_review, metrics.webhook_seconds, bodies, takes_nothing=True)
@@ -156,13 +156,20 @@ def _extender(
             return PlainTextResponse(extender_protocol.NO_BODY, 400)
         # When the body is here: the time of a slow client is not that of the answer.
         began = time.perf_counter()
-        # Of a caller that traces its calls; Starlette has headers as Latin-1.
-        traceparent = valid(request.headers.get("traceparent", "").encode("latin-1"))
-        reply = await answer(body, traceparent)
+        reply = await answer(body, _trace_of(request))
         seconds.observe(time.perf_counter() - began)
         return Response(reply, media_type="application/json")
 
     return handle
+
+
+def _trace_of(request: Request) -> Trace:
+    """Of a caller that traces its calls; Starlette has headers as Latin-1."""
+    if not (parent := request.headers.get("traceparent", "")):
+        return NO_TRACE
+    # It may come in several lines, which are one list.
+    state = ",".join(request.headers.getlist("tracestate"))
+    return trace_of_caller(parent.encode("latin-1"), state.encode("latin-1"))
 
 
 async def _unknown(request: Request, _: Exception) -> Response:

@@ -27,7 +27,7 @@ from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch
 from schemas.codec.oversize import shortened
 from schemas.codec.records import decode, encode
-from schemas.codec.trace_context import traceparent_of
+from schemas.codec.trace_context import Trace, trace_of, with_trace
 from schemas.ids import microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
 
@@ -150,13 +150,16 @@ class Publisher:
         )  # fmt: skip
         self._metrics.unsendable.inc()
         instead = shortened(decode(entry.record.value, entry.record.headers))
-        return await hand_over(producer, Outgoing(entry.topic, encode(instead))) if instead else None
+        if not instead:
+            return None
+        record = with_trace(encode(instead), trace_of(entry.record.headers))
+        return await hand_over(producer, Outgoing(entry.topic, record))
 
     def _trace(self, entries: Sequence[Entry]) -> None:
         """A span for each trace that records belong to: from the spool to Kafka's acknowledgement."""
-        written_us: dict[bytes, int] = {}
+        written_us: dict[Trace, int] = {}
         for entry in entries:
-            if parent := traceparent_of(entry.record.headers):
+            if parent := trace_of(entry.record.headers):
                 written_us.setdefault(parent, entry.written_at_us)
         for parent, began_us in written_us.items():
             self._tracing.begin(f"publish {DECISIONS.name}", parent, kind="producer", began_ns=1_000 * began_us).end()

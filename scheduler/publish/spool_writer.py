@@ -9,7 +9,7 @@ from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
 from schemas.codec.records import UnencodableError, encode
-from schemas.codec.trace_context import with_traceparent
+from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
 from schemas.events import (
     AttemptEvent,
     DevicesJudged,
@@ -31,11 +31,11 @@ class SpoolWriter:
     def __init__(self, spool: Spool, clock: Callable[[], datetime], metrics: Metrics) -> None:
         self._spool, self._clock, self._metrics = spool, clock, metrics
 
-    def write(self, events: Iterable[Event], traceparent: bytes = b"") -> None:
-        """Append the events in one write. An event that has no JSON form is logged, counted and left out. traceparent:
-        of the trace that they belong to."""
+    def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
+        """Append the events in one write. An event that has no JSON form is logged, counted and left out. trace:
+        that they belong to."""
         now_us = microseconds(self._clock())
-        entries = [entry for event in events if (entry := self._entry(event, now_us, traceparent))]
+        entries = [entry for event in events if (entry := self._entry(event, now_us, trace))]
         self._spool.append(entries)
 
     @property
@@ -47,10 +47,10 @@ class SpoolWriter:
         """Return when all events written so far are durable."""
         await self._spool.flush()
 
-    def _entry(self, event: Event, now_us: int, traceparent: bytes) -> Entry | None:
+    def _entry(self, event: Event, now_us: int, trace: Trace) -> Entry | None:
         topic = _topic_of(event)
         try:
-            record = with_traceparent(encode(event), traceparent)
+            record = with_trace(encode(event), trace)
         except UnencodableError:
             fields = about(attempt=event.attempt_id, pod=event.pod) if isinstance(event, AttemptEvent) else {}
             log.exception("the event about %s has no JSON form and is lost", event.key, extra=fields)

@@ -1,38 +1,83 @@
-"""The trace that a record belongs to: W3C's ``traceparent``, as CloudEvents' extension for tracing has it."""
+"""The trace that a record belongs to: W3C's ``traceparent`` and ``tracestate``, as CloudEvents' extension has them."""
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from schemas.codec.records import EncodedRecord
 
-HEADER: Final = "ce_traceparent"
+PARENT_HEADER: Final = "ce_traceparent"
+STATE_HEADER: Final = "ce_tracestate"
 
 # A later version may append fields behind the flags; ids of zeros are none.
-_FORM: Final = re.compile(
+_PARENT: Final = re.compile(
     rb"(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2})(?:-[ -~]*)?", re.DOTALL
 )
+_MEMBER: Final = re.compile(rb"[a-z0-9][a-z0-9_\-*/@]{0,255}=[ -+\--<>-~]{0,255}[!-+\--<>-~]")
+_MAX_MEMBERS: Final = 32
+_LONG: Final = 128
+_MAX_BYTES: Final = 512
+"""What everybody has to pass on. More is cut, as W3C says: long members first, then the last ones."""
 
 
-def valid(traceparent: bytes) -> bytes:
-    """The same in version 00; empty where it is none."""
-    found = _FORM.fullmatch(traceparent)
-    return b"00-" + found[1] if found else b""
+class Trace(NamedTuple):
+    """W3C's trace context; false where there is none."""
+
+    parent: bytes = b""
+    """``traceparent`` in version 00: the trace, and the span that is above."""
+    state: bytes = b""
+    """``tracestate``: what the vendors of the caller's tracing want to find again."""
+
+    def __bool__(self) -> bool:
+        return bool(self.parent)
+
+    @property
+    def id(self) -> str:
+        """32 hexadecimal digits; empty where there is no trace."""
+        return self.parent[3:35].decode()
 
 
-def traceparent_of(headers: Iterable[tuple[str, bytes]]) -> bytes:
-    """That of a record; empty where it has none, or what is none."""
+NO_TRACE: Final = Trace()
+
+
+def trace_of_caller(traceparent: bytes, tracestate: bytes = b"") -> Trace:
+    """Of values that anybody may have written: what is no ``traceparent`` is no trace, what is no ``tracestate`` is
+    left out."""
+    found = _PARENT.fullmatch(traceparent)
+    return Trace(b"00-" + found[1], _state(tracestate) if tracestate else b"") if found else NO_TRACE
+
+
+def trace_of(headers: Sequence[tuple[str, bytes]]) -> Trace:
+    """That of a record."""
+    # Most records have none, and each is looked at.
+    parent = _first(headers, PARENT_HEADER)
+    return trace_of_caller(parent, _first(headers, STATE_HEADER)) if parent else NO_TRACE
+
+
+def _first(headers: Sequence[tuple[str, bytes]], wanted: str) -> bytes:
     for name, value in headers:
-        if name == HEADER:
-            return valid(value or b"")
+        if name == wanted:
+            return value or b""
     return b""
 
 
-def with_traceparent(record: EncodedRecord, traceparent: bytes) -> EncodedRecord:
-    """The record as part of the trace; the same record where ``traceparent`` is empty."""
-    return record._replace(headers=[*record.headers, (HEADER, traceparent)]) if traceparent else record
+def with_trace(record: EncodedRecord, trace: Trace) -> EncodedRecord:
+    """The record as part of the trace; the same record where there is none."""
+    return record._replace(headers=[*record.headers, *_headers(trace)]) if trace else record
 
 
-def trace_id(traceparent: bytes) -> str:
-    """32 hexadecimal digits; empty where there is no trace."""
-    return traceparent[3:35].decode()
+def _headers(trace: Trace) -> Iterator[tuple[str, bytes]]:
+    yield PARENT_HEADER, trace.parent
+    if trace.state:
+        yield STATE_HEADER, trace.state
+
+
+def _state(text: bytes) -> bytes:
+    members = [member for each in text.split(b",") if (member := each.strip(b" \t"))]
+    if len(members) > _MAX_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
+        return b""
+    if len(b",".join(members)) > _MAX_BYTES:
+        members = [member for member in members if len(member) <= _LONG]
+    while len(kept := b",".join(members)) > _MAX_BYTES:
+        members.pop()
+    return kept

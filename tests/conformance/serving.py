@@ -20,6 +20,7 @@ from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
 from scheduler.service import Scheduler
 from schemas.codec.records import encode
+from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import Event
 from tests.conformance.cluster import policy_of
 from tests.conformance.difference import Case
@@ -79,7 +80,7 @@ class Encoding(SpoolWriter):
     def __init__(self) -> None:
         """Needs no spool."""
 
-    def write(self, events: Iterable[Event], traceparent: bytes = b"") -> None:
+    def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
         for event in events:
             encode(event)
 

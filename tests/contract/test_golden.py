@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from schemas.codec.records import decode, encode
-from schemas.codec.trace_context import traceparent_of, with_traceparent
+from schemas.codec.trace_context import trace_of, with_trace
 from schemas.events import (
     EVENTS,
     AttemptConcluded,
@@ -89,7 +89,7 @@ def test_a_record_names_its_schema_and_what_it_is_about(path: Path) -> None:
 
 def written_again(path: Path) -> dict[str, str]:
     headers = [(name, value.encode()) for name, value in headers_of(path).items()]
-    record = with_traceparent(encode(read(path)), traceparent_of(headers))
+    record = with_trace(encode(read(path)), trace_of(headers))
     return {"key": record.key.decode()} | {name: value.decode() for name, value in record.headers}
 
 

@@ -18,6 +18,8 @@ class ReceivedSpan(NamedTuple):
     parent: str
     """Empty for the first of a trace."""
     attributes: dict[str, str]
+    state: str
+    """W3C's tracestate."""
 
 
 @dataclass
@@ -62,7 +64,7 @@ def _spans(body: bytes) -> Iterator[ReceivedSpan]:
         for scope in group.scope_spans:
             for span in scope.spans:
                 ids = span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()
-                yield ReceivedSpan(service, span.name, *ids, _texts(span.attributes))
+                yield ReceivedSpan(service, span.name, *ids, _texts(span.attributes), span.trace_state)
 
 
 def _texts(attributes: Any) -> dict[str, str]:

@@ -44,6 +44,7 @@ def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running
 
 
 CALLER: Final = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
+STATE: Final = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
 """Trace and span of the caller of the scheduler: the example of W3C's recommendation."""
 READER: Final = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
 """The same of somebody who asks the API."""
@@ -72,7 +73,7 @@ def test_a_trace_follows_a_decision_through_every_process(
             assert until(api.is_ready)
             pod = a_pod("placed", namespace="traced")
             asked = {"Pod": pod, "Nodes": None, "NodeNames": NODE_NAMES}
-            header = {"traceparent": f"00-{'-'.join(CALLER)}-01"}
+            header = {"traceparent": f"00-{'-'.join(CALLER)}-01", "tracestate": STATE}
             chosen = httpx.post(f"{scheduler.url}/filter", json=asked, headers=header, timeout=30).json()["NodeNames"]
             assert scheduler.bind(pod, chosen[0]) == {"Error": ""}
             scheduler.filter(a_refused_pod("refused", "traced"))
@@ -92,6 +93,7 @@ def test_a_trace_follows_a_decision_through_every_process(
         listed = "GET /api/v1/schedulerlogs"
         assert (listed, READER[1]) in read
         assert {parent for name, parent in read if name != listed} == {listed}
+        assert {span.state for span in traces.of(CALLER[0])} == {STATE}
         of_caller = _parents(traces.of(CALLER[0]))
         assert {("filter", CALLER[1]), ("bind", "filter"), (FOLD, "filter"), (FOLD, "bind"), (INDEX, FOLD)} <= of_caller
         assert {parent for name, parent in of_caller if name == PUBLISH} == {"filter", "bind"}

@@ -19,6 +19,7 @@ class FakeKafka:
         self.log: list[bytes] = []
         """The ids of what it has, without ``/concluded``."""
         self.values: list[bytes] = []
+        self.headers: list[list[tuple[str, bytes]]] = []
         self.producers = 0
         self.holds_back = False
         self.failure: Callable[[str, bytes], BaseException | None] = lambda _site, _name: None
@@ -59,6 +60,7 @@ class _FakeProducer:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         failure = self._kafka.failure("acknowledgement", name)
         self._kafka.values.append(value)
+        self._kafka.headers.append(headers)
         if not failure and not self._kafka.holds_back:
             self._kafka.log.append(name)
             failure = self._kafka.failure("acknowledgement of what it has", name)

@@ -28,6 +28,7 @@ from scheduler.observe import Observer
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.records import Records
 from scheduler.service import Scheduler
+from schemas.codec.trace_context import NO_TRACE, Trace
 from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 
@@ -124,7 +125,7 @@ class SlowEventWriter:
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
 
-    def write(self, events: Iterable[object], traceparent: bytes = b"") -> None:
+    def write(self, events: Iterable[object], trace: Trace = NO_TRACE) -> None:
         """Forget them."""
 
     async def flush(self) -> None:

@@ -20,6 +20,7 @@ from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DE
 from kube.errors import missing
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import annotation
+from schemas.codec.trace_context import NO_TRACE
 from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
@@ -193,7 +194,7 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
 
 async def test_the_span_of_a_bind_that_is_cut_off_is_ended_with_the_reason(serving: Serving) -> None:
     ended: list[str] = []
-    span = SimpleNamespace(traceparent=b"", end=ended.append)
+    span = SimpleNamespace(trace=NO_TRACE, end=ended.append)
     tracing = SimpleNamespace(is_on=True, begin=lambda *_, **__: span)
     setattr(serving.scheduler, "_records", replace(serving.scheduler._records, tracing=tracing))
     pod = a_pod()

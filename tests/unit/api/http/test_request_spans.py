@@ -14,19 +14,19 @@ CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 ROUTE = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
 
 
-async def spans_of(*paths: str, answering: Answering = nothing_found, traceparent: str = "") -> Sequence[ReadableSpan]:
+async def spans_of(*paths: str, answering: Answering = nothing_found, **headers: str) -> Sequence[ReadableSpan]:
     exporter = InMemorySpanExporter()
     tracing = OtlpTracing("", "schedulerlog-api", exporter)
     caller = Caller(answering, tracing=tracing)
     caller.remember(a_summary(pod=PodRef(namespace="llm", name="in-memory", uid="u")))
     for path in paths:
-        await caller.get(path, **({"traceparent": traceparent} if traceparent else {}))
+        await caller.get(path, **headers)
     tracing.close()
     return exporter.get_finished_spans()
 
 
 async def test_a_request_continues_its_callers_trace_down_to_the_index() -> None:
-    search, *more, request = await spans_of(POD, traceparent=CALLER)
+    search, *more, request = await spans_of(POD, traceparent=CALLER, tracestate="congo=t61rcWkgMzE")
     assert request.name == f"GET {ROUTE}"
     assert request.parent is not None
     assert f"00-{request.context.trace_id:032x}-{request.parent.span_id:016x}-01" == CALLER
@@ -35,6 +35,7 @@ async def test_a_request_continues_its_callers_trace_down_to_the_index() -> None
         "k8s.namespace.name": "llm", "k8s.pod.name": "deepseek-a",
     }  # fmt: skip
     assert request.status.is_ok or request.status.description is None
+    assert {span.context.trace_state.to_header() for span in (search, *more, request)} == {"congo=t61rcWkgMzE"}
     for span in (search, *more):
         assert span.parent is not None
         assert span.parent.span_id == request.context.span_id

@@ -10,9 +10,12 @@ from process.errors import SettingError
 from process.telemetry.logs import about
 from process.telemetry.otlp import OtlpTracing
 from process.telemetry.tracing import NO_TRACING, TracingSettings, tracing
+from schemas.codec.trace_context import NO_TRACE, Trace
 
-EXAMPLE = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-NOT_SAMPLED = EXAMPLE[:-1] + b"0"
+PARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+STATE = b"rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
+EXAMPLE = Trace(PARENT, STATE)
+NOT_SAMPLED = Trace(PARENT[:-1] + b"0", STATE)
 ATTEMPT = "6f97a54de6fbb9e27ee3a1dc8d608d38"
 
 
@@ -22,14 +25,14 @@ def test_without_a_collector_the_callers_trace_is_passed_on_and_no_span_is_made(
         assert not spans.is_on
         span = spans.begin("fold", EXAMPLE, kind="consumer")
         span.end()
-        assert span.traceparent == EXAMPLE
+        assert span.trace == EXAMPLE
 
 
 def test_a_trace_without_a_caller_has_the_id_of_its_attempt() -> None:
     exporter = InMemorySpanExporter()
     spans = OtlpTracing("", "schedulerlog-scheduler", exporter)
-    judged = spans.begin("filter", b"", about(attempt=ATTEMPT, pod="llm/web"), kind="server", began_ns=17_000)
-    spans.begin("publish", judged.traceparent, kind="producer").end()
+    judged = spans.begin("filter", NO_TRACE, about(attempt=ATTEMPT, pod="llm/web"), kind="server", began_ns=17_000)
+    spans.begin("publish", judged.trace, kind="producer").end()
     judged.end("no node is known")
     spans.close()
     publish, judge = exporter.get_finished_spans()
@@ -51,15 +54,27 @@ def test_what_the_caller_does_not_sample_is_not_sent_and_keeps_its_trace() -> No
     span.end()
     spans.close()
     assert exporter.get_finished_spans() == ()
-    assert (span.traceparent[:35], span.traceparent[-2:]) == (EXAMPLE[:35], b"00")
+    assert (span.trace.id, span.trace.parent[-2:], span.trace.state) == (EXAMPLE.id, b"00", STATE)
+
+
+def test_a_span_keeps_what_the_callers_tracing_wants_to_find_again() -> None:
+    exporter = InMemorySpanExporter()
+    spans = OtlpTracing("", "schedulerlog-scheduler", exporter)
+    judged = spans.begin("filter", EXAMPLE, kind="server")
+    judged.end()
+    spans.close()
+    (found,) = exporter.get_finished_spans()
+    assert found.context.trace_state.to_header() == STATE.decode()
+    assert (judged.trace.id, judged.trace.state) == (EXAMPLE.id, STATE)
+    assert judged.trace.parent != EXAMPLE.parent
 
 
 def test_an_attempt_whose_id_is_no_trace_id_gets_one() -> None:
     exporter = InMemorySpanExporter()
     spans = OtlpTracing("", "schedulerlog-worker", exporter)
-    made = [spans.begin("fold", b"", about(attempt="a1"), kind="consumer").traceparent for _ in range(2)]
+    made = [spans.begin("fold", NO_TRACE, about(attempt="a1"), kind="consumer").trace for _ in range(2)]
     spans.close()
-    assert len({each[3:35] for each in made}) == 2
+    assert len({each.id for each in made}) == 2
 
 
 def test_a_collector_that_is_away_holds_up_neither_a_span_nor_the_end(

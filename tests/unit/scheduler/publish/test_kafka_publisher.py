@@ -17,6 +17,7 @@ from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
 from schemas.codec.records import encode
+from schemas.codec.trace_context import NO_TRACE, Trace, trace_of, with_trace
 from schemas.events import AttemptConcluded, Request
 from tests.support.builders.attempts import an_attempt
 from tests.support.builders.spool_entries import Clock, a_verdict
@@ -137,7 +138,8 @@ async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_
     publishing: Publishing, caplog: pytest.LogCaptureFixture
 ) -> None:
     concluded = attempt_concluded(requests=[Request(container="c" * 250)] * 5_000)
-    large = Entry(EntryKind.VERDICT, "schedulerlog.decisions", encode(concluded), 1)
+    trace = Trace(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", b"rojo=00f067aa0ba902b7")
+    large = Entry(EntryKind.VERDICT, "schedulerlog.decisions", with_trace(encode(concluded), trace), 1)
     publishing.append("a")
     publishing.spool.append([large])
     publishing.append("c")
@@ -146,6 +148,7 @@ async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_
     assert publishing.kafka.log == [b"a", concluded.attempt_id.encode(), b"c"]
     (sent,) = [value for value in publishing.kafka.values if len(value) > 10_000]
     assert orjson.loads(sent)["requests_left_out"] == 4_500
+    assert [trace_of(headers) for headers in publishing.kafka.headers] == [NO_TRACE, trace, NO_TRACE]
     assert f"record {concluded.id} of 18" in caplog.text
 
 
