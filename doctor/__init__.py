@@ -9,8 +9,9 @@
 ``opensearch``       reachability, health, templates, clock
 ``certificates``     what servers present and what our files hold: names, expiry
 ``clock``            clocks that differ (pure)
-``cluster``          versions, clock and rights at the API server
+``cluster``          versions, clock, rights and pods at the API server
 ``rights``           the rights of each process, as deploy/ gives them
+``workloads``        why pods do not start: images, Secrets, settings (pure)
 ``schedulers``       settings of kube-scheduler and of HAMi's Deployment (pure)
 ===================  ===============================================================================
 """

@@ -7,8 +7,16 @@ from typing import Any, Final
 
 from doctor.clock import clock_findings
 from doctor.findings import Fault
-from doctor.rights import RIGHTS, Right
+from doctor.rights import INSTALLED, RIGHTS, Right
 from doctor.schedulers import configuration_findings, configurations, hami_findings
+from doctor.workloads import (
+    deployment_findings,
+    pod_findings,
+    secret_findings,
+    settings_findings,
+    used_settings,
+    wanted_secrets,
+)
 from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
 from kube.errors import KubeApiError, KubeConfigError
@@ -18,6 +26,7 @@ Json = dict[str, Any]
 
 MINIMUM: Final = 28
 """The oldest minor version 1.x whose API server has every kind that deploy/ uses."""
+OURS: Final = "app.kubernetes.io/part-of=schedulerlog"
 HAMI: Final = "app.kubernetes.io/component=hami-scheduler"
 _TAG: Final = re.compile(r":v?([^:/@]+)(?:@.*)?$")
 _SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -51,8 +60,9 @@ class _Cluster:
         self._findings += server_findings(server)
         me = await self._who_we_are()
         await self._rights(me)
-        await self._images(server)
-        await self._schedulers()
+        maps = await self._config_maps(self._namespace)
+        await self._workloads(server, maps)
+        await self._schedulers(maps)
         return self._findings, self._skipped
 
     async def _who_we_are(self) -> str:
@@ -80,7 +90,7 @@ class _Cluster:
         try:
             for right in rights:
                 if not await self._may(user, right, me):
-                    where = f" in {right.namespace}" if right.namespace else ""
+                    where = f" in {self._place(right)}" if right.namespace else ""
                     named = f" {right.name}" if right.name else ""
                     group = f".{right.group}" if right.group else ""
                     problem = f"may not {right.verb} {right.resource}{group}{named}{where}"
@@ -89,11 +99,14 @@ class _Cluster:
         except KubeApiError as error:
             self._skipped.append(f"rights of schedulerlog-{process}: {error}")
 
+    def _place(self, right: Right) -> str:
+        return self._namespace if right.namespace == INSTALLED else right.namespace
+
     async def _may(self, user: str, right: Right, me: str) -> bool:
         resource, _, subresource = right.resource.partition("/")
         attributes = {
             "verb": right.verb, "group": right.group, "resource": resource, "subresource": subresource,
-            "namespace": right.namespace, "name": right.name,
+            "namespace": self._place(right), "name": right.name,
         }  # fmt: skip
         spec: Json = {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
         if user == me:
@@ -106,15 +119,43 @@ class _Cluster:
         answer = await self._client.create(path, body)
         return bool(answer["status"]["allowed"])
 
-    async def _images(self, server: Json) -> None:
-        pods = await self._listed(f"/api/v1/namespaces/{self._namespace}/pods", "pods")
-        self._findings += image_findings(pods or (), server)
+    async def _workloads(self, server: Json, maps: Sequence[Json]) -> None:
+        pods = await self._listed(f"/api/v1/namespaces/{self._namespace}/pods", "pods", labelSelector=OURS) or []
+        # One that is on its way out, or has done its work, waits for nothing.
+        at_work = [
+            pod
+            for pod in pods
+            if "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in ("Succeeded", "Failed")
+        ]
+        settings = {each["metadata"]["name"]: each.get("data") or {} for each in maps}
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/deployments"
+        deployments = await self._listed(path, "Deployments", labelSelector=OURS) or []
+        self._findings += [
+            *image_findings(at_work, server), *pod_findings(at_work), *deployment_findings(deployments),
+            *settings_findings(used_settings(at_work), settings),
+        ]  # fmt: skip
+        for name, keys in sorted(wanted_secrets(at_work, settings).items()):
+            await self._secret(name, keys)
 
-    async def _schedulers(self) -> None:
-        for namespace in dict.fromkeys((self._namespace, "kube-system")):
-            for found in await self._listed(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps") or ():
-                for about, configuration in configurations(found):
-                    self._findings += configuration_findings(about, configuration)
+    async def _secret(self, name: str, keys: Mapping[str, str]) -> None:
+        try:
+            secret = await self._client.get(f"/api/v1/namespaces/{self._namespace}/secrets/{name}")
+        except KubeApiError as error:
+            if error.is_missing:
+                self._findings += secret_findings(name, keys, None)
+            else:
+                self._skipped.append(f"Secret {name}: {error}")
+            return
+        # Only which keys there are: their values are nobody's business here.
+        self._findings += secret_findings(name, keys, list(secret.get("data") or ()))
+
+    async def _config_maps(self, namespace: str) -> list[Json]:
+        return await self._listed(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps") or []
+
+    async def _schedulers(self, maps: Sequence[Json]) -> None:
+        for found in (*maps, *(await self._config_maps("kube-system") if self._namespace != "kube-system" else ())):
+            for about, configuration in configurations(found):
+                self._findings += configuration_findings(about, configuration)
         for deployment in await self._listed("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or ():
             self._findings += hami_findings(deployment)
 

@@ -14,7 +14,8 @@ from schemas.topics import TOPICS, Topic
 
 PREFIX: Final = "schedulerlog."
 SECONDS: Final = 20.0
-_PROVISION: Final = "run `schedulerlog pipeline provision`"
+_PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
+_UNSEEN: Final = "Of a Kafka with ACLs this user sees those alone that it may describe."
 
 
 async def check(kafka: KafkaConnection) -> list[Fault]:
@@ -34,9 +35,12 @@ async def check(kafka: KafkaConnection) -> list[Fault]:
 
 def findings(kafka: KafkaAsItIs) -> Iterator[Fault]:
     """What is missing or different. Pure."""
+    if not kafka.topics:
+        yield Fault("kafka", "topics", f"none of the {len(TOPICS)} is there", f"To make them, {_PROVISION}. {_UNSEEN}")
+        return
     for topic in TOPICS:
         if (found := kafka.topics.get(topic.name)) is None:
-            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {_PROVISION}.")
+            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {_PROVISION}. {_UNSEEN}")
         else:
             yield from _of_topic(topic, found, kafka)
 

@@ -9,12 +9,15 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 from doctor.clock import clock_findings
 from doctor.findings import Fault
 from process.configuration.opensearch_connection import OpenSearchConnection
+from process.configuration.variables import variable
 from process.errors import SettingError
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
 from search.client import new_client
+from search.refusals import explained, why_untrusted
+from search.roles import PROVISIONER
 
-_PROVISION: Final = "run `schedulerlog pipeline provision`"
+_PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
 MINIMUM: Final = 2
 
 
@@ -32,7 +35,7 @@ async def check(connection: OpenSearchConnection) -> list[Fault]:
         # A store without a clock of its own in its answers would have no answer here.
         stats = await client.transport.perform_request("GET", "/_cluster/stats")
     except (OpenSearchException, OSError) as error:
-        return [Fault("opensearch", url, f"does not answer ({_cause(error)})", _remedy(error))]
+        return [Fault("opensearch", url, *_problem(error))]
     finally:
         await client.close()
     at = datetime.fromtimestamp(int(stats.get("timestamp", 0)) / 1000, UTC)
@@ -58,6 +61,10 @@ def _health(url: str, health: Mapping[str, Any]) -> Iterator[Fault]:
 def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
     """What is wrong with the answer to ``GET /_index_template``. Pure."""
     found = {each["name"]: each["index_template"].get("_meta", {}) for each in answer.get("index_templates", ())}
+    if not found:
+        problem = f"none of the {len(INDICES)} is there"
+        yield Fault("opensearch", "index templates", problem, f"To make them, {_PROVISION}.")
+        return
     for index in INDICES:
         version = found.get(index.alias, {}).get("schedulerlog_mapping_version")
         if index.alias not in found:
@@ -67,12 +74,15 @@ def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault("opensearch", index.alias, problem, f"With the version that is to run, {_PROVISION}.")
 
 
-def _cause(error: Exception) -> str:
-    status = error.status_code if isinstance(error, TransportError) else ""
-    return f"{type(error).__name__} {status}".strip()
-
-
-def _remedy(error: Exception) -> str:
+def _problem(error: Exception) -> tuple[str, str]:
+    """What is wrong, and its remedy."""
+    if reason := why_untrusted(error):
+        remedy = f"{variable('opensearch_ca_file')} has to hold the authority that signed it; or the address is wrong."
+        return f"its certificate is not trusted ({reason})", remedy
+    message = explained(error, PROVISIONER) if isinstance(error, OpenSearchException) else str(error)
     if isinstance(error, TransportError) and error.status_code in (401, 403):
-        return "Correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or give the user its role."
-    return "Is the address right (https:// with TLS) and reached from here, and SCHEDULERLOG_OPENSEARCH_CA_FILE its CA?"
+        return f"refuses us ({message})", f"Ask with a user of the role {PROVISIONER}: it may see health and templates."
+    return (
+        f"does not answer ({message})",
+        "Is the address right (https:// with TLS), and is it reached from here (network policies)?",
+    )

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+INSTALLED: Final = "schedulerlog"
+"""The namespace of deploy/; where it is installed in another one, that is meant."""
+
 
 class Right(NamedTuple):
     verb: str
@@ -44,8 +47,12 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_each("get list watch patch", "", "nodes pods"),
         *_each("list watch", "", "resourcequotas"),
         *_each("create", "", "pods/binding"),
-        *_each("create", "coordination.k8s.io", "leases", "schedulerlog"),
-        *_each("get update", "coordination.k8s.io", "leases", "schedulerlog", "schedulerlog-scheduler"),
+        *_each("create", "coordination.k8s.io", "leases", INSTALLED),
+        *_each("get update", "coordination.k8s.io", "leases", INSTALLED, "schedulerlog-scheduler"),
+    ),
+    "certificate": (
+        *_each("create", "", "secrets", INSTALLED),
+        *_each("get", "", "secrets", INSTALLED, "schedulerlog-api-tls"),
     ),
     # Of Kubernetes' own role system:auth-delegator.
     "api": (

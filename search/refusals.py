@@ -16,10 +16,16 @@ def explained(error: OpenSearchException, role: str) -> str:
     return without_user_info(f"{error.error if known else error}{next_step(error, role)}")
 
 
+def why_untrusted(error: Exception) -> str:
+    """Why we refused OpenSearch's certificate; empty where we did not. The next try would end in the same way."""
+    # The client keeps the error of the connection in its own, and that one the error of TLS.
+    refused = getattr(error, "info", None)
+    found = getattr(refused, "certificate_error", refused)
+    return str(found.verify_message) if isinstance(found, ssl.SSLCertVerificationError) else ""
+
+
 def is_untrusted(error: Exception) -> bool:
-    """Did we refuse OpenSearch's certificate? The next try would end in the same way."""
-    # The client keeps the error of the connection in its own.
-    return isinstance(getattr(error, "info", None), ssl.SSLCertVerificationError)
+    return bool(why_untrusted(error))
 
 
 def next_step(error: OpenSearchException, role: str) -> str:

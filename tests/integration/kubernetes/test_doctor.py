@@ -13,6 +13,7 @@ import yaml
 from embedded.control_plane import ControlPlane
 from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, emptied, of_kind
 from tests.support.control_plane.objects import create
+from tests.support.waiting import eventually
 
 KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ConfigMap")
 
@@ -44,6 +45,29 @@ def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
     assert {(each["check"], each["about"]) for each in found} == {("rights", "schedulerlog-events")}
     assert "may not patch events.events.k8s.io" in {each["problem"] for each in found}
     assert len(found) == 5
+
+
+def test_secrets_that_were_not_made_and_pods_that_wait_are_named(installed: ControlPlane) -> None:
+    """A step of docs/deploy.md that was left out, each found by what the pods of that overlay name."""
+    apply(installed, of_kind(built(installed, KUSTOMIZE / "overlays/production"), "ConfigMap", "Deployment"))
+    secrets = "-n", "schedulerlog", "secret"
+
+    def missing() -> dict[str, str]:
+        _, found = doctor(installed)
+        return {fault["about"]: fault["problem"] for fault in found if fault["about"].startswith("Secret ")}
+
+    pods = ("-n", "schedulerlog", "get", "pods", "-o", "name")
+    eventually(lambda: len(installed.kubectl(*pods).split()) >= 9, lambda: installed.kubectl(*pods))
+    found = missing()
+    assert {*found} == {f"Secret schedulerlog-{name}" for name in ("api-tls", "kafka", "opensearch")}
+    assert all(problem.startswith("is missing; schedulerlog-") for problem in found.values())
+    try:
+        literals = "--from-literal=ca.crt=x", "--from-literal=cert.pem=x", "--from-literal=tls.key=x"
+        installed.kubectl("create", *secrets, "generic", "schedulerlog-kafka", *literals)
+        assert missing()["Secret schedulerlog-kafka"] == "has no tls.crt, but ca.crt, cert.pem, tls.key"
+    finally:
+        installed.kubectl("delete", *secrets, "schedulerlog-kafka")
+        installed.kubectl("delete", "-n", "schedulerlog", "deployments", "--all", "--wait=false")
 
 
 def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPlane) -> None:

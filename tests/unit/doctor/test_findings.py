@@ -25,6 +25,7 @@ from doctor.rights import RIGHTS
 from doctor.schedulers import configuration_findings, configurations, hami_findings
 from process.command_line.version import VERSION
 from process.http.certificate_authority import Authority
+from schemas.indices import INDICES
 from schemas.topics import TOPICS
 from tests.support.builders.yaml_texts import doubling
 from tests.support.control_plane.rights import granted
@@ -34,7 +35,7 @@ DEPLOYED = yaml.safe_load((COMPONENTS / "scheduler/kube-scheduler.yaml").read_te
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("process", sorted({*RIGHTS} - {"api"}))
+@pytest.mark.parametrize("process", sorted({*RIGHTS} - {"api", "certificate"}))
 def test_the_rights_are_those_of_deploy(process: str) -> None:
     objects = [found for found in yaml.safe_load_all((COMPONENTS / process / "rights.yaml").read_text()) if found]
     own = {tuple(right) for right in granted(objects, f"schedulerlog-{process}")}
@@ -53,8 +54,14 @@ def test_the_apis_rights_are_those_of_the_roles_that_it_is_given() -> None:
     assert {right.resource for right in RIGHTS["api"]} == given
 
 
+def test_the_rights_of_the_job_that_makes_the_certificate_are_those_of_deploy() -> None:
+    objects = list(yaml.safe_load_all((COMPONENTS.parent / "base/certificate.yaml").read_text()))
+    own = {tuple(right) for right in granted(objects, "schedulerlog-certificate")}
+    assert {tuple(right) for right in RIGHTS["certificate"]} == own
+
+
 def test_no_account_with_rights_is_left_out() -> None:
-    others = {"api", "hami", "aggregated-api"}
+    others = {"api", "certificate", "hami", "aggregated-api"}
     assert {path.parent.name for path in COMPONENTS.glob("*/rights.yaml")} | others == {*RIGHTS} | others
 
 
@@ -152,6 +159,14 @@ def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None
     found = {finding.about: finding.problem for finding in template_findings({"index_templates": [old]})}
     assert found["schedulerlog-attempts"].startswith("the index template has mapping version 1")
     assert found["schedulerlog-findings"] == "the index template is missing"
+
+
+def test_what_is_missing_altogether_is_one_finding() -> None:
+    (topics,) = kafka.findings(KafkaAsItIs(3, {}))
+    (templates,) = template_findings({"index_templates": []})
+    assert (topics.about, topics.problem) == ("topics", f"none of the {len(TOPICS)} is there")
+    assert (templates.about, templates.problem) == ("index templates", f"none of the {len(INDICES)} is there")
+    assert all("schedulerlog pipeline provision" in found.remedy for found in (topics, templates))
 
 
 def certificate() -> x509.Certificate:

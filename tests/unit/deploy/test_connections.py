@@ -1,0 +1,190 @@
+"""Who selects whom in deploy/kustomize: Services, budgets, scrapes, scaling, and what network policies let through."""
+
+from collections.abc import Iterator
+from inspect import signature
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from pipeline.index.command import index
+from pipeline.settings import WorkerSettings
+from schemas.topics import TOPICS
+
+KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
+OURS = "ghcr.io/schedulerlog/schedulerlog"
+
+
+def documents(pattern: str = "**/*.yaml") -> list[dict[str, Any]]:
+    texts = (path.read_text() for path in sorted(KUSTOMIZE.glob(pattern)))
+    return [found for text in texts for found in yaml.load_all(text, yaml.CSafeLoader) if isinstance(found, dict)]
+
+
+ALL = documents()
+
+
+def of_kind(*kinds: str) -> list[dict[str, Any]]:
+    return [found for found in ALL if found.get("kind") in kinds]
+
+
+def templates() -> Iterator[dict[str, Any]]:
+    for found in of_kind("Deployment", "StatefulSet", "Job", "CronJob"):
+        spec = found["spec"]
+        template = spec.get("jobTemplate", {}).get("spec", spec)["template"]
+        if any(container["image"] == OURS for container in template["spec"]["containers"]):
+            yield template
+
+
+def component(template: dict[str, Any]) -> str:
+    return str(template["metadata"]["labels"]["app.kubernetes.io/component"])
+
+
+def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    """As Kubernetes reads ``matchLabels`` and ``matchExpressions`` with the operator In."""
+    return all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items()) and all(
+        labels.get(rule["key"]) in rule["values"] for rule in selector.get("matchExpressions", ())
+    )
+
+
+def ports_of(template: dict[str, Any]) -> set[str]:
+    return {port["name"] for container in template["spec"]["containers"] for port in container.get("ports", ())}
+
+
+@pytest.mark.parametrize(
+    "service",
+    [found for found in of_kind("Service") if found["metadata"]["name"].startswith("schedulerlog-")],
+    ids=lambda found: str(found["metadata"]["name"]),
+)
+def test_a_service_leads_to_pods_that_have_its_port(service: Any) -> None:
+    selected = [
+        each
+        for each in templates()
+        if matches({"matchLabels": service["spec"]["selector"]}, each["metadata"]["labels"])
+    ]
+    assert selected
+    assert all(any(port["targetPort"] in ports_of(each) for each in selected) for port in service["spec"]["ports"])
+
+
+def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
+    (monitor,) = of_kind("ServiceMonitor")
+    services = [
+        each for each in of_kind("Service") if matches(monitor["spec"]["selector"], each["metadata"].get("labels", {}))
+    ]
+    (service,) = services
+    assert {each["port"] for each in monitor["spec"]["endpoints"]} == {
+        each["name"] for each in service["spec"]["ports"]
+    }
+    scraped = {
+        component(each)
+        for each in templates()
+        if matches({"matchLabels": service["spec"]["selector"]}, each["metadata"]["labels"])
+        and "metrics" in ports_of(each)
+    }
+    assert scraped == {
+        "worker", "index", "placements", "alerts", "api", "events", "alertmanager", "scheduler", "kube-events",
+        "hami-log", "kai-log", "raw-logs",
+    }  # fmt: skip
+
+
+def test_a_budget_is_about_pods_that_there_are() -> None:
+    budgets = of_kind("PodDisruptionBudget")
+    protected = {
+        component(each) for budget in budgets for each in templates()
+        if matches(budget["spec"]["selector"], each["metadata"]["labels"])
+    }  # fmt: skip
+    assert len(protected) == len(budgets) == 5
+
+
+def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process_for_each_partition() -> None:
+    groups = {
+        "schedulerlog-worker": WorkerSettings.model_fields["consumer_group"].default,
+        "schedulerlog-index": signature(index).parameters["group"].default,
+    }
+    partitions = {topic.name: topic.partitions for topic in TOPICS}
+    workloads = {(found["kind"], found["metadata"]["name"]) for found in of_kind("Deployment", "StatefulSet")}
+    scaled = of_kind("ScaledObject")
+    assert len(scaled) == 2
+    for found in scaled:
+        target, (trigger,) = found["spec"]["scaleTargetRef"], found["spec"]["triggers"]
+        assert (target["kind"], target["name"]) in workloads
+        assert trigger["metadata"]["consumerGroup"] == groups[target["name"]]
+        assert partitions[trigger["metadata"]["topic"]] == found["spec"]["maxReplicaCount"]
+
+
+def policy(name: str) -> dict[str, Any]:
+    (found,) = [each for each in of_kind("NetworkPolicy") if each["metadata"]["name"] == f"schedulerlog-{name}"]
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
+def selected(name: str) -> set[str]:
+    return {component(each) for each in templates() if matches(policy(name)["podSelector"], each["metadata"]["labels"])}
+
+
+def lets_out(name: str, port: int) -> bool:
+    ports = [each for rule in policy(name)["egress"] for each in rule.get("ports", ())]
+    return any(
+        isinstance(each["port"], int) and each["port"] <= port <= each.get("endPort", each["port"]) for each in ports
+    )
+
+
+def addresses(setting: str) -> set[int]:
+    """The ports that settings of deploy/ name."""
+    texts = [(KUSTOMIZE / "base/settings.env").read_text().splitlines()]
+    texts += [one["literals"] for found in ALL for one in found.get("configMapGenerator", ()) if "literals" in one]
+    values = [line.partition("=")[2] for lines in texts for line in lines if line.startswith(f"{setting}=")]
+    return {urlsplit(value if "://" in value else f"//{value}").port or 0 for value in values}
+
+
+def test_nothing_is_let_through_that_no_policy_names() -> None:
+    everybody = {component(each) for each in templates()}
+    assert selected("default") == selected("kafka") == everybody
+    assert policy("default").keys() == {"podSelector", "policyTypes"}
+
+
+def test_every_process_reaches_kafka_and_those_that_have_a_right_there_the_api_server() -> None:
+    with_token = {component(each) for each in templates() if each["spec"].get("automountServiceAccountToken")}
+    assert selected("api-server") == with_token
+    assert all(lets_out("api-server", port) for port in (443, 6443))
+    ports = addresses("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS")
+    assert len(ports) > 1
+    assert all(lets_out("kafka", port) for port in ports)
+
+
+def test_those_that_have_a_user_of_opensearch_reach_it() -> None:
+    # Components give them one, by patches or in their own Jobs.
+    text = (KUSTOMIZE / "components/tls/opensearch/kustomization.yaml").read_text()
+    patched = set(text.partition("schedulerlog-(")[2].partition(")")[0].split("|"))
+    jobs = {
+        component(each) for each in templates()
+        for variable in each["spec"]["containers"][0].get("env", ()) if "OPENSEARCH" in variable["name"]
+    }  # fmt: skip
+    assert jobs == {"roles", "policies"}
+    assert selected("opensearch") == patched | jobs
+    ports = addresses("SCHEDULERLOG_OPENSEARCH_URL")
+    assert ports == {9200}
+    assert all(lets_out("opensearch", port) for port in {*ports, 443})
+
+
+@pytest.mark.parametrize("name", ["api", "mcp", "metrics"])
+def test_callers_reach_the_port_that_is_theirs(name: str) -> None:
+    (rule,) = policy(name)["ingress"]
+    assert [each["port"] for each in rule["ports"]] == [name]
+    assert all(name in ports_of(each) for each in templates() if component(each) in {"api", "mcp"} & {name})
+
+
+def test_each_client_of_others_reaches_the_address_that_it_is_given() -> None:
+    given = {
+        component(each): word.partition("=")[2]
+        for each in templates()
+        for word in each["spec"]["containers"][0]["args"]
+        if word.startswith("--url=")
+    }
+    assert given.keys() == {"alertmanager", "dashboards"}
+    assert all(lets_out(name, urlsplit(url).port or 443) for name, url in given.items())
+    (to_api,) = [rule for rule in policy("mcp")["egress"] if rule["ports"] == [{"port": "api"}]]
+    assert matches(
+        to_api["to"][0]["podSelector"], {"app.kubernetes.io/name": "schedulerlog", "app.kubernetes.io/component": "api"}
+    )
