@@ -62,7 +62,7 @@ class _Cluster:
         await self._rights(me)
         maps = await self._config_maps(self._namespace)
         await self._workloads(server, maps)
-        await self._schedulers(maps)
+        await self._schedulers(maps or ())
         return self._findings, self._skipped
 
     async def _who_we_are(self) -> str:
@@ -119,7 +119,7 @@ class _Cluster:
         answer = await self._client.create(path, body)
         return bool(answer["status"]["allowed"])
 
-    async def _workloads(self, server: Json, maps: Sequence[Json]) -> None:
+    async def _workloads(self, server: Json, maps: Sequence[Json] | None) -> None:
         pods = await self._listed(f"/api/v1/namespaces/{self._namespace}/pods", "pods", labelSelector=OURS) or []
         # One that is on its way out, or has done its work, waits for nothing.
         at_work = [
@@ -127,13 +127,15 @@ class _Cluster:
             for pod in pods
             if "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in ("Succeeded", "Failed")
         ]
-        settings = {each["metadata"]["name"]: each.get("data") or {} for each in maps}
+        settings = {found["metadata"]["name"]: found.get("data") or {} for found in maps or ()}
         path = f"/apis/apps/v1/namespaces/{self._namespace}/deployments"
         deployments = await self._listed(path, "Deployments", labelSelector=OURS) or []
         self._findings += [
             *image_findings(at_work, server), *pod_findings(at_work), *deployment_findings(deployments),
-            *settings_findings(used_settings(at_work), settings),
         ]  # fmt: skip
+        # Those that may not be listed are not missing.
+        if maps is not None:
+            self._findings += settings_findings(used_settings(at_work), settings)
         for name, keys in sorted(wanted_secrets(at_work, settings).items()):
             await self._secret(name, keys)
 
@@ -149,11 +151,12 @@ class _Cluster:
         # Only which keys there are: their values are nobody's business here.
         self._findings += secret_findings(name, keys, list(secret.get("data") or ()))
 
-    async def _config_maps(self, namespace: str) -> list[Json]:
-        return await self._listed(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps") or []
+    async def _config_maps(self, namespace: str) -> list[Json] | None:
+        return await self._listed(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps")
 
     async def _schedulers(self, maps: Sequence[Json]) -> None:
-        for found in (*maps, *(await self._config_maps("kube-system") if self._namespace != "kube-system" else ())):
+        others = await self._config_maps("kube-system") or () if self._namespace != "kube-system" else ()
+        for found in (*maps, *others):
             for about, configuration in configurations(found):
                 self._findings += configuration_findings(about, configuration)
         for deployment in await self._listed("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or ():
