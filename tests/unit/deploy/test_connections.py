@@ -140,17 +140,22 @@ def addresses(setting: str) -> set[int]:
 
 def test_nothing_is_let_through_that_no_policy_names() -> None:
     everybody = {component(each) for each in templates()}
-    assert selected("default") == selected("kafka") == everybody
+    assert selected("default") == selected("dns") == everybody
     assert policy("default").keys() == {"podSelector", "policyTypes"}
 
 
-def test_every_process_reaches_kafka_and_those_that_have_a_right_there_the_api_server() -> None:
-    with_token = {component(each) for each in templates() if each["spec"].get("automountServiceAccountToken")}
-    assert selected("api-server") == with_token
-    assert all(lets_out("api-server", port) for port in (443, 6443))
+def test_kafka_is_reached_by_those_that_use_it() -> None:
+    users = {found["metadata"]["name"].removeprefix("schedulerlog-") for found in of_kind("KafkaUser")}
+    assert selected("kafka") == users | {"provision"}
     ports = addresses("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS")
     assert len(ports) > 1
     assert all(lets_out("kafka", port) for port in ports)
+
+
+def test_those_that_have_a_right_there_reach_the_api_server() -> None:
+    with_token = {component(each) for each in templates() if each["spec"].get("automountServiceAccountToken")}
+    assert selected("api-server") == with_token
+    assert all(lets_out("api-server", port) for port in (443, 6443))
 
 
 def test_those_that_have_a_user_of_opensearch_reach_it() -> None:

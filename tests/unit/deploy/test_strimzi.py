@@ -1,8 +1,10 @@
 """The topics and users of deploy/'s component for Strimzi are those of the contract and of the processes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from broker.topics import configuration
@@ -45,6 +47,15 @@ def test_each_process_that_uses_kafka_has_a_user() -> None:
     }
     started = {name for name in workloads if name.startswith("schedulerlog-")} | {"schedulerlog-hami-log"}
     assert set(users()) == started - WITHOUT_KAFKA
+
+
+@pytest.mark.parametrize("component", ["kafka-certificate", "kafka-scram"])
+def test_the_secret_of_kafka_is_given_to_those_that_use_it(component: str) -> None:
+    """Where Strimzi does not make users; `provision` makes topics then."""
+    (patch,) = documents(KUSTOMIZE / "components/tls" / component / "kustomization.yaml")[0]["patches"]
+    assert set(re.findall(r"[\w-]+", patch["target"]["name"].removeprefix("schedulerlog-"))) == {
+        name.removeprefix("schedulerlog-") for name in {*users(), "schedulerlog-provision"}
+    }
 
 
 def test_a_right_is_about_one_topic_of_the_contract_or_one_group() -> None:
