@@ -27,8 +27,12 @@ class RefusedError(KafkaError):  # type: ignore[misc]
 
     retriable = True
 
+    def __init__(self, cause: str, remedy: str = "") -> None:
+        super().__init__(cause, remedy)
+        self.cause, self.remedy = cause, remedy
+
     def __str__(self) -> str:
-        return str(self.args[0])
+        return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
 
 
 _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
@@ -48,7 +52,7 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
         except (OSError, KafkaError) as error:
             if not (remedy := _remedy(error, self._sasl_mechanism)):
                 raise
-            refused = RefusedError(f"{self.host}:{self.port}: {_words(error, self._sasl_mechanism)}. {remedy}")
+            refused = RefusedError(f"{self.host}:{self.port}: {_words(error, self._sasl_mechanism)}", remedy)
             _refusals.get([]).append(refused)
             raise refused from error
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from broker.errors import KafkaError, explained
 from broker.inspection import KafkaAsItIs, TopicAsItIs, inspect
+from broker.refusals import RefusedError
 from broker.topics import configuration, differences
 from doctor.findings import Fault
 from process.configuration.kafka_connection import KafkaConnection
@@ -15,6 +16,10 @@ from schemas.topics import TOPICS, Topic
 PREFIX: Final = "schedulerlog."
 SECONDS: Final = 20.0
 _PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
+_REACHED: Final = (
+    "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
+    "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
+)
 _UNSEEN: Final = "Of a Kafka with ACLs this user sees those alone that it may describe."
 
 
@@ -23,13 +28,12 @@ async def check(kafka: KafkaConnection) -> list[Fault]:
     try:
         async with asyncio.timeout(SECONDS):
             found = await inspect(kafka, PREFIX)
+    except RefusedError as refused:
+        remedy = f"{refused.remedy}." if refused.remedy else _REACHED
+        return [Fault("kafka", servers, f"can't be used: {refused.cause}", remedy)]
     except (KafkaError, OSError, SettingError) as error:
         cause = f"does not answer ({explained(error)})"
-        remedy = (
-            "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
-            "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
-        )
-        return [Fault("kafka", servers, cause, remedy)]
+        return [Fault("kafka", servers, cause, _REACHED)]
     return list(findings(found))
 
 

@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from opensearchpy.exceptions import OpenSearchException, TransportError
+from opensearchpy.exceptions import OpenSearchException
 
 from doctor.clock import clock_findings
 from doctor.findings import Fault
 from process.configuration.opensearch_connection import OpenSearchConnection
-from process.configuration.variables import variable
 from process.errors import SettingError
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
 from search.client import new_client
-from search.refusals import explained, why_untrusted
+from search.refusals import explained, next_step, why_untrusted
 from search.roles import PROVISIONER
 
 _PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
@@ -76,13 +75,15 @@ def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _problem(error: Exception) -> tuple[str, str]:
     """What is wrong, and its remedy."""
-    if reason := why_untrusted(error):
-        remedy = f"{variable('opensearch_ca_file')} has to hold the authority that signed it; or the address is wrong."
-        return f"its certificate is not trusted ({reason})", remedy
-    message = explained(error, PROVISIONER) if isinstance(error, OpenSearchException) else str(error)
-    if isinstance(error, TransportError) and error.status_code in (401, 403):
-        return f"refuses us ({message})", f"Ask with a user of the role {PROVISIONER}: it may see health and templates."
-    return (
-        f"does not answer ({message})",
-        "Is the address right (https:// with TLS), and is it reached from here (network policies)?",
-    )
+    role = f"the role {PROVISIONER}"
+    message, remedy = str(error), ""
+    if isinstance(error, OpenSearchException):
+        message, remedy = explained(error, role), next_step(error, role).removeprefix(": ")
+    if not remedy:
+        return (
+            f"does not answer ({message})",
+            "Is the address right (https:// with TLS), and is it reached from here (network policies)?",
+        )
+    reason = why_untrusted(error)
+    problem = f"its certificate is not trusted ({reason})" if reason else f"refuses us ({error})"
+    return problem, f"{remedy[0].upper()}{remedy[1:]}."
