@@ -81,11 +81,15 @@ def test_a_collector_that_is_away_holds_up_neither_a_span_nor_the_end(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("process.telemetry.otlp.CLOSE_SECONDS", 0.05)
+    # The SDK's thread draws the time to its next try from `random`, beside which hypothesis calls a later test flaky.
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1.5")
     others = set(threading.enumerate())
     # Port 1 refuses connections; the SDK tries for longer than anybody who stops a process waits.
     with tracing(TracingSettings(otlp_endpoint="http://127.0.0.1:1"), "worker") as spans:
         spans.begin("fold", kind="consumer").end()
-    assert "last spans" in {thread.name for thread in set(threading.enumerate()) - others}, "the end waited for the SDK"
+    left = {thread.name: thread for thread in set(threading.enumerate()) - others}
+    assert "last spans" in left, "the end waited for the SDK"
+    left["last spans"].join()
     assert all(record.name.startswith("opentelemetry") for record in caplog.records)
 
 
