@@ -106,7 +106,7 @@ def create_app(
     if objects is None:
         load = loading(settings.kubeconfig, settings.context)
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
-    devices = ClusterDevices(device_config.read(device_config.SHIPPED))
+    devices = ClusterDevices(device_config.shipped())
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     ready = ReadyAnswers(
         attempts,

@@ -19,7 +19,7 @@ async def report_of(connection: OpenSearchConnection, cluster: str, query: Repor
     client = new_client(connection)
     try:
         index = OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds())
-        collector = ReportCollector(index, device_config.read(device_config.SHIPPED))
+        collector = ReportCollector(index, device_config.shipped())
         # Who may read the index as a whole may see nodes.
         report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
     finally:

@@ -6,6 +6,7 @@ limits, and `vendors` is a list of vendors that HAMi does not know. The file is 
 does not name are not served.
 """
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,12 @@ def read(path: Path) -> Vendors:
     except OSError as error:
         raise DeviceConfigError(str(path), None, f"can't be read: {error.strerror or error}") from None
     return parse(text, str(path))
+
+
+@functools.cache
+def shipped() -> Vendors:
+    """The table of ``SHIPPED``."""
+    return read(SHIPPED)
 
 
 def parse(text: bytes, file: str) -> Vendors:

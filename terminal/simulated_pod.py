@@ -36,7 +36,7 @@ def simulated(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now:
     Raises ``ManifestError``.
     """
     manifest = manifests.parse(cluster, Path(cluster_name))
-    vendors = device_config.read(device_config.SHIPPED)
+    vendors = device_config.shipped()
     events = simulate(manifest, _only_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
     if not events:
         return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
