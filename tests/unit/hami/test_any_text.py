@@ -43,7 +43,7 @@ READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {
 
 @pytest.mark.parametrize("name", READERS)
 @given(text=TEXTS)
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 def test_any_text(name: str, text: str) -> None:
     read, error = READERS[name]
     with contextlib.suppress(error):
@@ -78,7 +78,7 @@ def test_a_quantity_is_its_exact_value_or_none(number: int, suffix: str) -> None
 @example(10**5_000)
 @example("9" * 5_000)
 @example("1e99999999999999999999")
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 def test_any_quantity_at_all(value: Any) -> None:
     assert isinstance(is_quantity(value), bool)
     assert -(2**63) <= rounded_up(value) < 2**63

@@ -475,7 +475,7 @@ PODS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     body=BODIES | st.fixed_dictionaries({"Pod": PODS, "NodeNames": st.just(["node1", "x"])}),
     path=st.sampled_from(["/filter", "/bind"]),

@@ -357,7 +357,7 @@ ANY_TIMES = Caller()
 ANY_TIMES.remember(a_summary())
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(
     st.lists(PIECES, max_size=14),
     st.sampled_from(["GET", "HEAD", "POST", "BREW"]),

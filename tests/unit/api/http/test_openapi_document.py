@@ -126,7 +126,7 @@ def values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
     return st.one_of(st.sampled_from(known).map(str), st.text(max_size=30), st.integers().map(str))
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_parameters_together_are_answered_or_refused_and_never_fail(data: st.DataObject) -> None:
     method, path, operation = OPERATIONS[data.draw(st.sampled_from(OF_ONE_CLUSTER))]

@@ -39,7 +39,7 @@ def seen(log: ChangeLog, subscription: Subscription) -> list[tuple[str, str]]:
     return [(each.attempt.attempt_id, each.version) for each in log.take(subscription)]
 
 
-@settings(max_examples=6_000 if IS_STRESS else 100)
+@settings(max_examples=6_000 if IS_STRESS else 50)
 @given(data=st.data(), max_count=st.integers(1, 12))
 def test_a_subscriber_that_comes_back_has_seen_everything_or_is_refused(data: st.DataObject, max_count: int) -> None:
     topic: list[list[str]] = [[] for _ in range(PARTITIONS)]

@@ -67,7 +67,7 @@ class LruModel(RuleBasedStateMachine):
 
 
 TestLruModel = LruModel.TestCase
-TestLruModel.settings = settings(max_examples=examples(25), stateful_step_count=40)
+TestLruModel.settings = settings(max_examples=examples(13), stateful_step_count=40)
 
 
 def test_a_value_larger_than_the_bound_evicts_only_its_own_key() -> None:

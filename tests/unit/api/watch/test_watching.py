@@ -327,7 +327,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=3_000 if IS_STRESS else 50)
+@settings(max_examples=3_000 if IS_STRESS else 25)
 @given(
     path=st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/pending"]),
     query=st.dictionaries(

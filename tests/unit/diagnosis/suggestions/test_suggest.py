@@ -108,7 +108,7 @@ NO_CORES_LEFT = Objects(
 
 @given(clusters())
 @example(NO_CORES_LEFT)
-@settings(max_examples=10_000 if IS_STRESS else 25)
+@settings(max_examples=10_000 if IS_STRESS else 13)
 def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Objects) -> None:
     before = objects.columns()
     suggestions = objects.suggestions()
@@ -129,7 +129,7 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
 
 
 @given(clusters(), st.sampled_from(["memory_mib", "cores"]))
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(13))
 def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, amount: Left) -> None:
     ask, trial = Ask.of_pod(objects.pod, ONLY_NVIDIA), objects.trial()
     places = ask.places(amount)
@@ -143,7 +143,7 @@ def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, 
 
 
 @given(clusters())
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 def test_a_little_less_of_a_change_is_not_enough(objects: Objects) -> None:
     for suggestion in objects.suggestions():
         for edit in suggestion.edits:

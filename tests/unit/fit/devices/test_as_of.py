@@ -188,7 +188,7 @@ def test_a_score_of_a_device_with_itself_is_in_the_state() -> None:
 
 
 @given(clusters(), pods(), st.randoms(use_true_random=False))
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 def test_judging_the_rebuilt_cluster_again_gives_the_same_records(
     columns: ClusterColumns, pod: dict[str, Any], order: Any
 ) -> None:
@@ -242,7 +242,7 @@ def has_its_own_reasons(state: NodeStateChanged) -> bool:
     return all(not use.unknown or int(state.slots_used[use.device]) > len(use.spans) for use in state.mig)
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(clusters())
 def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -> None:
     states = [state for state in states_of(columns) if only_nvidia(state) and has_its_own_reasons(state)]

@@ -252,7 +252,7 @@ containers = st.builds(
 )
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 @given(clusters, st.lists(containers, min_size=1, max_size=3), st.booleans())
 def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], asked: list[Json], numa: bool) -> None:
     columns = a_cluster(*(a_node(name, listed) for name, listed in cluster.items()))

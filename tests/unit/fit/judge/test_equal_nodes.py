@@ -99,7 +99,7 @@ def _by_node(part: PartialJudgement) -> list[tuple[int, list[Any]]]:
 
 
 @given(clusters(), pods())
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25))
 def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     together = judged(columns, pod, NODES)
     alone = [judged(columns, pod, [name]) for name in NODES]

@@ -100,7 +100,7 @@ def judged(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) 
 
 
 @given(clusters(), pods())
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     terms = pod_constraints(columns, pod["metadata"], annotations, NVIDIA)

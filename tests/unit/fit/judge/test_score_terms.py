@@ -72,7 +72,7 @@ def test_where_no_node_fits_there_are_no_terms() -> None:
     assert record.score_terms == {}
 
 
-@settings(max_examples=examples(3))
+@settings(max_examples=examples(2))
 @given(st.integers(1, 3000))
 def test_records_of_many_nodes_are_small_enough(nodes: int) -> None:
     records = records_of(decision_on(*(f"node-{place:05}" for place in range(nodes)), memory=1000))

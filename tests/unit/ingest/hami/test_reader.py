@@ -302,7 +302,7 @@ def test_what_another_version_saved_is_refused() -> None:
         HamiLog().restore(b'{"open": 3}')
 
 
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(4))
 @given(st.integers(1, 400), st.integers(1, 8))
 def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, devices: int) -> None:
     log = [started(), requested(1)]

@@ -223,7 +223,7 @@ ROWS = st.dictionaries(
 )
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 @given(ROWS, st.booleans(), st.randoms(use_true_random=False))
 def test_any_lines_in_any_order_give_one_state_and_each_row_its_line(
     tried: dict[tuple[str, int], tuple[str, int]], is_registered: bool, chance: random.Random

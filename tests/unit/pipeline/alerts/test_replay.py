@@ -50,7 +50,7 @@ def changes(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
     return [(alert.id, alert.changed_at) for alert in alerts]
 
 
-@settings(max_examples=examples(4))
+@settings(max_examples=examples(2))
 @given(st.integers(0, 10_000))
 def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(seed: int) -> None:
     shipped, inputs, minutes = load(), a_busy_day(seed, 270), 270
@@ -72,7 +72,7 @@ def of_cluster(item: AlertInput, cluster: str) -> AlertInput:
     return item._replace(cluster=cluster)
 
 
-@settings(max_examples=examples(4))
+@settings(max_examples=examples(2))
 @given(st.integers(0, 10_000))
 def test_two_clusters_with_equal_names_have_the_alerts_that_each_has_alone(seed: int) -> None:
     shipped, minutes = load(), 200

@@ -364,7 +364,7 @@ INPUTS = st.lists(INPUT, max_size=8).map(in_order)
 
 # Of how many records, how many documents are written before the kill, and whether the offsets are committed.
 KILLS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6), st.booleans()), max_size=5)
-FEW = settings(max_examples=examples(20))
+FEW = settings(max_examples=examples(10))
 
 
 @FEW

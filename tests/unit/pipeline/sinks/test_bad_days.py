@@ -21,7 +21,7 @@ from tests.support.builders.index_documents import a_document
 from tests.support.fakes.opensearch import TROUBLES, Cut, FakeOpenSearch
 from tests.support.stress import examples
 
-SEQUENCES = examples(500)
+SEQUENCES = examples(250)
 pytestmark = [pytest.mark.stress, pytest.mark.usefixtures("quiet_log")]
 
 

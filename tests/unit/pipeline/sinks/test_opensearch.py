@@ -151,7 +151,7 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(8))
 def test_any_sequence_of_faults_ends_in_the_same_documents(seed: int) -> None:
     asyncio.run(_troubled(random.Random(seed)))
 

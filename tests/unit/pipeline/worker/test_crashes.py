@@ -223,7 +223,7 @@ def expected_counts(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(6))
 def test_crashes_and_moving_partitions_lose_repeat_and_change_nothing(seed: int) -> None:
     asyncio.run(_crashes(random.Random(seed)))
 

@@ -166,7 +166,7 @@ def counted_attempts(topics: FakeTopics) -> int:
 
 
 @given(st.data())
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(15))
 def test_each_try_is_one_attempt_whatever_sources_report_it_in_whatever_order(data: st.DataObject) -> None:
     outcomes = data.draw(st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=3))
     tries: list[list[list[Chunk]]] = []

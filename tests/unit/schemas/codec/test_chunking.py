@@ -74,7 +74,7 @@ def test_joined_parts_say_each_refusal_once() -> None:
     assert verdict_digest(whole) == verdict_digest(summary)
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_parts_join_to_the_whole_in_any_order(data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 40))

@@ -76,7 +76,7 @@ def test_random_json_never_raises(value: Any, kind: bytes) -> None:
     values(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(75))
 @given(st.sampled_from(VALUES), st.data())
 def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record
@@ -93,7 +93,7 @@ def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes]
     values(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(st.sampled_from(VALUES), st.data())
 def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record

@@ -59,7 +59,7 @@ def test_a_record_cut_at_every_byte_waits_when_more_may_follow() -> None:
         assert found.wanted > 0
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_a_flipped_bit_costs_one_record_and_is_counted(data: st.DataObject) -> None:
     parts = [written(a_verdict(name, size=40)) for name in "abcde"]

@@ -265,7 +265,7 @@ def test_a_batch_in_flight_is_acknowledged_right_although_its_file_was_thinned(t
     spool.close()
 
 
-@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(["append", "read", "acknowledge", "rewind", "restart"]), max_size=60))
 def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
@@ -458,7 +458,7 @@ def test_a_record_torn_at_any_byte_by_a_kill_costs_only_itself(tmp_path: Path) -
         again.close()
 
 
-@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
 def test_a_flipped_bit_costs_one_record_and_is_counted(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
