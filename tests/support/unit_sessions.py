@@ -18,7 +18,10 @@ from typing import Final
 ALL: Final = ("tests/unit", "tests/contract")
 FOLDERS: Final = tuple(
     tuple(f"tests/unit/{name}" for name in names)
-    for names in (("api", "assistant", "page", "scheduler"), ("diagnosis", "fit", "ingest", "pipeline", "summaries"))
+    for names in (
+        ("api", "assistant", "page", "scheduler"),
+        ("cli", "diagnosis", "fit", "ingest", "pipeline", "summaries", "terminal"),
+    )
 )
 """Of the first session and of the second, which hardly waits and so has most to compute."""
 NO_TESTS: Final = 5

@@ -415,7 +415,8 @@ def booked(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
     return sums
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(examples(5)))
 async def test_calls_at_the_same_time_never_give_one_device_away_twice(
     serve: Callable[..., Serving], seed: int
 ) -> None:
