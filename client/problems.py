@@ -13,6 +13,8 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    """Why there is no answer, and what to do next."""
+
     code: ClassVar[str] = "Unknown"
     """The code of the API's error that it comes from, or of the one that it is most like."""
     cause: str

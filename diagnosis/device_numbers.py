@@ -10,7 +10,7 @@ from diagnosis.refused_nodes import SAYS_ASKED, RefusedNodes
 from diagnosis.texts import phrase
 from diagnosis.wording import enumerated
 from hami.reason_codes import ReasonCode
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.devices import DeviceLog
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import FITS, PICKED, Request
 

@@ -1,11 +1,12 @@
 """What is known about a pod and its cluster when the diagnosis is made. None is what is not known; see ``unknown``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
 
 Cause = Literal[
@@ -14,8 +15,7 @@ Cause = Literal[
 """Why something is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """``subject`` (``devices``, ``pod``, ``nodes``, …) could not be known; ``detail`` has the words of who refused."""
 
     subject: str
@@ -23,8 +23,7 @@ class Unknown:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Where a fact comes from: a record by its id, or an object of the API server by its path."""
 
     kind: str
@@ -32,14 +31,13 @@ class Evidence:
     record: str
     at: datetime | None = None
     reported_by: str = ""
-    numbers: Mapping[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, int] = MappingProxyType({})
     """By name with the unit."""
     words: str = ""
     """Word for word, where the source has a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedPod:
+class ObservedPod(NamedTuple):
     """The pod, as its object or the latest observation of it has it."""
 
     source: Evidence
@@ -60,14 +58,13 @@ class ObservedPod:
     bind_phase: str = ""
     spec: Mapping[str, Any] | None = None
     """The ``spec`` of its object."""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = MappingProxyType({})
 
     def condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A PersistentVolumeClaim that the pod names."""
 
     name: str
@@ -78,8 +75,7 @@ class Claim:
     """Its storage class binds it when the pod is scheduled. None: not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(NamedTuple):
     """A ResourceQuota of the pod's namespace, by resource as Kubernetes writes amounts."""
 
     name: str
@@ -88,8 +84,7 @@ class Quota:
     used: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class HeldLock:
+class HeldLock(NamedTuple):
     """A pod holds the node's lock while its devices are allocated."""
 
     since: datetime
@@ -97,8 +92,7 @@ class HeldLock:
     """namespace/name; empty where the lock has none, or where it is hidden from the caller."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeFacts(NamedTuple):
     """One node of the cluster as it is now."""
 
     name: str
@@ -112,8 +106,7 @@ class NodeFacts:
     lock: HeldLock | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerState:
+class SchedulerState(NamedTuple):
     """A scheduler of the cluster: it was observed, or attempts of it are recorded."""
 
     name: str
@@ -123,8 +116,7 @@ class SchedulerState:
     last_decided_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerProblem:
+class OwnerProblem(NamedTuple):
     """Why the owner of the pod could not make it."""
 
     workload: str
@@ -134,6 +126,8 @@ class OwnerProblem:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisFacts:
+    """All of them, as one answer takes them."""
+
     cluster: str
     namespace: str
     name: str

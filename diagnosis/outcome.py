@@ -1,8 +1,8 @@
 """What the steps of the tree return: answers with their evidence, and obstacles."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from diagnosis.facts import Evidence, Unknown
 from schemas.answers.diagnosis import InBothLanguages
@@ -12,13 +12,12 @@ Word = str | int | InBothLanguages
 """What a text has a place for."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundObstacle:
+class FoundObstacle(NamedTuple):
     """Something that keeps the pod from a node; ``code`` has its texts, whose places ``words`` fill."""
 
     code: str
-    words: Mapping[str, Word] = field(default_factory=dict)
-    numbers: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, Word] = MappingProxyType({})
+    numbers: Mapping[str, int] = MappingProxyType({})
     nodes: Sequence[str] = ()
     node_count: int = 0
     """How many nodes it keeps out; ``nodes`` may name fewer."""
@@ -27,8 +26,7 @@ class FoundObstacle:
     """Names of further clauses of its sentence, for which the numbers are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeStep:
+class TreeStep(NamedTuple):
     """One question, answered."""
 
     question: str

@@ -73,6 +73,8 @@ _UNNAMED: Final = RowNames((), np.array([], np.intp))
 
 @dataclass(frozen=True, slots=True)
 class RefusedNodes:
+    """Nodes that one attempt refused for the same reason."""
+
     code: str
     count: int
     names: RowNames = _UNNAMED

@@ -11,9 +11,8 @@ Findings for people use any time that is there.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hami.quantities import whole
 
@@ -28,8 +27,7 @@ _HAMI_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII)
 _UNIX: Final = re.compile(r"\d{9,10}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Handshake:
+class Handshake(NamedTuple):
     text: str
     is_request: bool
     """The scheduler asked and nothing has answered yet."""

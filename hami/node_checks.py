@@ -5,9 +5,8 @@ have devices are checked: those with allocatable ones, or with one of these anno
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hami.handshake import Handshake, allocatable_devices, handshake_of
 from hami.json_values import mapping
@@ -23,8 +22,7 @@ REGISTRATION_UNUSABLE: Final = "RegistrationUnusable"
 PROBLEMS: Final = (HANDSHAKE_TOO_OLD, HANDSHAKE_UNREADABLE, REGISTRATION_MISSING, REGISTRATION_UNUSABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class VendorRegistration:
+class VendorRegistration(NamedTuple):
     """How a node registers the devices of one vendor."""
 
     vendor: str
@@ -60,8 +58,7 @@ def _registration(
     return VendorRegistration(vendor.word, keys.register, is_present, handshake, written_at, allocatable)
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationProblem:
+class RegistrationProblem(NamedTuple):
     code: str
     vendor: str
     message: str

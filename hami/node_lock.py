@@ -5,10 +5,9 @@ are HAMi's, those of Go's time parser included.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from hami.reason_codes import ReasonCode
 from process.configuration import durations
@@ -45,8 +44,7 @@ class NodeLockError(ValueError):
     """The annotation is not a lock; the text is HAMi's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(NamedTuple):
     """since: when the node was locked; owner: the pod that locked it, ("", "") in the old form, which has none."""
 
     since: datetime

@@ -17,6 +17,7 @@ logging.
 ``pump``          moves lines from a source through a reader to a sink, and saves a checkpoint
 ``checkpoint``    how far a log was read, on disk
 ``kafka``         the sink that sends to Kafka
+``attempt_in_log``  what a reader's events say of one attempt
 ``explain``       the sink that answers for one pod
 ``log_pods``      the sink that answers for every pod of a log
 ``log_answers``   what a log says of its pods: a diagnosis of each

@@ -1,6 +1,6 @@
 """One pod's schedulerlog straight from a reader's events: without Kafka, pipeline or index."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
@@ -8,76 +8,24 @@ from typing import Final
 import orjson
 from pydantic import BaseModel
 
+from ingest.attempt_in_log import AttemptInLog, StatesInLog
 from ingest.protocol import EVENT, Counts
-from process.bounded_cache import BoundedCache
-from schemas.answers.attempts import DeviceLog
-from schemas.codec.records import decode, encode, rfc3339
+from schemas.codec.records import rfc3339
 from schemas.events import (
     AttemptEvent,
     AttemptSummarized,
-    DevicesJudged,
     Event,
     FindingReported,
     NodeStateChanged,
 )
 from summaries import attempt_audit
 from summaries.answer import detail, schedulerlog_json
-from summaries.fold import AttemptFold
 
 MAX_ATTEMPTS: Final = 200
 """Attempts kept for a pod; older ones are dropped."""
 # Only to suggest similar names.
 MAX_OTHER_PODS: Final = 10_000
 SHOWN_PODS: Final = 8
-
-
-MAX_STATES: Final = 20_000
-"""States of nodes that are remembered: as many as a reader remembers to have emitted."""
-
-_State = tuple[str, int]
-"""Node and revision."""
-
-
-class StatesInLog:
-    """The states of nodes that records of devices refer to."""
-
-    def __init__(self) -> None:
-        self._states: BoundedCache[_State, NodeStateChanged] = BoundedCache(MAX_STATES)
-
-    def add(self, event: NodeStateChanged) -> None:
-        self._states.put((event.node, event.revision), event)
-
-    def of(self, devices: DevicesJudged) -> dict[_State, NodeStateChanged]:
-        keys = zip(devices.nodes, devices.revision.tolist(), strict=True)
-        return {key: state for key in keys if (state := self._states.get(key))}
-
-
-@dataclass(slots=True)
-class AttemptInLog:
-    """What was read of one attempt."""
-
-    fold: AttemptFold = field(default_factory=AttemptFold)
-    devices: list[DevicesJudged] = field(default_factory=list)
-    states: dict[_State, NodeStateChanged] = field(default_factory=dict)
-    """Those that ``devices`` refer to."""
-    findings: list[FindingReported] = field(default_factory=list)
-
-    def add(self, event: AttemptEvent, known: StatesInLog) -> None:
-        # Through a record and back, so that the answer is that of a consumer.
-        read = decode((record := encode(event)).value, record.headers)
-        if isinstance(read, AttemptEvent):
-            self.fold.add(read)
-        if isinstance(read, DevicesJudged):
-            self.devices.append(read)
-            self.states |= known.of(read)
-        if isinstance(read, FindingReported):
-            self.findings.append(read)
-
-    def device_rows(self) -> Iterator[DeviceLog]:
-        """As ``?detail=full&node=`` of the API, for all nodes."""
-        for record in self.devices:
-            for row in record.each_device(lambda node, revision: self.states.get((node, revision))):
-                yield DeviceLog(container=record.request.container, **row._asdict())
 
 
 @dataclass(slots=True)

@@ -1,10 +1,9 @@
 """What a log says of its pods: each with the diagnosis of its latest attempt. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from diagnosis.facts import DiagnosisFacts
 from diagnosis.tree import diagnose
@@ -14,8 +13,7 @@ from schemas.answers.diagnosis import Diagnosis
 SHOWN_NAMES: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PodAnswer:
+class PodAnswer(NamedTuple):
     attempts: int
     started_at: datetime
     """When the latest attempt began."""

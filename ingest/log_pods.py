@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from ingest.explain import AttemptInLog, StatesInLog
-from schemas.answers.attempts import DeviceLog
+from ingest.attempt_in_log import AttemptInLog, StatesInLog
+from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, Event, NodeStateChanged
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)

@@ -14,6 +14,7 @@ watching       a command's answer again, each time that something changes
 log_files      ``explain``: the same of a scheduler's log, without any server
 answers        from the API to the screen: problems end the command, ``-o`` prints documents
 documents      an answer as JSON, YAML or names
+diagnosed      a diagnosis on the screen
 node_rows      pure: the nodes of an attempt as rows, equally judged ones in one
 screen         where text is printed
 safe_text      pure: text that a terminal shows and does not obey

@@ -1,7 +1,7 @@
 """From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 
@@ -9,9 +9,9 @@ from client.problems import Problem
 from client.transport import Json
 from process.command_line.cli import fail
 from terminal.exit_codes import USAGE, code_of
-from terminal.options import Asking
 from terminal.screen import complain, emit
 
+Format = Literal["text", "wide", "json", "yaml", "name"]
 Names = Callable[[Json], Iterable[Mapping[str, Any]]]
 """The pods that an answer is about, for ``-o name``."""
 
@@ -38,11 +38,13 @@ def end_with(problem: Problem, language: str = "en") -> NoReturn:
     raise typer.Exit(code_of(problem))
 
 
-def is_printed(asking: Asking, answer: Any, names: Names | None = None) -> bool:
-    """Prints the answer as ``-o`` asks, and returns whether it did: a person's form is left to the caller."""
+def is_printed(output: Format, answer: Any, names: Names | None = None) -> bool:
+    """Prints the answer for programs, and returns whether it did: a person's form is left to the caller."""
+    if output in ("text", "wide"):
+        return False
     from terminal import documents
 
-    match asking.output:
+    match output:
         case "json":
             text = documents.as_json(answer)
         case "yaml":
@@ -51,8 +53,6 @@ def is_printed(asking: Asking, answer: Any, names: Names | None = None) -> bool:
             text = documents.names_of(names(answer))
         case "name":
             fail("--output: this answer names no pods: write wide, json or yaml", USAGE)
-        case _:
-            return False
     if text:
         emit(text)
     return True

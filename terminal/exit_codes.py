@@ -13,6 +13,7 @@ UNKNOWN: Final = 3
 NOT_ALLOWED: Final = 4
 NO_ANSWER: Final = 5
 """The API could not be asked, or could not answer: nothing is known about the pod."""
+_OF_STATES: Final = {"placed": PLACED, "ended": PLACED, "missing": UNKNOWN, "not known": UNKNOWN}
 
 
 def code_of(problem: Problem) -> int:
@@ -25,3 +26,8 @@ def code_of(problem: Problem) -> int:
         case NotAllowed():
             return NOT_ALLOWED
     return NO_ANSWER
+
+
+def code_of_state(state: str) -> int:
+    """The exit code for the state of a diagnosis."""
+    return _OF_STATES.get(state, WAITING)

@@ -29,7 +29,7 @@ def history(
     namespace, name = asking.pod(pod)
     transport = asking.transport()
     answer = answered(transport.get(of_pod(namespace, name, "schedulerlog/history"), {"limit": str(limit)}))
-    if is_printed(asking, answer, lambda found: [found]):
+    if is_printed(asking.output, answer, lambda found: [found]):
         return
     screen, episodes, now = Screen(), answer["episodes"], datetime.now(UTC)
     attempts = counted(sum(episode["attempts"] for episode in episodes), "attempt")

@@ -62,7 +62,7 @@ def list_pods(
 
 
 def _show_pending(asking: Asking, answer: Json, by: By, namespace: str) -> None:
-    if is_printed(asking, answer, waiting.pods):
+    if is_printed(asking.output, answer, waiting.pods):
         return
     now = datetime.now(UTC)
     columns = waiting.columns(by, is_wide=asking.output == "wide")
@@ -75,7 +75,7 @@ def _show_pending(asking: Asking, answer: Json, by: By, namespace: str) -> None:
 
 
 def _show_attempts(asking: Asking, answer: Json, namespace: str) -> None:
-    if is_printed(asking, answer, lambda found: found["items"]):
+    if is_printed(asking.output, answer, lambda found: found["items"]):
         return
     columns = ["POD", "AGO", "STATUS", "NODE", "REASONS"]
     if asking.output == "wide":

@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 from client.transport import Json
-from terminal.answers import is_printed
-from terminal.exit_codes import PLACED, UNKNOWN, USAGE
-from terminal.options import Asking, Format
+from terminal.answers import Format, is_printed
+from terminal.diagnosed import show_diagnosis
+from terminal.exit_codes import PLACED, UNKNOWN, USAGE, code_of_state
 from terminal.screen import Screen, complain, counted
 from terminal.times import clock
-from terminal.why import code_of_state, show_diagnosis
 from views.log_pods import listed_pods
 
 
@@ -41,15 +40,14 @@ def explain(
     Ends as `why` where a pod is named.
     """
     found = _read(log, pod)
-    asking = Asking(output=output)
     if html:
         _write_page(html, log, found, language)
     if pod:
         diagnosis = found[0]["diagnosis"]
-        if not is_printed(asking, diagnosis, lambda answer: [answer]):
+        if not is_printed(output, diagnosis, lambda answer: [answer]):
             show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
         raise typer.Exit(code_of_state(diagnosis["state"]))
-    if not is_printed(asking, {"items": found}, lambda answer: [each["diagnosis"] for each in answer["items"]]):
+    if not is_printed(output, {"items": found}, lambda answer: [each["diagnosis"] for each in answer["items"]]):
         _show_table(Screen(), log, found, is_wide=output == "wide")
     raise typer.Exit(PLACED)
 

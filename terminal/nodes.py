@@ -29,7 +29,7 @@ def node(
     """
     transport = asking.transport()
     occupancy = answered(transport.get(of_node(name, "occupancy"), {"at": at}))
-    if is_printed(asking, occupancy, lambda found: found["pods"]):
+    if is_printed(asking.output, occupancy, lambda found: found["pods"]):
         return
     _show(asking, occupancy, transport.get(of_node(name), {"at": at}))
 

@@ -6,17 +6,17 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
 from client.transport import Transport
 from process.command_line.cli import fail, reads
 from process.configuration import addresses
+from terminal.answers import Format
 from terminal.exit_codes import USAGE
 
 URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
-Format = Literal["text", "wide", "json", "yaml", "name"]
 
 
 def _only_by_variable(parameter: typer.CallbackParam, context: typer.Context, token: str) -> str:

@@ -7,10 +7,10 @@ import typer
 from client.problems import Problem
 from client.transport import Json
 from terminal.answers import answered, end_with, is_printed
+from terminal.diagnosed import WHO
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted, emit
 from terminal.times import clock, duration
-from terminal.why import WHO
 from terminal.words import gpu_hours
 
 PATH: Final = "/reports/failures"
@@ -48,7 +48,7 @@ def report(
         emit(text.decode("utf-8", "replace").rstrip("\n"))
         return
     answer = answered(transport.get(PATH, query), lang)
-    if not is_printed(asking, answer):
+    if not is_printed(asking.output, answer):
         _show(Screen(), answer, is_wide=asking.output == "wide")
 
 

@@ -14,10 +14,11 @@ from client.problems import Problem
 from client.transport import Json
 from process.command_line.cli import fail
 from terminal.answers import answered, end_with, is_printed
+from terminal.diagnosed import show_diagnosis
 from terminal.exit_codes import PLACED, USAGE, WAITING
 from terminal.options import Asking, asks
 from terminal.screen import Screen, complain
-from terminal.why import show_diagnosis, show_nodes
+from terminal.why import show_nodes
 
 RECORDED: Final = "the recorded cluster"
 NO_DEVICE: Final = "The pod asks for no device: every node that kube-scheduler takes would do."
@@ -55,7 +56,7 @@ def simulate(
     else:
         found = answered(asking.transport().post("/simulate", pod))
     code = PLACED if found["node"] or not found["diagnosis"] else WAITING
-    if not is_printed(asking, found, lambda answer: [each for each in [answer["diagnosis"]] if each]):
+    if not is_printed(asking.output, found, lambda answer: [each for each in [answer["diagnosis"]] if each]):
         _show(Screen(), found, is_wide=asking.output == "wide")
     raise typer.Exit(code)
 

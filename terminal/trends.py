@@ -42,7 +42,7 @@ def trends(
     query = {"by": by, "count": count, "since": since, "until": until, "key": key, "limit": str(limit)}
     query["namespace"] = "" if all_namespaces else transport.namespace()
     answer = answered(transport.get("/trends", query))
-    if not is_printed(asking, answer):
+    if not is_printed(asking.output, answer):
         _show(Screen(), answer, query["namespace"], is_wide=asking.output == "wide")
 
 

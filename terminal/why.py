@@ -1,7 +1,7 @@
 """``schedulerlog why POD``: why it waits, or why it is where it is."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
@@ -10,15 +10,12 @@ from client.requests import of_pod
 from client.transport import NO_QUERY, Json, Query, Transport
 from process.command_line.cli import fail
 from terminal.answers import answered, is_printed
-from terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING
+from terminal.diagnosed import show_diagnosis
+from terminal.exit_codes import PLACED, USAGE, WAITING, code_of_state
 from terminal.node_rows import node_rows
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted
 from terminal.times import clock
-
-_CODES: Final = {"placed": PLACED, "ended": PLACED, "missing": UNKNOWN, "not known": UNKNOWN}
-WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "waiting"}
-SHOWN_SUGGESTIONS: Final = 5
 
 
 @asks
@@ -57,7 +54,7 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
     """Prints the answer and returns its exit code."""
     diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
     code = code_of_state(diagnosis["state"])
-    if is_printed(asking, diagnosis, lambda found: [found]):
+    if is_printed(asking.output, diagnosis, lambda found: [found]):
         return code
     log = f"/attempts/{attempt}" if attempt else of_pod(namespace, name, "schedulerlog")
     beside: list[tuple[str, Query]] = [(log, {"detail": "full"})]
@@ -84,57 +81,6 @@ def _at_once(transport: Transport, asked: Sequence[tuple[str, Query]]) -> list[J
         return list(pool.map(lambda each: transport.get(*each), asked))
 
 
-def code_of_state(state: str) -> int:
-    """The exit code for the state of a diagnosis."""
-    return _CODES.get(state, WAITING)
-
-
-def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
-    """The sentence first, then cause and remedy, what would fit, what else is in the way, and what is not known."""
-    screen.line(diagnosis["sentence"]["en"], "bold")
-    if obstacle := diagnosis["obstacle"]:
-        screen.blank()
-        _show_obstacle(screen, obstacle)
-    if isinstance(suggestions, dict) and suggestions["items"]:
-        _show_suggestions(screen, suggestions)
-    elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
-        screen.blank()
-        screen.line("It fits this cluster as it is now: the next attempt should place it.", "bold")
-    if excluded_by := diagnosis["excluded_by"]:
-        from views.constraints import exclusion_sentence
-
-        screen.blank()
-        screen.line(exclusion_sentence(excluded_by, "en"))
-    if others := diagnosis["other_obstacles"]:
-        screen.blank()
-        screen.line("Also in the way", "bold")
-        for other in others:
-            screen.line(other["sentence"]["en"], indent=2)
-            if is_wide:
-                screen.line(other["remedy"]["en"], "dim", indent=4)
-    _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
-
-
-def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
-    who = " or ".join(WHO[each] for each in obstacle["who_acts"])
-    screen.line(f"Cause ({obstacle['code']})", "bold")
-    screen.line(obstacle["likely_cause"]["en"], indent=2)
-    screen.line(f"Remedy, by {who}", "bold")
-    screen.line(obstacle["remedy"]["en"], indent=2)
-    if records := [each["record"] for each in obstacle["evidence"]]:
-        screen.line(f"Evidence: {', '.join(records)}", "dim")
-
-
-def _show_suggestions(screen: Screen, suggestions: Json) -> None:
-    screen.blank()
-    if suggestions["state"] == "fits":
-        screen.line("It fits as it is, and its bind was stopped", "bold")
-    else:
-        screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
-    for each in suggestions["items"][:SHOWN_SUGGESTIONS]:
-        screen.line(f"{each['sentence']['en']} ({WHO[each['who_acts']]})", indent=2)
-
-
 def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
     """Why this node and not the next best one."""
     if not isinstance(scores, dict) or not scores["chosen"]:
@@ -159,16 +105,3 @@ def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
     screen.line(f"Attempt {detail['attempt_id']}, {clock(detail['started_at'])} UTC: {judged}", "bold")
     rows = node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
     screen.table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
-
-
-def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:
-    texts = list(dict.fromkeys(each["text"]["en"] for each in not_known))
-    if not texts:
-        return
-    screen.blank()
-    if not is_wide:
-        subjects = ", ".join(dict.fromkeys(each["subject"] for each in not_known))
-        screen.line(f"Not known: {subjects} (-o wide says why).", "dim")
-        return
-    for text in texts:
-        screen.line(text, "dim")

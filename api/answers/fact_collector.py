@@ -21,7 +21,7 @@ from diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, Observed
 from diagnosis.refused_nodes import refused_nodes
 from hami.reason_codes import ReasonCode
 from kube.errors import NO_ANSWER, KubeApiError
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
 

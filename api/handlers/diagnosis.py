@@ -115,9 +115,9 @@ def _without_others(facts: DiagnosisFacts) -> DiagnosisFacts:
     """The facts, in which what was reported of the pod names no pod of another namespace; the same where none is."""
     hide = partial(without_others, namespace=facts.namespace)
     recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
-    events = [replace(each, words=hide(each.words)) for each in recorded]
+    events = [event._replace(words=hide(event.words)) for event in recorded]
     changed = [condition.model_copy(update={"message": hide(condition.message)}) for condition in conditions]
     if (events, changed) == (recorded, conditions):
         return facts
-    pod = replace(facts.pod, conditions=changed) if facts.pod else None
+    pod = facts.pod._replace(conditions=changed) if facts.pod else None
     return replace(facts, events=facts.events and events, pod=pod)

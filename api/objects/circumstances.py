@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -137,7 +137,7 @@ class _Reading:
         shown = sorted((objects.event(each, path) for each in own), key=_latest_first)
         self.found.events = shown[:MAX_SHOWN_EVENTS]
         problems = [problem for each in own if (problem := objects.problem_of(each))]
-        self.found.pod = replace(pod, problems=problems)
+        self.found.pod = pod._replace(problems=problems)
 
     async def _events_of_owner(self) -> None:
         path = EVENTS.collection(self.namespace)

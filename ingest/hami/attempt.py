@@ -226,8 +226,7 @@ def _node_of(uuid: str, registered: RegisteredDevices) -> str:
     return device.node if device else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(NamedTuple):
     """A bind as far as its lines were read."""
 
     node: str

@@ -1,10 +1,9 @@
 """Looks up the spelling of a line in ``grammar.toml`` by the first bytes of its message."""
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -37,8 +36,7 @@ Starts = dict[bytes, list[tuple[bytes, Spelling]]]
 """By the first bytes of the message, the beginnings to try, longest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(NamedTuple):
     """``long`` holds the beginnings of at least ``LONG`` bytes; they are tried before those of ``short``."""
 
     long: Starts

@@ -5,13 +5,11 @@ each would take longer than reading it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """One log: a file, standard input, or one container's output."""
 
     name: str
@@ -37,8 +35,7 @@ class LogPosition(NamedTuple):
     """The line's number, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """A run of whole lines of one log, in the order they were written.
 
     ``texts`` have no line end, no prefix of a container runtime and no colours; they are bytes because most of them are
@@ -47,9 +44,9 @@ class Lines:
 
     origin: Origin
     texts: Sequence[bytes]
-    place: LogPosition = field(default_factory=LogPosition)
+    place: LogPosition = LogPosition()
     """The place of the first line."""
     times: Sequence[datetime | None] | None = None
     """By line, its time according to the container runtime or the API server; None where they give none."""
-    end: LogPosition = field(default_factory=LogPosition)
+    end: LogPosition = LogPosition()
     """The place after the last line, where reading continues."""

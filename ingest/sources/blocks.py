@@ -8,10 +8,9 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Final, Self, cast
+from typing import IO, Final, NamedTuple, Self, cast
 
 import zstandard
 
@@ -37,8 +36,7 @@ class UnreadableFileError(ReadingError):
     """A file can't be read, or not to its end; the text names the file and the cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A piece of one log."""
 
     origin: Origin

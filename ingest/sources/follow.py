@@ -8,11 +8,10 @@ import glob
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.lines.framing import Framing
@@ -24,11 +23,10 @@ BEGINNING_BYTES: Final = 1024
 POLL_SECONDS: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """How far a log was read, and how its file is recognised."""
 
-    place: LogPosition = field(default_factory=LogPosition)
+    place: LogPosition = LogPosition()
     beginning: str = ""
     """``SIZE:DIGEST`` of the first bytes of the file."""
 

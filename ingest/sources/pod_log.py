@@ -9,7 +9,7 @@ are skipped.
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
@@ -156,7 +156,7 @@ async def _one_connection(
             unread = _UnreadLines(since)
             async for part in parts:
                 texts, sinces = unread.take(part)
-                framing.origin = replace(framing.origin, reference=unread.moment)
+                framing.origin = framing.origin._replace(reference=unread.moment)
                 if texts and (lines := framing.feed(b"".join(texts))):
                     yield lines, sinces
     except KubeApiError as error:

@@ -4,9 +4,8 @@ import os
 import select
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -18,8 +17,7 @@ CLOSED_OUTPUT: Final = 128 + 13
 """The exit code of what SIGPIPE ends, which most programs leave to do its work."""
 
 
-@dataclass(frozen=True, slots=True)
-class LazyCommand:
+class LazyCommand(NamedTuple):
     """A command, or a group of them, that another module holds."""
 
     about: str

@@ -1,7 +1,9 @@
 """The JSON that the API returns.
 
 ============  =======================================================
+base          what every answer shares
 attempts      attempts of pods: the proposal's answer, history, search
+devices       a device as an attempt judged it
 comparisons   why a node was chosen; two nodes or two attempts side by side
 node_groups   the nodes of an attempt by identical refusal
 diagnosis     why a pod waits

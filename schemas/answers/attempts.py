@@ -2,17 +2,14 @@
 
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from schemas.answers.base import Answer
+from schemas.answers.devices import DeviceLog
 from schemas.events import BindOutcome, PodDescription, Report, Request
 
 PhaseStatus = Literal["passed", "failed", ""]
 """Empty: the phase was not reached."""
-
-
-class Answer(BaseModel):
-    # The JSON is put together from bytes (``summaries.answer``): a field that no model has must fail the tests.
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ContainerLog(Answer):
@@ -103,34 +100,6 @@ class Detail(Answer):
         description="The terms behind the scores of the nodes that ?node= names, else of the chosen one. Empty where "
         "no source says them."
     )
-
-
-class DeviceLog(Answer):
-    """One device as it stood when it was judged for one container; null is a number that its scheduler did not say.
-
-    Where the state of its node is not known, uuid and model are empty and every number is null."""
-
-    node: str
-    container: str
-    uuid: str
-    verdict: str = Field(description="picked, fits, not reached, or the reason code it was refused for.")
-    model: str
-    numa: int | None
-    memory_total_mib: int | None
-    memory_used_mib: int | None = Field(
-        description="In use before this attempt, as the other numbers of use; also for the pod's later containers, "
-        "although what was picked for the earlier ones counts for them too."
-    )
-    cores_total_percent: int | None
-    cores_used_percent: int | None
-    slots_total: int | None
-    slots_used: int | None
-    device_index: int | None = Field(
-        description="The device's number on its node, or else the one that the log prints of it."
-    )
-    memory_requested_mib: int | None = Field(description="Of this device, where a log says it for each of them.")
-    cores_requested_percent: int | None
-    checks: dict[str, bool] = Field(description="What its scheduler checked of it, where a log says it.")
 
 
 class FullSchedulerLog(SchedulerLog):

@@ -4,7 +4,8 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.attempts import Answer, ContainerLog
+from schemas.answers.attempts import ContainerLog
+from schemas.answers.base import Answer
 
 
 class ScoreTerm(Answer):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from schemas.answers.attempts import Answer
+from schemas.answers.base import Answer
 
 
 class ReasonRange(Answer):

@@ -4,7 +4,8 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.attempts import Answer, FullSchedulerLog
+from schemas.answers.attempts import FullSchedulerLog
+from schemas.answers.base import Answer
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.suggestions import Suggestions
 

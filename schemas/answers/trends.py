@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.attempts import Answer
+from schemas.answers.base import Answer
 
 Count = Literal["attempts", "nodes", "devices"]
 

@@ -5,7 +5,6 @@ checks everything and never raises on bad input: what it can't decode comes back
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
@@ -52,8 +51,7 @@ class EncodedRecord(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """Bytes that are not one of our events: ``cause`` says why, ``place`` where in the record."""
 
     cause: str

@@ -12,7 +12,7 @@ from fit.events.identity import Identity
 from fit.judge.decide import decide
 from fit.judge.decision import Decision, Failed, SchedulingPolicy
 from fit.judge.pod_annotations import constraints_of
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
 from schemas.events.node_states import state_id
 from summaries.fold import summarize

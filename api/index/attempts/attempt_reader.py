@@ -16,7 +16,8 @@ from api.index.attempts import attempt_queries
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
-from schemas.answers.attempts import AttemptFound, DeviceLog
+from schemas.answers.attempts import AttemptFound
+from schemas.answers.devices import DeviceLog
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import repeated_of, summary_of
 from schemas.documents.devices import devices_of

@@ -58,7 +58,7 @@ def answers(found: Diagnosis) -> dict[str, str]:
 def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: str, code: str, sentence: str) -> None:
     """kube-scheduler's words (cases/messages.toml); the claim as the API server has it, missing or of no volume."""
     facts = facts_of("no-claim", seconds=90)
-    claims = [replace(claim, phase=phase, waits_for_pod=False) for claim in facts.claims or ()]
+    claims = [claim._replace(phase=phase, waits_for_pod=False) for claim in facts.claims or ()]
     found = answer(replace(facts, claims=claims), attempt_of("004", error=error))
     assert found.obstacle
     assert (found.obstacle.code, found.sentence.en) == (code, sentence)

@@ -5,7 +5,6 @@ kube-scheduler had refused the pods; three nodes, one tainted, one cordoned. Wha
 """
 
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +51,7 @@ def test_where_no_source_reports_schedulers_a_new_pod_is_waited_for_and_an_old_o
 
 
 def test_a_scheduler_that_has_stopped_deciding_is_named_with_when_it_last_did() -> None:
-    silent = replace(HAMI, name="hami-shceduler")
+    silent = HAMI._replace(name="hami-shceduler")
     found = answer("misspelt", schedulers=[silent], seconds=600)
     assert main(found) == "SchedulerSilent"
     assert found.sentence.en == (

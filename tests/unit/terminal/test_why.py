@@ -1,9 +1,6 @@
-import pytest
 from typer.testing import CliRunner
 
 from terminal.kubectl import app
-from terminal.screen import Screen
-from terminal.why import show_diagnosis
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_api import POD, golden_api
 from tests.support.harness.golden_index import attempt
@@ -25,25 +22,3 @@ def test_a_placed_pod_is_answered_with_why_here_and_not_there() -> None:
     )
     assert expected in done.stdout.splitlines(), done.stdout
     assert "It would fit" not in done.stdout
-
-
-def test_what_together_keeps_a_pod_from_every_node_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    found = {
-        "sentence": {"en": "No node has room."},
-        "obstacle": None,
-        "other_obstacles": [],
-        "not_known": [],
-        "excluded_by": ["use", "memory"],
-    }
-    show_diagnosis(Screen(), found, None, is_wide=False)
-    assert capsys.readouterr().out == (
-        "No node has room.\n"
-        "\n"
-        "Only together these keep it from every node, and without any one of them it would fit somewhere: "
-        "what other pods hold and the memory it asks for.\n"
-    )
-    show_diagnosis(Screen(), found | {"excluded_by": None}, None, is_wide=False)
-    assert capsys.readouterr().out.splitlines() == ["No node has room."]

@@ -11,7 +11,7 @@ from api.index.attempts import attempt_queries
 from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_devices, read_latest_attempt, resolve_retries
 from api.memory.recent_states import RecentStates
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.devices import DeviceLog
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document, repeated_document, summary_of
 from schemas.documents.devices import devices_document
