@@ -1,5 +1,6 @@
 """The changes of a watch: a line of JSON each, as Kubernetes writes them (docs/api.md)."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,8 +29,6 @@ class WatchedChange(NamedTuple):
 
 def changes(lines: Iterable[bytes]) -> Iterator[WatchedChange | Problem]:
     """The changes of a stream; it ends with a problem where the API ends it so. A line that is cut off is none."""
-    import json
-
     for line in lines:
         if not line.endswith(b"\n"):
             return

@@ -6,8 +6,7 @@ documented form is positional). `hami.io/vgpu-mig-allocations`: the MIG instance
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -15,8 +14,7 @@ from hami.go_values import INT32, go_integer
 from hami.mig import Placement
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedDevice:
+class AllocatedDevice(NamedTuple):
     """A device, or a share of one, allocated to a container. type: the vendor's word; cores: percent of a device."""
 
     uuid: str
@@ -59,8 +57,7 @@ def _device(part: str) -> AllocatedDevice:
     return AllocatedDevice(fields[0], fields[1], memory, cores)
 
 
-@dataclass(frozen=True, slots=True)
-class MigAllocation:
+class MigAllocation(NamedTuple):
     """One MIG instance of a pod. container, device: positions in the pod and in the container.
 
     The device plugin fills the last three fields when it has created the instance.

@@ -6,11 +6,10 @@ possible, the others as low as possible, so that large ones keep fitting.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """A span of memory slices, `[start, start + size)`."""
 
     start: int = 0
@@ -20,8 +19,7 @@ class Placement:
         return self.start < other.start + other.size and other.start < self.start + self.size
 
 
-@dataclass(frozen=True, slots=True)
-class MigProfile:
+class MigProfile(NamedTuple):
     """One size of instance: its memory (MiB), cores (percent of the device) and possible placements."""
 
     name: str = ""
@@ -31,8 +29,7 @@ class MigProfile:
     placements: tuple[Placement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MigChoice:
+class MigChoice(NamedTuple):
     """The instance a request gets."""
 
     profile: MigProfile

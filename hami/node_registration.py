@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -29,8 +28,7 @@ from hami.registration import Malformed, Registration, decode_metax, decode_regi
 from hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, code_of, find_vendor
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDevices:
+class NodeDevices(NamedTuple):
     """The devices of a node. pair_scores: how well two of them communicate, by UUID and UUID.
 
     vendors: per device the code of its vendor, 0 for none; empty where vendors were not looked at.
@@ -48,8 +46,7 @@ class VendorDevices(NamedTuple):
     registration: Registration
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReading:
+class NodeReading(NamedTuple):
     """The registrations in a Node object, as they are. nvidia: None where NVIDIA's annotation is absent.
 
     others: by code, those of the other vendors that the node has something of.

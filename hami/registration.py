@@ -7,8 +7,8 @@ null entries, are in docs/hami-differences.md.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
 
 from hami.annotations import REGISTER
 from hami.go_values import (
@@ -53,16 +53,14 @@ class Device:
     """What only one vendor's rules read, by HAMi's name (`NetworkID`, `LinkZone`); every value can be hashed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(NamedTuple):
     """The devices of a node, in the order in which it lists them."""
 
     devices: tuple[Device, ...]
     form: Literal["json", "colon"]
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(NamedTuple):
     """An annotation that can't be read. place: where in it (`device 3, field devmem`); problem: what to write."""
 
     annotation: str
@@ -85,7 +83,7 @@ def decode_registration(text: object, annotation: str = REGISTER, form: Form = F
     )
     devices = decode_json(text) if is_json else decode_colon(text)
     if isinstance(devices, Malformed):
-        return replace(devices, annotation=annotation)
+        return devices._replace(annotation=annotation)
     if not devices:
         return Malformed(annotation, "", "lists no device")
     return Registration(devices, "json" if is_json else "colon")

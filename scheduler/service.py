@@ -6,7 +6,6 @@ never give the same device away. Nothing here waits for Kafka; an answer leaves 
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -197,7 +196,7 @@ class Scheduler:
         """The attempt with the trace of the span, which its records get."""
         began_ns = 1_000 * microseconds(started_at)
         span = self._records.tracing.begin(name, trace, attempt.log_fields, kind="server", began_ns=began_ns)
-        return replace(attempt, trace=span.trace) if span.trace else attempt, span
+        return attempt._replace(trace=span.trace) if span.trace else attempt, span
 
     async def bind(self, request: BindRequest, trace: Trace = NO_TRACE) -> bytes:
         """The reply to POST /bind. trace: of the caller, if it has one."""

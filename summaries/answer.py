@@ -6,8 +6,7 @@ node's name is written once per distinct story and not once per node.
 
 from bisect import bisect_right
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -24,8 +23,7 @@ NodeStatus = Literal["passed", "failed"]
 _NOT_REACHED_PHASE: Final[tuple[PhaseStatus, str]] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """Which nodes of an attempt an answer lists."""
 
     rows: list[int]

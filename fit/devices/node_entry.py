@@ -20,8 +20,7 @@ MIG_MODE: Final = "mig"
 NODE_MARKS: Final = (ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFragment:
+class NodeFragment(NamedTuple):
     """A registered node's name and device UUIDs. uuids_json: as a JSON array, encoded once when the node registers.
 
     A node that registers again gets a new fragment; decisions keep the old one.

@@ -7,7 +7,7 @@ container has succeeded.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hami import allocation
 from hami.allocation import AllocatedDevice, AllocationError, MigAllocation
@@ -27,8 +27,7 @@ Instance = tuple[str, Placement]
 """A MIG instance on a device: the name of its profile, and its placement."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceUse:
+class DeviceUse(NamedTuple):
     """The effective share of one device: MiB, percent of the device, slots, and the MIG instances on it.
 
     Instances are those of all containers, ended init containers included: HAMi keeps them until the pod ends.

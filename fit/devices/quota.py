@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hami.quantities import whole
 from hami.vendors import Vendor
@@ -12,8 +12,7 @@ UNLIMITED: Final = 2**62
 """More than any request can add up to; a quarter of int64, so that sums and differences do not overflow."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaLeft:
+class QuotaLeft(NamedTuple):
     """What a namespace may still take: MiB, and percent of one device. Negative where it is over its quota."""
 
     memory_mib: int = UNLIMITED

@@ -1,8 +1,7 @@
 """The identity of one scheduling attempt."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from fit.events.identity import Identity
 from process.telemetry.logs import about
@@ -11,8 +10,7 @@ from schemas.events import PodRef
 from schemas.ids import attempt_id
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRef:
+class AttemptRef(NamedTuple):
     """One attempt to schedule one pod, as every event about it names it."""
 
     id: str

@@ -1,7 +1,6 @@
 """One pod against all offered nodes: the whole decision."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -220,7 +219,7 @@ def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
     first = next(iter(by_vendor.values()))
     (matrix,) = batches(first.columns, first.columns.ids([node]), first.code)
     evaluation = BatchEvaluation(
-        {word: replace(constraints, one_by_one=True) for word, constraints in by_vendor.items()},
+        {word: constraints._replace(one_by_one=True) for word, constraints in by_vendor.items()},
         matrix,
         keeps_order=_has_several_apps(requests),
     )

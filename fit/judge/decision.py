@@ -7,6 +7,7 @@ devices.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from fit.judge.request import VendorRequest
 from summaries.text import reason_text
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulingPolicy:
+class SchedulingPolicy(NamedTuple):
     """HAMi's flags.
 
     node: `--node-scheduler-policy`, binpack or spread. device: `--gpu-scheduler-policy`, one word or a comma chain.
@@ -28,8 +28,7 @@ class SchedulingPolicy:
     device: str = "spread"
 
 
-@dataclass(frozen=True, slots=True)
-class MigSlice:
+class MigSlice(NamedTuple):
     """The part of a MIG device that a grant takes: a profile at a placement (start and size in memory slices)."""
 
     profile: str
@@ -53,16 +52,14 @@ class Grant:
     """Name and number of an Enflame device's part; minor: that device's number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(NamedTuple):
     """The devices of the chosen node: one tuple of grants per request, empty where the container requests none."""
 
     node: str
     containers: tuple[tuple[Grant, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRefusal:
+class NodeRefusal(NamedTuple):
     """Why a node was refused: counts (reason code, X) out of Y devices, or one bare code without counts.
 
     bare: NodeInsufficientDevice or "node unregistered"; then counts is empty and devices is the node's device count.
@@ -151,15 +148,13 @@ class Decision:
         return [(self.node_names[i], float(self.score[i])) for i in where]
 
 
-@dataclass(frozen=True, slots=True)
-class NotOurs:
+class NotOurs(NamedTuple):
     """The pod requests no device that this scheduler serves; every offered node goes back unchanged."""
 
     containers: tuple[VendorRequest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """The attempt ended before any node was judged. error: HAMi's text, for the reply's Error."""
 
     containers: tuple[VendorRequest, ...]

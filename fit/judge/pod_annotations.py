@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hami.annotations import DEVICE_POLICY, NODE_POLICY, NUMA_BIND, SCORING_WEIGHTS
 from hami.go_values import go_boolean, go_integer
@@ -12,8 +12,7 @@ MAX_CONSTRAINTS: Final = 4096
 """Characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringWeights:
+class ScoringWeights(NamedTuple):
     """How much each share (slots, cores, memory) weighs in the score of a device."""
 
     slot: int = 1

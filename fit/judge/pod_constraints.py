@@ -1,8 +1,7 @@
 """What one pod requires of one vendor's devices, the same for all nodes of an attempt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from hami.mig import Placement
 from hami.vendors import ASKS_QUOTA, Vendor, code_of
 
 
-@dataclass(frozen=True, slots=True)
-class PodConstraints:
+class PodConstraints(NamedTuple):
     """The constraints of a pod on the devices of one vendor.
 
     code: the vendor's number in the device table. own: what the pod holds already; it is free for this attempt.

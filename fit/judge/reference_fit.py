@@ -7,7 +7,7 @@ once, which MIG needs: one device may give several instances.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fit.devices.pair_scores import PairScores
 from fit.devices.quota import QuotaLeft
@@ -48,8 +48,7 @@ class DeviceState:
     classes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """A device that was taken: the MiB and cores given, and the instance on a MIG device.
 
     look: index of its row in `NodeFit.looks`.

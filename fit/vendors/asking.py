@@ -1,7 +1,7 @@
 """What the rules of a vendor are asked about one node and one container, and steps that several vendors share."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fit.devices.quota import QuotaLeft
 from fit.judge import verdict_codes
@@ -11,8 +11,7 @@ from fit.judge.request import VendorRequest
 from hami.vendors import Vendor
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRequest:
+class NodeRequest(NamedTuple):
     """One container's request of one node.
 
     texts: the pod's annotations. marks: the node's. earlier: for each container before this one that was given devices

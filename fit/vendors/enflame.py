@@ -1,7 +1,6 @@
 """Enflame (HAMi's `enflame`): devices that are cut into profiles, and whole devices (GCU)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -38,7 +37,7 @@ def fit_drs(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
 
     def pick(device: DeviceState, _: NodeRequest, look: int) -> Pick:
         taken = Pick(device, memory_mib, profile.cores, None, look)
-        return replace(taken, slots=profile.slices, profile=(profile.name, profile.id))
+        return taken._replace(slots=profile.slices, profile=(profile.name, profile.id))
 
     return enough(take_in_turn(devices, asked, refusal, pick), devices, asked)
 

@@ -226,7 +226,8 @@ def _node_of(uuid: str, registered: RegisteredDevices) -> str:
     return device.node if device else ""
 
 
-class Bind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bind:
     """A bind as far as its lines were read."""
 
     node: str

@@ -1,5 +1,7 @@
 """The steps for the lines of a bind, and for those that are printed at the start."""
 
+from dataclasses import replace
+
 from ingest.hami.attempt import Bind
 from ingest.hami.devices import devices_of_json, devices_of_registration
 from ingest.hami.grammar import Spelling
@@ -29,7 +31,7 @@ class BindLines:
             return False
         pod = self._pod_of_bind(text)
         if pod and (bind := self._attempts.memory.binds.get(pod)) and not bind.ended_at:
-            failed = bind._replace(error=error[:MAX_TEXT] or "unknown error", ended_at=now)
+            failed = replace(bind, error=error[:MAX_TEXT] or "unknown error", ended_at=now)
             self._attempts.memory.binds[pod] = failed
             # Every other bind ends with an event line; here HAMi has no pod to record an event for.
             if b"Failed to get pod" in text[:200]:
@@ -51,7 +53,7 @@ class BindLines:
     def bound(self, text: bytes, _: Spelling) -> bool:
         pod, now = self._pod_of_bind(text), self._attempts.time_of(text)
         if pod and now and (bind := self._attempts.memory.binds.get(pod)):
-            self._attempts.memory.binds[pod] = bind._replace(ended_at=now)
+            self._attempts.memory.binds[pod] = replace(bind, ended_at=now)
         return bool(now)
 
 

@@ -5,6 +5,7 @@ HAMi prints them from another goroutine, so the event line of an attempt may com
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -104,7 +105,7 @@ class EventLines:
         found = _BOUND.match(message)
         bind = binds.get(pod) or Bind(found[1] if found else self._attempts.chosen(pod), now)
         error = "" if is_bound else bind.error or message[:MAX_TEXT] or "unknown error"
-        binds[pod] = bind._replace(error=error, ended_at=bind.ended_at or now)
+        binds[pod] = replace(bind, error=error, ended_at=bind.ended_at or now)
         self._attempts.finish_bind(pod)
 
 

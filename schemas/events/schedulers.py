@@ -1,5 +1,6 @@
 """Schedulers: their versions and settings."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import blake2b
@@ -48,7 +49,5 @@ class SchedulerObserved(Event):
 
 def settings_digest_of(implementation: str, version: str, settings: Mapping[str, str]) -> str:
     """16 hexadecimal digits that are equal for equal arguments."""
-    import json
-
     facts = json.dumps([implementation, version, sorted(settings.items())])
     return blake2b(facts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -7,7 +7,6 @@ On each device the largest of those counts, or the sum of the later ones if that
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -36,7 +35,7 @@ def counted_as_hami_counts(inits: int) -> Iterator[None]:
         earlier.clear()
         made(
             evaluation,  # type: ignore[arg-type]
-            {vendor: replace(each, one_by_one=True) for vendor, each in constraints.items()},
+            {vendor: each._replace(one_by_one=True) for vendor, each in constraints.items()},
             *rest,  # type: ignore[arg-type]
             **how,  # type: ignore[arg-type]
         )

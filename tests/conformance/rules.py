@@ -7,7 +7,7 @@ rule's name.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -183,7 +183,7 @@ def _counts_what_was_asked(case: Case, difference: Difference, replay: Replay) -
 
 def _is_over_by_request(left: QuotaLeft, picks: Sequence[Pick], peaks: Mapping[str, Amounts] | None) -> bool:
     asked = picks[-1]
-    counted = [replace(pick, memory_mib=asked.memory_mib, cores=asked.cores) if pick.mig else pick for pick in picks]
+    counted = [pick._replace(memory_mib=asked.memory_mib, cores=asked.cores) if pick.mig else pick for pick in picks]
     return is_over(left, counted, peaks)
 
 

@@ -1,7 +1,6 @@
 """The rules are written twice: for all nodes at once, and card by card. Both must say the same."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +105,7 @@ def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, p
     terms = pod_constraints(columns, pod["metadata"], annotations, NVIDIA)
     assume(len(list(batches(columns, columns.ids(columns.node_names)))) == 1)
     together = judged(columns, terms, pod)
-    singly = judged(columns, replace(terms, one_by_one=True), pod)
+    singly = judged(columns, terms._replace(one_by_one=True), pod)
     assert len(together) == len(singly)
     for ours, theirs in zip(together, singly, strict=True):
         for name in PartialJudgement.__dataclass_fields__:

@@ -1,0 +1,87 @@
+"""Unpacks gzip, zstd, xz, bzip2 and tar. A plain log needs none of these libraries: ``blocks`` imports it late."""
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Final, Self, cast
+
+import zstandard
+
+from ingest.lines.blocks import Origin
+from ingest.sources.blocks import (
+    BZIP2,
+    GZIP,
+    HEAD_BYTES,
+    TAR_MAGIC,
+    XZ,
+    ZSTD,
+    Block,
+    UnreadableFileError,
+    pieces,
+)  # fmt: skip
+
+_READ_WHOLE: Final = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE
+)  # fmt: skip
+_MAX_HEADER_BYTES: Final = 1024 * 1024
+
+
+def packed_blocks(path: Path, file: IO[bytes], changed: datetime, offset: int) -> Iterator[Block]:
+    """As ``read_blocks``, of a file whose first bytes say that it is packed."""
+    try:
+        with ExitStack() as closing:
+            unpacked = _unpacked(file, closing)
+            if _is_tar(path, closing):
+                yield from _members(path, unpacked, file.tell)
+            else:
+                yield from pieces(Origin(str(path), changed), unpacked, file.tell, offset)
+    except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError) as error:
+        raise UnreadableFileError(f"{path}: {error}") from None
+
+
+def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
+    # Names mislead: rotated logs are called ``.log.1`` or ``.gz`` whatever is in them.
+    head = file.read(len(XZ))
+    file.seek(0)
+    if head.startswith(GZIP):
+        return cast("IO[bytes]", closing.enter_context(gzip.GzipFile(fileobj=file)))
+    if head.startswith(XZ):
+        return cast("IO[bytes]", closing.enter_context(lzma.LZMAFile(file)))
+    if head.startswith(BZIP2):
+        return cast("IO[bytes]", closing.enter_context(bz2.BZ2File(file)))
+    if head.startswith(ZSTD):
+        # Across frames: appended and concatenated files have several.
+        return closing.enter_context(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
+    return file
+
+
+def _is_tar(path: Path, closing: ExitStack) -> bool:
+    file = closing.enter_context(path.open("rb"))
+    return _unpacked(file, closing).read(HEAD_BYTES)[TAR_MAGIC] == b"ustar"
+
+
+class _BoundedHeader(tarfile.TarInfo):
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Raises ``tarfile.ReadError`` for a long name or extended header that is absurd: they are read whole."""
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _READ_WHOLE and header.size > _MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
+
+
+def _members(path: Path, unpacked: IO[bytes], packed_position: Callable[[], int]) -> Iterator[Block]:
+    """The members in order. Read as a stream: unpacked, an archive may be larger than the disk."""
+    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_BoundedHeader) as archive:
+        while member := archive.next():
+            # The archive keeps all of them otherwise, with their headers.
+            archive.members.clear()  # type: ignore[attr-defined]
+            if content := archive.extractfile(member):
+                changed = datetime.fromtimestamp(max(member.mtime, 0), UTC)
+                yield from pieces(Origin(f"{path}:{member.name}", changed), content, packed_position, 0)
