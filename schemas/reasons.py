@@ -5,6 +5,7 @@ and later versions use codes that are not in it; those get a neutral entry that 
 """
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -58,17 +59,17 @@ class Explanation(Texts):
 
 
 # It claims nothing about the cause: a guess about an unknown code would send the reader the wrong way.
-_UNKNOWN: Final = {
-    "en": Texts(
-        meaning="The scheduler's own words; the catalogue has no entry for them.",
-        likely_cause="Another scheduler, another vendor's device, or a version of HAMi newer than the catalogue.",
-        remedy="Look the words up in the documentation or the log of the scheduler that wrote them.",
-    ),
-    "zh": Texts(
-        meaning="这是调度器的原话，原因目录中没有对应条目。",
-        likely_cause="可能来自其他调度器、其他厂商的设备，或目录尚未收录的 HAMi 版本。",
-        remedy="请在给出该原因的调度器的文档或日志中查找这段文字。",
-    ),
+_UNKNOWN: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "meaning": "The scheduler's own words; the catalogue has no entry for them.",
+        "likely_cause": "Another scheduler, another vendor's device, or a version of HAMi newer than the catalogue.",
+        "remedy": "Look the words up in the documentation or the log of the scheduler that wrote them.",
+    },
+    "zh": {
+        "meaning": "这是调度器的原话，原因目录中没有对应条目。",
+        "likely_cause": "可能来自其他调度器、其他厂商的设备，或目录尚未收录的 HAMi 版本。",
+        "remedy": "请在给出该原因的调度器的文档或日志中查找这段文字。",
+    },
 }
 
 
@@ -87,7 +88,7 @@ def explain(code: str, language: str = "en") -> Explanation:
     # Also zh-Hans, zh-TW and whatever else a browser's Accept-Language begins with.
     spoken: Language = "zh" if language.lower().startswith("zh") else "en"
     reason = catalogue().get(code)
-    texts: Texts = getattr(reason, spoken) if reason else _UNKNOWN[spoken]
+    texts: Mapping[str, str] = getattr(reason, spoken).__dict__ if reason else _UNKNOWN[spoken]
     scope = reason.scope if reason else None
     # Not validated: any text is a possible reason of some scheduler and gets an answer.
-    return Explanation.model_construct(code=code, scope=scope, language=spoken, **texts.__dict__)
+    return Explanation.model_construct(code=code, scope=scope, language=spoken, **texts)

@@ -5,8 +5,7 @@ group, which gives the least and the greatest count of each.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from views.natural_order import natural_order
 
@@ -22,8 +21,7 @@ _ORDER: Final = {PICKED: 0, FITS: 1, NOT_REACHED: 3}
 """What was chosen first; refusals between what fits and what was not looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRefusal:
+class SharedRefusal(NamedTuple):
     counts: Mapping[str, int]
     """Reason code to the number of devices of a node."""
     devices: int = 0
@@ -32,16 +30,14 @@ class SharedRefusal:
     """A reason that counts no devices."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedCode:
+class CountedCode(NamedTuple):
     code: str
     min_count: int
     max_count: int
     """The greatest number of devices of a node; the same as ``min_count`` where all nodes have as many."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroup:
+class NodeGroup(NamedTuple):
     key: str
     verdict: str
     container: str
@@ -141,8 +137,7 @@ def _merged(groups: Sequence[NodeGroup]) -> NodeGroup:
     greatest = max(groups, key=lambda each: len(each.nodes))
     if len(groups) == 1:
         return greatest
-    return replace(
-        greatest,
+    return greatest._replace(
         counts=_counts([group.refusal for group in groups if group.refusal]),
         nodes=sorted((name for group in groups for name in group.nodes), key=natural_order),
     )

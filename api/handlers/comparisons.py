@@ -1,6 +1,6 @@
 """Answers requests about why a node was chosen, nodes by refusal, and how two nodes or two attempts differ."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -138,7 +138,7 @@ def _group(group: NodeGroup) -> NodesAlike:
         is_refused=group.is_refused,
         container=group.container,
         reason=group.reason,
-        counts=[ReasonRange(**asdict(count)) for count in group.counts],
+        counts=[ReasonRange(**count._asdict()) for count in group.counts],
         devices=group.refusal.devices if group.refusal else 0,
         nodes=group.nodes,
         scores=group.scores,

@@ -18,7 +18,7 @@ SHORT: Final = 4
 class Spelling(BaseModel):
     """One line of HAMi's log, as some versions write it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: str
     """What the line means; ``noise`` is a line that is not about a decision."""

@@ -41,6 +41,8 @@ def test_explain_imports_only_what_this_log_needs(words: tuple[str, ...]) -> Non
     assert not modules & NEVER
     # The other reader, and the vendors of nodes that this log does not register.
     assert not modules & {"ingest.kai", "hami.vendors", "hami.registration", "hami.mig"}
+    # What asks the API, what lists the nodes of its answers, and what unpacks a log.
+    assert not modules & {"terminal.options", "views.node_groups", "schemas.answers.attempts", "tarfile", "zstandard"}
 
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",)])

@@ -1,6 +1,5 @@
 """Scores and comparisons over HTTP: refused questions, and what is not there."""
 
-from dataclasses import asdict
 from datetime import timedelta
 from itertools import permutations
 
@@ -53,7 +52,7 @@ async def test_nodes_are_grouped_as_the_terminal_groups_them() -> None:
         (group.verdict, group.reason, group.nodes, group.is_refused) for group in groups
     ]
     assert [each["counts"] for each in body["groups"]] == [
-        [asdict(count) for count in group.counts] for group in groups
+        [count._asdict() for count in group.counts] for group in groups
     ]
 
 
