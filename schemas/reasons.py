@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -88,7 +88,7 @@ def explain(code: str, language: str = "en") -> Explanation:
     # Also zh-Hans, zh-TW and whatever else a browser's Accept-Language begins with.
     spoken: Language = "zh" if language.lower().startswith("zh") else "en"
     reason = catalogue().get(code)
-    texts: Mapping[str, str] = getattr(reason, spoken).__dict__ if reason else _UNKNOWN[spoken]
+    texts: Mapping[str, Any] = getattr(reason, spoken).__dict__ if reason else _UNKNOWN[spoken]
     scope = reason.scope if reason else None
     # Not validated: any text is a possible reason of some scheduler and gets an answer.
     return Explanation.model_construct(code=code, scope=scope, language=spoken, **texts)
