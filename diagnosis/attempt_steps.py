@@ -93,7 +93,7 @@ def _obstacle(
             such = phrase("with_models", models=enumerated(models, "or")) if models else phrase("accepted")
     words: dict[str, Word] = {
         "refused": group.count, "of": of, "share": share(group.count, of, such), "namespace": facts.namespace,
-        "scheduler": attempt.scheduler, "resource": listed(group.rest), "words": quoted(listed(group.rest)),
+        "scheduler": attempt.scheduler, "resource": listed(group.rest), "words": quoted(listed(group.rest).en),
     }  # fmt: skip
     return _made(group.code, group, numbers_of(group, facts), words, facts, attempt)
 

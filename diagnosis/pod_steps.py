@@ -5,7 +5,7 @@ from typing import Final
 
 from diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod, OwnerProblem
 from diagnosis.outcome import FoundObstacle, TreeStep, Word
-from diagnosis.wording import named, of_bind, of_condition, quoted
+from diagnosis.wording import listed, named, of_bind, of_condition, quoted
 from hami.quantities import whole
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
@@ -106,7 +106,7 @@ def _free_of_gates(facts: DiagnosisFacts) -> TreeStep:
     if pod and (gates or (condition and condition.reason == _GATED)):
         evidence = [of_condition(pod, condition)] if condition else [pod.source]
         # An observation has the condition alone, which names no gate.
-        names = ", ".join(gates) if gates else _GATED
+        names = listed(gates) if gates else _GATED
         words: dict[str, Word] = {"count": len(gates or "1"), "gates": names, "namespace": facts.namespace}
         return TreeStep(
             "FreeOfGates", "no", evidence, (), [FoundObstacle("SchedulingGated", words, evidence=evidence)], is_end=True

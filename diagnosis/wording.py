@@ -29,10 +29,11 @@ def span(duration: timedelta) -> InBothLanguages:
     return phrase("seconds", n=seconds)
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> InBothLanguages:
     """The first of ``names``, with how many more there are."""
     more = len(names) - MAX_NAMES
-    return ", ".join(names[:MAX_NAMES]) + (f", … (+{more})" if more > 0 else "")
+    shown = [*names[:MAX_NAMES], *([f"… (+{more})"] if more > 0 else [])]
+    return InBothLanguages(en=", ".join(shown), zh="、".join(shown))
 
 
 def enumerated(names: Sequence[str], word: Literal["and", "or"]) -> InBothLanguages:

@@ -14,6 +14,7 @@ _AGO: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
 _KEPT: Final = "\n\t"
+_UNIT: Final = re.compile(r"(\d) (%|MiB|GiB|min|ms|s|h)(?![\w-])", re.ASCII)
 _SUSPECT: Final = re.compile(r"[^\n\t\x20-\x7e\xa1-\xac\xae-\u05ff\u3000-\u9fff\uac00-\ud7a3\uff01-\uffee]")
 """What may be one of them; nearly no text has any, so that the categories are rarely asked."""
 
@@ -37,13 +38,17 @@ def _written_out(found: "re.Match[str]") -> str:
 
 
 def ticks(text: str) -> Markup:
-    """Escaped text; what stands between backquotes becomes ``<code>``."""
+    """Escaped text: what stands between backquotes becomes ``<code>``; no line ends between a number and its unit."""
     parts = visible(text).split("`")
     # A backquote without its other half is one like every other character.
     if len(parts) % 2 == 0:
-        return escape(visible(text))
+        return escape(_units_kept(visible(text)))
     code = Markup("<code>{}</code>")
-    return Markup("").join(code.format(part) if number % 2 else part for number, part in enumerate(parts))
+    return Markup("").join(code.format(part) if number % 2 else _units_kept(part) for number, part in enumerate(parts))
+
+
+def _units_kept(text: str) -> str:
+    return _UNIT.sub("\\1\u00a0\\2", text)
 
 
 def moment(text: str | datetime | None) -> Markup:

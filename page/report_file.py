@@ -90,6 +90,7 @@ def view_of(report: FailureReport) -> dict[str, Any]:
         "legend": legend,
         "highest": highest_bar(over_time),
         "seconds": _seconds,
+        "waited_of": partial(_waited, report, say),
     }
 
 
@@ -124,7 +125,7 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
                     reason.attempts,
                     _number(reason.attempts_before),
                     reason.devices,
-                    ", ".join(say(f"actor.{actor}") for actor in reason.who_acts) or "–",
+                    say("state.and").join(say(f"actor.{actor}") for actor in reason.who_acts) or "–",
                     reason.remedy,
                 ]
                 for reason in report.reasons
@@ -133,7 +134,7 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
     for section in ("waiting", "placed"):
         waited = getattr(report, section)
         yield f"\n## {say(f'report.{section}')}\n"
-        yield say("report.waited", pods=waited.pods, hours=hours(waited.gpu_hours)) + "\n"
+        yield _waited(report, say, section) + "\n"
         if waited.causes:
             rows = [
                 [cause.cause or say("report.unknown"), cause.pods, hours(cause.gpu_hours)] for cause in waited.causes
@@ -165,6 +166,15 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
     if report.findings:
         yield f"\n## {say('report.findings')}\n"
         yield from _table([say("report.finding"), say("report.count")], [[f.finding, f.count] for f in report.findings])
+
+
+def _waited(report: FailureReport, say: Any, section: str) -> str:
+    """``section``: waiting or placed. Of pods that were placed before anybody judged them, no wait is known."""
+    waited, measured = getattr(report, section), report.time_to_placement.pods
+    values = {"pods": waited.pods, "hours": hours(waited.gpu_hours)}
+    if section == "placed" and measured < waited.pods:
+        return str(say("report.waited_partly", measured=measured, **values))
+    return str(say("report.waited", **values))
 
 
 def _times(found: Percentiles) -> list[str]:

@@ -52,8 +52,9 @@ def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[
     yield "all", "", len(summary.nodes), summary.judged_devices
     devices = _refused_devices(summary)
     nodes = summary.refused_nodes | refused_by_code(summary)
-    for code in sorted(nodes.keys() | devices.keys()):
-        yield "reason", code, nodes.get(code, 0), devices.get(code, 0)
+    # As in a search by reason: a device that was passed over on a node that fits has refused nobody the node.
+    for code in sorted(nodes):
+        yield "reason", code, nodes[code], devices.get(code, 0)
     for model, count in (summary.balance.models if summary.balance else {}).items():
         yield "model", model, 0, count
     for pool, count in _pools(summary, pool_of).items():

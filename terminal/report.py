@@ -64,8 +64,12 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
         screen.line(f"{change['sentence'][found['language']]} ({WHO[change['who_acts']]})", indent=2)
     _show_reasons(screen, found["reasons"], is_wide=is_wide)
     _show_waits(screen, found["waiting"], "Waiting now: {pods}, {hours} GPU-hours")
-    _show_waits(screen, found["placed"], "Placed in this time: {pods}, after {hours} GPU-hours of waiting")
     times = found["time_to_placement"]
+    # Of pods that were placed before anybody judged them, no wait is known.
+    is_known = times["pods"] >= found["placed"]["pods"]
+    known = ", after {hours} GPU-hours of waiting"
+    partly = f". How long they waited is known of {times['pods']:,}: {{hours}} GPU-hours"
+    _show_waits(screen, found["placed"], "Placed in this time: {pods}" + (known if is_known else partly))
     if times["pods"]:
         screen.blank()
         shown = ", ".join(
@@ -105,4 +109,5 @@ def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:
     rows = [
         [each["cause"] or "not known", f"{each['pods']:,}", gpu_hours(each["gpu_hours"])] for each in waited["causes"]
     ]
-    screen.table(["CAUSE", "#PODS", "#GPU HOURS"], rows, indent=2)
+    if rows:
+        screen.table(["CAUSE", "#PODS", "#GPU HOURS"], rows, indent=2)

@@ -18,6 +18,7 @@ ZSTD: Final = b"\x28\xb5\x2f\xfd"
 XZ: Final = b"\xfd7zXZ\x00"
 BZIP2: Final = b"BZh"
 TAR_MAGIC: Final = slice(257, 262)
+_FIRST_KUBERNETES: Final = datetime(2014, 6, 1, tzinfo=UTC)
 HEAD_BYTES: Final = 512
 """So many first bytes tell whether a file is packed."""
 
@@ -44,7 +45,7 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
     """
     try:
         with path.open("rb") as file:
-            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            changed = changed_at(path.stat().st_mtime, datetime.now(UTC))
             is_plain = not is_packed(file.read(HEAD_BYTES))
             file.seek(0)
             if is_plain:
@@ -56,6 +57,16 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
             yield from packed_blocks(path, file, changed, offset)
     except OSError as error:
         raise UnreadableFileError(f"{path}: {error.strerror or error}") from None
+
+
+def changed_at(seconds: float, otherwise: datetime) -> datetime:
+    """The time of a log's last change, in seconds since 1970; ``otherwise`` where it can't be that of a log.
+
+    Archives that are the same whenever they are made date their members 1970 or 1980: klog's lines, which have no
+    year, would be from before that.
+    """
+    changed = datetime.fromtimestamp(max(seconds, 0), UTC)
+    return changed if changed >= _FIRST_KUBERNETES else otherwise
 
 
 def is_packed(head: bytes) -> bool:

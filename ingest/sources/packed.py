@@ -7,7 +7,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Final, Self, cast
 
@@ -23,6 +23,7 @@ from ingest.sources.blocks import (
     ZSTD,
     Block,
     UnreadableFileError,
+    changed_at,
     pieces,
 )  # fmt: skip
 
@@ -38,7 +39,7 @@ def packed_blocks(path: Path, file: IO[bytes], changed: datetime, offset: int) -
         with ExitStack() as closing:
             unpacked = _unpacked(file, closing)
             if _is_tar(path, closing):
-                yield from _members(path, unpacked, file.tell)
+                yield from _members(path, unpacked, changed, file.tell)
             else:
                 yield from pieces(Origin(str(path), changed), unpacked, file.tell, offset)
     except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError) as error:
@@ -76,12 +77,15 @@ class _BoundedHeader(tarfile.TarInfo):
         return header
 
 
-def _members(path: Path, unpacked: IO[bytes], packed_position: Callable[[], int]) -> Iterator[Block]:
-    """The members in order. Read as a stream: unpacked, an archive may be larger than the disk."""
+def _members(path: Path, unpacked: IO[bytes], changed: datetime, packed_position: Callable[[], int]) -> Iterator[Block]:
+    """The members in order, of an archive that was changed then.
+
+    Read as a stream: unpacked, an archive may be larger than the disk.
+    """
     with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_BoundedHeader) as archive:
         while member := archive.next():
             # The archive keeps all of them otherwise, with their headers.
             archive.members.clear()  # type: ignore[attr-defined]
             if content := archive.extractfile(member):
-                changed = datetime.fromtimestamp(max(member.mtime, 0), UTC)
-                yield from pieces(Origin(f"{path}:{member.name}", changed), content, packed_position, 0)
+                origin = Origin(f"{path}:{member.name}", changed_at(member.mtime, changed))
+                yield from pieces(origin, content, packed_position, 0)

@@ -88,7 +88,11 @@ class FailureReport(Answer):
     namespaces: list[AttemptsReported]
     pools: list[AttemptsReported]
     waiting: Waited = Field(description="Pods that wait now, by main obstacle.")
-    placed: Waited = Field(description="Pods that were placed in the range, by each reason that they had waited for.")
+    placed: Waited = Field(
+        description="Pods that were placed in the range, by each reason that they had waited for. The GPU-hours are "
+        "those of the pods of `time_to_placement`: no wait is known of a pod that had its node when it was first "
+        "observed."
+    )
     time_to_placement: Percentiles = Field(description="From a pod's creation, or first attempt, to its bind.")
     time_to_start: Percentiles = Field(description="From the same to the start of its first container.")
     fragmentation: Fragmentation | None = Field(description="Null without the right to list nodes, or without states.")

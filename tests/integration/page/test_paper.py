@@ -23,6 +23,8 @@ def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor,
     try:
         assert not visitor.page.locator("header.bar").is_visible()
         assert visitor.page.locator(".lead").is_visible()
+        # Nobody moves over paper with arrow keys.
+        assert not any(each.is_visible() for each in visitor.page.locator("[data-words]").all())
         address = visitor.page.locator(".on-paper").first
         assert address.is_visible()
         assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")

@@ -23,6 +23,19 @@ _FOLDED: Final = (
     "each.offsetHeight > 2.5 * parseFloat(getComputedStyle(each).fontSize)).map((each) => each.textContent)"
 )
 """Chinese may be folded behind every character: a narrow column would have one below the other."""
+_CUT: Final = """[...document.querySelectorAll('select')].filter((each) => {
+  const whole = each.cloneNode(true);
+  whole.style.cssText = 'width: auto; max-width: none; position: absolute;';
+  each.after(whole);
+  const wanted = whole.offsetWidth;
+  whole.remove();
+  return each.checkVisibility() && each.offsetWidth < wanted;
+}).map((each) => each.name)"""
+"""Choices that are narrower than their longest option."""
+_NAMELESS: Final = (
+    "[...document.querySelectorAll('table')].filter((each) => each.checkVisibility() && !each.caption && "
+    "!each.getAttribute('aria-label')).map((each) => each.outerHTML.slice(0, 120))"
+)
 _REACHABLE: Final = (
     "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]"
     ".filter((each) => each.checkVisibility() && !each.disabled && each.tabIndex >= 0)"
@@ -46,6 +59,8 @@ def test_a_view_fits_both_widths_sends_nothing_elsewhere_and_is_small(visitor: V
         visitor.page.set_viewport_size({"width": width, "height": 844})
         assert visitor.page.evaluate(_EXCESS) <= 0, width
         assert visitor.page.evaluate(_FOLDED) == [], width
+        assert visitor.page.evaluate(_CUT) == [], width
+    assert visitor.page.evaluate(_NAMELESS) == []
 
 
 @pytest.mark.parametrize("view", VIEWS)

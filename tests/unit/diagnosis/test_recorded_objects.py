@@ -29,7 +29,7 @@ def test_gates_are_named() -> None:
     found = answer("gated")
     assert (found.state, main(found)) == ("gated", "SchedulingGated")
     assert found.sentence.en == "2 scheduling gates hold the pod back: example.com/quota, example.com/topology."
-    assert found.sentence.zh == "2 个调度门控挡住了 Pod：example.com/quota, example.com/topology。"
+    assert found.sentence.zh == "2 个调度门控挡住了 Pod：example.com/quota、example.com/topology。"
     # Nothing further is asked: no scheduler looks at such a pod.
     assert [step.step for step in found.steps] == ["PodExists", "StillWaits", "FreeOfGates"]
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from page.formats import amount, duration, hours, mib, moment, requested, score, since, span, visible
+from page.formats import amount, duration, hours, mib, moment, requested, score, since, span, ticks, visible
 from page.page_context import PageContext
 from page.render import environment, render, render_error
 from views.error_meanings import meaning_of
@@ -73,7 +73,7 @@ def test_a_reader_of_chinese_reads_what_the_code_means_before_the_error_in_its_o
 
 
 @pytest.mark.parametrize(
-    ("language", "shown"), [("en", "lost"), ("zh", 'API 的原文： <span lang="en" dir="ltr">lost</span>')]
+    ("language", "shown"), [("en", "lost"), ("zh", 'API 的原文：<span lang="en" dir="ltr">lost</span>')]
 )
 def test_words_of_the_api_are_marked_as_english_for_readers_of_chinese(language: str, shown: str) -> None:
     context = a_context(language=language)
@@ -99,6 +99,13 @@ def test_a_span_of_a_filter_is_in_words_and_a_time_is_none() -> None:
         "1 h", "1 h 30 min", "7 d", "", "", "",
     ]  # fmt: skip
     assert span("1h", "zh") == "1 小时"
+
+
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    text = "Of 5 devices 30 % and 2,360 MiB; run `sleep 5 s`, for 12 min"
+    assert ticks(text) == "Of 5 devices 30\u00a0% and 2,360\u00a0MiB; run <code>sleep 5 s</code>, for 12\u00a0min"
+    # A name is not a unit.
+    assert ticks("node 3 h-one") == "node 3 h-one"
 
 
 def test_numbers_are_for_people() -> None:

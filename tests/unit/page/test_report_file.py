@@ -11,7 +11,14 @@ from markdown_it import MarkdownIt
 from page.plots import Series, bars_over_time, bars_side_by_side
 from page.report_file import written
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.answers.reports import AttemptsReported, FailureReport, FindingsReported, Percentiles, Waited
+from schemas.answers.reports import (
+    AttemptsReported,
+    FailureReport,
+    FindingsReported,
+    Percentiles,
+    ReasonReported,
+    Waited,
+)
 from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends
 
@@ -65,6 +72,32 @@ def test_the_one_change_is_shown_and_its_words_are_inert() -> None:
     assert "<script" not in page + text
     assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
     assert ["best_change", "pods", "2"] in [[row[0], *row[2:]] for row in csv.reader(io.StringIO(table, newline=""))]
+
+
+def test_pods_whose_wait_is_not_known_are_counted_apart() -> None:
+    placed = Waited(pods=19, gpu_hours=8.25, causes=[])
+    measured = Percentiles(pods=3, p50=1, p90=2, p99=2)
+    partly = a_report(placed=placed, time_to_placement=measured)
+    for form in ("html", "markdown"):
+        assert "19 pods. How long they waited is known of 3: 8.2 GPU-hours." in written(partly, form)
+        every = a_report(placed=placed, time_to_placement=measured.model_copy(update={"pods": 19}))
+        assert "19 pods, 8.2 GPU-hours of waiting." in written(every, form)
+    chinese = written(a_report(placed=placed, time_to_placement=measured, language="zh"), "html")
+    assert "19 个 Pod。其中 3 个的等待时长已知：共 8.2 GPU 小时。" in chinese
+
+
+def test_who_acts_is_joined_as_the_language_does() -> None:
+    reason = ReasonReported(
+        code="CardCordoned",
+        attempts=1,
+        attempts_before=None,
+        devices=1,
+        meaning="",
+        remedy="",
+        who_acts=["wait", "you"],
+    )
+    assert "| wait, you |" in written(a_report(reasons=[reason]), "markdown")
+    assert "| 等待、您 |" in written(a_report(reasons=[reason], language="zh"), "markdown")
 
 
 def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:

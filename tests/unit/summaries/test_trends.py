@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.codec.records import encode_value
+from schemas.documents.attempts import reasons_of
 from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
 from schemas.ids import attempt_id
 from summaries.fold import summarize
@@ -60,6 +61,15 @@ def test_an_attempt_adds_a_row_for_all_and_for_each_reason_model_and_pool() -> N
         ("pool", "a100", 1, 0),
     ]
     assert "pool" not in contribution(an("one", 1), None).dimension
+
+
+def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_attempt() -> None:
+    verdicts = {"gpu-1": [["picked", "NumaNotFit"]], "gpu-2": [["CardCordoned"] * 2]}
+    summary = summarize(an_attempt(verdicts, chosen="gpu-1"))
+    found = contribution(summary, None)
+    reasons = [value for name, value in zip(found.dimension, found.value, strict=True) if name == "reason"]
+    # What a search by reason finds the attempt by.
+    assert reasons == reasons_of(summary) == ["CardCordoned"]
 
 
 def test_an_attempt_of_a_described_pod_adds_rows_for_its_workload_and_its_queue() -> None:

@@ -107,11 +107,15 @@ def explained_from_pipe(sent: bytes) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, input=sent, capture_output=True, check=False)
 
 
-def an_archive(content: bytes) -> bytes:
+def an_archive_without_times(content: bytes) -> bytes:
+    return an_archive(content, dated=0)
+
+
+def an_archive(content: bytes, dated: int = int(Path(HAMI).stat().st_mtime)) -> bytes:
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as archive:
         member = tarfile.TarInfo("hami.log")
-        member.size, member.mtime = len(content), int(Path(HAMI).stat().st_mtime)
+        member.size, member.mtime = len(content), dated
         archive.addfile(member, io.BytesIO(content))
     return written.getvalue()
 
@@ -122,7 +126,9 @@ def unpacked() -> subprocess.CompletedProcess[bytes]:
     return explained_from_pipe(Path(HAMI).read_bytes())
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, zstandard.compress, an_archive])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, lzma.compress, bz2.compress, zstandard.compress, an_archive, an_archive_without_times]
+)
 def test_standard_input_may_be_packed(
     unpacked: subprocess.CompletedProcess[bytes], pack: Callable[[bytes], bytes]
 ) -> None:

@@ -81,3 +81,15 @@ def test_who_asks_for_chinese_reads_in_chinese_why_there_is_no_report(api: Repor
     english = ["bob may not read pods of namespace llm.", "Ask for it."]
     assert done.stderr.splitlines() == [meaning_of("Forbidden", "zh"), *english]
     assert CliRunner().invoke(app, ["report", *options]).stderr.splitlines() == english
+
+
+def test_pods_whose_wait_is_not_known_are_counted_apart(api: Reporting, monkeypatch: pytest.MonkeyPatch) -> None:
+    placed = {"pods": 19, "gpu_hours": 8.25, "causes": []}
+    monkeypatch.setitem(REPORT, "placed", placed)
+    text = CliRunner().invoke(app, ["report", "-A"]).stdout
+    assert "Placed in this time: 19 pods. How long they waited is known of 3: 8.2 GPU-hours" in text
+    # No cause is known: no table without a row.
+    assert "8.2 GPU-hours\n\nTime to placement of 3 pods" in text
+    monkeypatch.setitem(REPORT, "placed", placed | {"pods": 3})
+    text = CliRunner().invoke(app, ["report", "-A"]).stdout
+    assert "Placed in this time: 3 pods, after 8.2 GPU-hours of waiting\n" in text

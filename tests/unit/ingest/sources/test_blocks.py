@@ -2,9 +2,11 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import tracemalloc
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,12 @@ from ingest.sources.follow import Reached, read_file
 TEXT = b"".join(b"line %d\n" % number for number in range(50_000))
 
 
-def tar(text: bytes) -> bytes:
+def tar(text: bytes, dated: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name in ("0.log", "1.log"):
             member = tarfile.TarInfo(name)
-            member.size = len(text)
+            member.size, member.mtime = len(text), int(dated.timestamp())
             archive.addfile(member, io.BytesIO(text))
     return packed.getvalue()
 
@@ -50,6 +52,32 @@ def test_the_members_of_an_archive_are_logs_of_their_own(pack: Callable[[bytes],
     path = tmp_path / "logs"
     path.write_bytes(pack(tar(TEXT)))
     assert unpacked(path) == {":0.log": TEXT, ":1.log": TEXT}
+
+
+@pytest.mark.parametrize(
+    ("dated", "read_as"),
+    [
+        # Archives that are made the same each time date members so; nothing of Kubernetes is older than 2014.
+        (datetime(1970, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)),
+        (datetime(1980, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)),
+        (datetime(2019, 5, 6, tzinfo=UTC), datetime(2019, 5, 6, tzinfo=UTC)),
+    ],
+)
+def test_a_member_of_no_time_was_changed_when_its_archive_was(
+    dated: datetime, read_as: datetime, tmp_path: Path
+) -> None:
+    path = tmp_path / "logs.tar"
+    path.write_bytes(tar(TEXT, dated))
+    os.utime(path, (0, datetime(2026, 3, 1, tzinfo=UTC).timestamp()))
+    assert {block.origin.reference for block in read_blocks(path)} == {read_as}
+
+
+def test_a_file_of_no_time_was_changed_now(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(TEXT)
+    os.utime(path, (0, 0))
+    before = datetime.now(UTC)
+    assert all(before <= block.origin.reference <= datetime.now(UTC) for block in read_blocks(path))
 
 
 @pytest.mark.parametrize("broken", [gzip.compress(TEXT)[:-20], zstandard.compress(TEXT)[:-20] + b"x" * 20])
