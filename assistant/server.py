@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from assistant.callers import Callers
@@ -19,9 +20,8 @@ INSTRUCTIONS: Final = (
 
 def create_server(callers: Callers) -> MCPServer[Any]:
     """The server whose tools ask as ``callers`` says."""
-    server: MCPServer[Any] = MCPServer("schedulerlog", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
     tools = ApiTools(callers)
-    for tool, title in (
+    titles: tuple[tuple[Callable[..., Any], str], ...] = (
         (tools.why_pod, "Why a pod waits"),
         (tools.suggest, "What would have to change"),
         (tools.suggest_for_many, "What would let most pods in"),
@@ -32,13 +32,23 @@ def create_server(callers: Callers) -> MCPServer[Any]:
         (tools.node_at, "A node's devices"),
         (tools.search, "Search attempts"),
         (explain_log, "Explain a scheduler's log"),
-    ):
-        _add(server, tool, title)
-    return server
+    )
+    return MCPServer(
+        "schedulerlog",
+        instructions=INSTRUCTIONS,
+        version=VERSION,
+        log_level="WARNING",
+        tools=[_tool(function, title) for function, title in titles],
+    )
 
 
-def _add(server: MCPServer[Any], tool: Callable[..., Any], title: str) -> None:
+def _tool(function: Callable[..., Any], title: str) -> Tool:
     annotations = ToolAnnotations(
         title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    server.add_tool(tool, title=title, annotations=annotations)
+    made = Tool.from_function(function, title=title, annotations=annotations)
+    # The SDK leaves out an argument that a tool does not have: a misspelt filter got the answer about everything.
+    arguments = made.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    return made.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})

@@ -114,7 +114,7 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
     yield f"\n{_cell(report.cluster)}{where}: {to_second(report.since)} – {to_second(report.until)} UTC\n"
     yield say("report.summary", attempts=report.attempts, failed=report.failed, before=_number(report.failed_before))
     if change := report.best_change:
-        yield f"\n{say('report.best_change')}: {_cell(getattr(change.sentence, report.language))}"
+        yield f"\n{say('report.best_change')}{say('state.colon')}{_cell(getattr(change.sentence, report.language))}"
     if report.reasons:
         yield f"\n## {say('report.reasons')}\n"
         yield from _table(

@@ -80,7 +80,7 @@ def _show_attempts(asking: Asking, answer: Json, namespace: str) -> None:
     columns = ["POD", "AGO", "STATUS", "NODE", "REASONS"]
     if asking.output == "wide":
         columns += ["WORKLOAD", "SCHEDULER", "ATTEMPT"]
-    headline = counted(answer["total"], "attempt") if answer["total"] else "No attempt"
+    headline = counted(answer["total"], "attempt") if answer["total"] else "No attempt was found"
     _show(asking, _in(namespace, headline), columns, _attempts(answer), answer["total"])
 
 

@@ -45,7 +45,8 @@ def report(
         text = transport.text(PATH, query | {"format": document})
         if isinstance(text, Problem):
             end_with(text, lang)
-        emit(text.decode("utf-8", "replace").rstrip("\n"))
+        # CSV ends its lines as RFC 4180 says; the mark would be written out, as what a terminal obeys is.
+        emit(text.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\n"))
         return
     answer = answered(transport.get(PATH, query), lang)
     if not is_printed(asking.output, answer):

@@ -69,6 +69,7 @@ def test_the_one_change_is_shown_and_its_words_are_inert() -> None:
     page, text, table = (written(a_report(best_change=change), form) for form in ("html", "markdown", "csv"))
     assert "The one change that helps most: Uncordon " in text
     assert "The one change that helps most" in page
+    assert "最有帮助的一项改动：解除 " in written(a_report(best_change=change, language="zh"), "markdown")
     assert "<script" not in page + text
     assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
     assert ["best_change", "pods", "2"] in [[row[0], *row[2:]] for row in csv.reader(io.StringIO(table, newline=""))]

@@ -1,4 +1,5 @@
-from typing import Any
+import csv
+from typing import Any, Final
 
 import pytest
 from typer.testing import CliRunner
@@ -30,6 +31,9 @@ REPORT: Json = {
 }  # fmt: skip
 
 
+CSV: Final = b'"section","value"\r\n"attempts",8\r\n'
+
+
 class Reporting:
     """Answers every question with the report, or with the problem."""
 
@@ -43,7 +47,7 @@ class Reporting:
 
     def text(self, path: str, query: Any) -> bytes | Problem:
         self.asked.append((path, query))
-        return self.problem or b"# Failures\n"
+        return self.problem or (CSV if query["format"] == "csv" else b"# Failures\n")
 
     def namespace(self) -> str:
         return "llm"
@@ -71,6 +75,11 @@ def test_a_document_is_written_as_the_api_gives_it(api: Reporting) -> None:
     assert done.stdout == "# Failures\n"
     query = {"namespace": "llm", "since": "7d", "until": "", "lang": "zh", "format": "markdown"}
     assert api.asked == [("/reports/failures", query)]
+
+
+def test_a_table_has_no_mark_of_a_line_end_in_its_cells(api: Reporting) -> None:
+    done = CliRunner().invoke(app, ["report", "--format", "csv"])
+    assert list(csv.reader(done.stdout.splitlines())) == [["section", "value"], ["attempts", "8"]]
 
 
 @pytest.mark.parametrize("options", [[], ["--format", "csv"]])
