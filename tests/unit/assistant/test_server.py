@@ -9,13 +9,13 @@ from assistant.callers import Callers
 from assistant.server import create_server
 
 
-class _Nobody:
+class _NoCaller:
     """No tool of these tests gets as far as asking."""
 
 
 @pytest.fixture
 def server() -> Any:
-    return create_server(cast("Callers", _Nobody()))
+    return create_server(cast("Callers", _NoCaller()))
 
 
 async def test_a_misspelt_argument_is_refused_instead_of_left_out(server: Any) -> None:

@@ -159,3 +159,24 @@ def shown_change(line: str, language: str) -> str:
     template = environment().get_template("parts.html")
     parts: Any = template.make_module({"page": context, "t": context.text, "l": context.in_language})
     return " ".join(str(parts.changed(line)).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "english", "chinese"),
+    [
+        ("status", "failed", "State refused", "状态 被拒绝"),
+        ("chosen", "", "Chosen node –", "选中的节点 –"),
+        ("node_policy", "binpack", "Policy for nodes binpack", "节点策略 binpack"),
+        ("of_a_newer_api", "status", "of_a_newer_api status", "of_a_newer_api status"),
+    ],
+)
+def test_what_differs_between_attempts_is_in_the_readers_language(
+    name: str, value: str, english: str, chinese: str
+) -> None:
+    assert (shown_difference(name, value, "en"), shown_difference(name, value, "zh")) == (english, chinese)
+
+
+def shown_difference(name: str, value: str, language: str) -> str:
+    context = a_context(language=language)
+    parts: Any = environment().get_template("parts.html").make_module({"page": context, "t": context.text})
+    return f"{str(parts.compared_name(name)).strip()} {str(parts.compared_value(name, value)).strip()}"
