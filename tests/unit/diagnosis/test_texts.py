@@ -38,6 +38,12 @@ def test_both_languages_have_the_same_places(name: str) -> None:
         list(Formatter().parse(text))
 
 
+@pytest.mark.parametrize("name", texts().obstacles)
+def test_a_chinese_reader_finds_no_name_of_an_english_field(name: str) -> None:
+    chinese = texts().obstacles[name].zh
+    assert "evidence" not in f"{chinese.sentence} {chinese.likely_cause} {chinese.remedy}"
+
+
 def test_numbers_have_commas_and_plurals() -> None:
     assert phrase("mib", n=24_000).en == "24,000 MiB"
     assert [phrase("days", n=n).en for n in (1, 3)] == ["1 day", "3 days"]
