@@ -44,9 +44,9 @@ def _find_packages() -> None:
     # In a checkout this package lies beside the others.
     sys.path.insert(0, str(installed if installed.is_dir() else here.parent))
     # Imports make tens of thousands of objects that live as long as the process: to look among them for garbage after
-    # every 700, as Python does, takes a tenth of the time to start. At its end Python would look through all of them
-    # twice more.
-    gc.set_threshold(100_000)
+    # every 700, as Python does, takes a tenth of the time to start. Not more than this: services start here too, and
+    # garbage waits in their memory meanwhile. At its end Python would look through all objects twice more.
+    gc.set_threshold(20_000)
     atexit.register(gc.freeze)
     # numpy's BLAS starts a thread for every processor while it is imported, which takes a third of numpy's import and
     # many of a container's processes on a large node; no service multiplies matrices.
