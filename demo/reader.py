@@ -29,7 +29,7 @@ class Reader:
         self._bootstrap_servers = bootstrap_servers
 
     def get(self, path: str, **query: str) -> Json:
-        answer: Json = httpx.get(self._url + path, params=query, timeout=10, verify=self._verify).json()
+        answer: Json = httpx.get(self._url + path, params=query, timeout=60, verify=self._verify).json()
         return answer
 
     def schedulerlog(self, pod: str) -> Json:

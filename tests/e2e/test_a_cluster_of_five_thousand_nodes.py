@@ -24,7 +24,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     names = cluster.write(NODES, folder / "source.json")
     with stack(folder, folder / "source.json") as running:
         assert running.kube_scheduler.filter(cluster.a_hopeless_pod(), names) is None
-        until(lambda: running.reader.status(POD), "failed", timeout_seconds=30)
+        until(lambda: running.reader.status(POD), "failed", timeout_seconds=120)
         yield running
 
 

@@ -216,9 +216,11 @@ def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
     )
 
 
-@given(
-    st.lists(st.tuples(st.text(min_size=1, max_size=8).filter(str.isprintable), st.integers(0, 2**63 - 1)), max_size=6)
-)
+PRINTABLE = st.characters(exclude_categories=["C", "Zl", "Zp", "Zs"], include_characters=" ")
+"""What ``str.isprintable`` takes; to filter other texts out makes hypothesis give up now and then."""
+
+
+@given(st.lists(st.tuples(st.text(PRINTABLE, min_size=1, max_size=8), st.integers(0, 2**63 - 1)), max_size=6))
 def test_what_is_encoded_decodes_to_the_same_event(refused: list[tuple[str, int]]) -> None:
     refusals = [{"counts": {code: count}, "devices": 8} for code, count in refused]
     nodes = [f"node{place}" for place in range(len(refused))]
