@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Final
 
 import orjson
+
+PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
+"""The remedy for topics and index templates that are missing or different."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ from broker.errors import KafkaError, explained
 from broker.inspection import KafkaAsItIs, TopicAsItIs, inspect
 from broker.refusals import RefusedError
 from broker.topics import configuration, differences
-from doctor.findings import Fault
+from doctor.findings import PROVISION, Fault
 from process.configuration.kafka_connection import KafkaConnection
 from process.errors import SettingError
 from schemas.topics import TOPICS, Topic
 
 PREFIX: Final = "schedulerlog."
 SECONDS: Final = 20.0
-_PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
 _REACHED: Final = (
     "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
     "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
@@ -40,11 +39,11 @@ async def check(kafka: KafkaConnection) -> list[Fault]:
 def findings(kafka: KafkaAsItIs) -> Iterator[Fault]:
     """What is missing or different. Pure."""
     if not kafka.topics:
-        yield Fault("kafka", "topics", f"none of the {len(TOPICS)} is there", f"To make them, {_PROVISION}. {_UNSEEN}")
+        yield Fault("kafka", "topics", f"none of the {len(TOPICS)} is there", f"To make them, {PROVISION}. {_UNSEEN}")
         return
     for topic in TOPICS:
         if (found := kafka.topics.get(topic.name)) is None:
-            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {_PROVISION}. {_UNSEEN}")
+            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {PROVISION}. {_UNSEEN}")
         else:
             yield from _of_topic(topic, found, kafka)
 
@@ -54,10 +53,10 @@ def _of_topic(topic: Topic, found: TopicAsItIs, kafka: KafkaAsItIs) -> Iterator[
     if found.partitions < wanted:
         problem = f"has {found.partitions} partitions, not {wanted}"
         yield Fault(
-            "kafka", topic.name, problem, f"Stop the producers (docs/operations.md, Scaling), then {_PROVISION}."
+            "kafka", topic.name, problem, f"Stop the producers (docs/operations.md, Scaling), then {PROVISION}."
         )
     for name, was, now in differences(configuration(topic), found.configuration):
-        yield Fault("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {_PROVISION}.")
+        yield Fault("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {PROVISION}.")
     if found.replicas < 2 <= kafka.brokers:
         problem = f"has one replica, although there are {kafka.brokers} brokers: what is on it is lost with its disk"
         remedy = "Add replicas (kafka-reassign-partitions); SCHEDULERLOG_REPLICATION_FACTOR counts for new topics only."

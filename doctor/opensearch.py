@@ -7,7 +7,7 @@ from typing import Any, Final
 from opensearchpy.exceptions import OpenSearchException
 
 from doctor.clock import clock_findings
-from doctor.findings import Fault
+from doctor.findings import PROVISION, Fault
 from process.configuration.opensearch_connection import OpenSearchConnection
 from process.errors import SettingError
 from schemas.index_family import MAPPING_VERSION
@@ -16,7 +16,6 @@ from search.client import new_client
 from search.refusals import explained, next_step, why_untrusted
 from search.roles import PROVISIONER
 
-_PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
 MINIMUM: Final = 2
 
 
@@ -62,15 +61,15 @@ def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
     found = {each["name"]: each["index_template"].get("_meta", {}) for each in answer.get("index_templates", ())}
     if not found:
         problem = f"none of the {len(INDICES)} is there"
-        yield Fault("opensearch", "index templates", problem, f"To make them, {_PROVISION}.")
+        yield Fault("opensearch", "index templates", problem, f"To make them, {PROVISION}.")
         return
     for index in INDICES:
         version = found.get(index.alias, {}).get("schedulerlog_mapping_version")
         if index.alias not in found:
-            yield Fault("opensearch", index.alias, "the index template is missing", f"To make it, {_PROVISION}.")
+            yield Fault("opensearch", index.alias, "the index template is missing", f"To make it, {PROVISION}.")
         elif version != MAPPING_VERSION:
             problem = f"the index template has mapping version {version}, this program needs {MAPPING_VERSION}"
-            yield Fault("opensearch", index.alias, problem, f"With the version that is to run, {_PROVISION}.")
+            yield Fault("opensearch", index.alias, problem, f"With the version that is to run, {PROVISION}.")
 
 
 def _problem(error: Exception) -> tuple[str, str]:

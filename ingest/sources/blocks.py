@@ -18,9 +18,11 @@ ZSTD: Final = b"\x28\xb5\x2f\xfd"
 XZ: Final = b"\xfd7zXZ\x00"
 BZIP2: Final = b"BZh"
 TAR_MAGIC: Final = slice(257, 262)
-_FIRST_KUBERNETES: Final = datetime(2014, 6, 1, tzinfo=UTC)
 HEAD_BYTES: Final = 512
 """So many first bytes tell whether a file is packed."""
+
+_FIRST_KUBERNETES: Final = datetime(2014, 6, 1, tzinfo=UTC)
+"""No log of a scheduler is older."""
 
 
 class UnreadableFileError(ReadingError):
