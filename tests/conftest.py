@@ -17,7 +17,8 @@ import yaml
 
 import embedded
 from process.files.scratch import LOCK, place, remove_left_behind, scratch_folder
-from tests.support.backends import SETTING, Addresses, addresses, chosen
+from tests.support.backends import Addresses, addresses
+from tests.support.reused_backends import reused_backends
 from tests.support.side_by_side import ModuleScheduling, place_in_the_run
 from tests.support.stress import load_profile
 
@@ -52,6 +53,7 @@ def _load_certificates_once() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """The run fails when anything of ours stays in the temporary folder."""
+    reused_backends.close()
     if hasattr(session.config, "workerinput"):
         return
     remove_left_behind()
@@ -117,11 +119,9 @@ def backends() -> Iterator[Addresses]:
 
 @pytest.fixture
 def own_backends() -> Iterator[Callable[..., embedded.Backends]]:
-    """Starts servers that this test alone may kill: ``own_backends(brokers=3, only="kafka")``, as embedded.backends."""
-    if chosen(os.environ) != "embedded":
-        pytest.skip(f"kills servers, which it may do only to its own: needs {SETTING}=embedded")
+    """Gives servers, running and empty, that this test alone has and may kill: ``own_backends(only="kafka")``."""
     with ExitStack() as stack:
-        yield lambda **how: stack.enter_context(embedded.backends(**how))
+        yield lambda **how: stack.enter_context(reused_backends.taken(**how))
 
 
 @pytest.fixture

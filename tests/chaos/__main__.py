@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+import embedded
 from tests.chaos.faults import FAULTS, FULL_SPOOL, THREE_BROKERS
 from tests.chaos.ground import ground
 from tests.chaos.index_outages import WITHOUT_THE_INDEX
@@ -53,7 +54,11 @@ def _order(names: list[str], chance: random.Random, brokers: int, done: set[str]
 def _runs(order: list[str], seed: int, brokers: int, seconds: float, has_outages: bool) -> list[Outcome]:
     console = Console(width=150)
     outcomes: list[Outcome] = []
-    with tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder, ground(Path(folder), brokers) as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder,
+        embedded.backends(Path(folder) / "backends", brokers=brokers) as servers,
+        ground(Path(folder), servers) as place,
+    ):
         end = time.monotonic() + seconds
         for number, name in enumerate(itertools.cycle(order)):
             if time.monotonic() > end:

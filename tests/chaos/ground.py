@@ -276,19 +276,18 @@ def a_large_node(name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def ground(folder: Path, brokers: int = 1) -> Iterator[Ground]:
-    """Servers, topics, templates, the scheduler and the API; each run starts its own workers."""
+def ground(folder: Path, servers: embedded.Backends) -> Iterator[Ground]:
+    """Topics, templates, the scheduler and the API; each run starts its own workers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cluster.yaml").write_text(
         yaml.safe_dump_all([a_large_node(f"node{number}") for number in range(1, NODES + 1)])
     )
-    with embedded.backends(folder / "backends", brokers=brokers) as servers:
-        environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}
-        with ForkedProcesses(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
-            processes.run("provision", "pipeline", "provision")
-            made = Ground(folder, servers, processes, client)
-            made.start_scheduler()
-            made.start_index()
-            made.start_api()
-            made.wait_ready("index")
-            yield made
+    environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}
+    with ForkedProcesses(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
+        processes.run("provision", "pipeline", "provision")
+        made = Ground(folder, servers, processes, client)
+        made.start_scheduler()
+        made.start_index()
+        made.start_api()
+        made.wait_ready("index")
+        yield made

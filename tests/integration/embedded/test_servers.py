@@ -5,7 +5,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,13 @@ from embedded.process import ProcessId
 from embedded.state import read_state
 from tests.support.backends import Addresses
 from tests.support.stress import IS_STRESS, in_make_stress
+
+
+@pytest.fixture
+def new_backends() -> Iterator[Callable[..., embedded.Backends]]:
+    """Starts servers, as embedded.backends: ``new_backends(brokers=3, only="kafka")``."""
+    with ExitStack() as stack:
+        yield lambda **how: stack.enter_context(embedded.backends(**how))
 
 
 async def create_topic(bootstrap_servers: str, name: str, copies: int = 1) -> None:
@@ -84,11 +92,11 @@ async def test_backends_of_the_test_run_take_records_and_documents(backends: Add
 
 
 async def test_servers_start_empty_and_keep_their_data_over_kill_9_on_the_same_address(
-    own_backends: Callable[..., embedded.Backends],
+    new_backends: Callable[..., embedded.Backends],
 ) -> None:
     # Done before by `make test`: then it takes a second.
     assert command_line("install").returncode == 0
-    running = own_backends()
+    running = new_backends()
     assert all(maps_an_aot_cache(server.pid) for server in running.servers)
     servers, url = running.bootstrap_servers, running.opensearch_url
     async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
@@ -121,9 +129,9 @@ def a_paused_index_answers_nothing_until_it_is_resumed(running: embedded.Backend
 
 @in_make_stress
 async def test_three_brokers_take_writes_without_one_and_refuse_them_without_two(
-    own_backends: Callable[..., embedded.Backends],
+    new_backends: Callable[..., embedded.Backends],
 ) -> None:
-    running = own_backends(brokers=3, only="kafka")
+    running = new_backends(brokers=3, only="kafka")
     await create_topic(running.bootstrap_servers, "replicated", copies=3)
     await write(running.bootstrap_servers, "replicated", b"three")
 
@@ -257,9 +265,9 @@ def test_ports_taken_while_everything_was_down_are_exchanged(tmp_path: Path) -> 
 
 
 def test_ports_taken_meanwhile_and_damaged_data_are_named_on_restart(
-    own_backends: Callable[..., embedded.Backends],
+    new_backends: Callable[..., embedded.Backends],
 ) -> None:
-    kafka = own_backends(only="kafka").kafka[0]
+    kafka = new_backends(only="kafka").kafka[0]
     kafka.kill()
     with (
         socket.create_server(("127.0.0.1", kafka.port)),
@@ -281,10 +289,10 @@ def test_ports_taken_meanwhile_and_damaged_data_are_named_on_restart(
 
 @in_make_stress
 def test_an_index_that_lands_on_another_port_is_not_taken_for_ours(
-    own_backends: Callable[..., embedded.Backends], monkeypatch: pytest.MonkeyPatch
+    new_backends: Callable[..., embedded.Backends], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = own_backends(only="opensearch").opensearch
-    ours = own_backends(only="opensearch").opensearch
+    other = new_backends(only="opensearch").opensearch
+    ours = new_backends(only="opensearch").opensearch
     ours.kill()
     # As if the other had been faster by a moment, after we found the port free.
     ours.port = other.port

@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-import embedded
 from embedded.control_plane import ControlPlane
 from process.http.certificate_authority import Authority
 from tests.support.control_plane.bookkeeping import shown
@@ -34,6 +33,7 @@ from tests.support.control_plane.objects import (
 )
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.pipeline_process import pipeline
+from tests.support.reused_backends import reused_backends
 from tests.support.waiting import eventually
 
 NAME, NAMESPACE = "hami-node-acts", "test-node-acts"
@@ -81,7 +81,7 @@ class World:
 def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("node-acts")
     nodes = [a_gpu_node(LARGE, devices=1), a_gpu_node(SMALL, devices=1, devmem=16_000)]
-    with embedded.backends() as servers, pipeline(folder, servers) as running:
+    with reused_backends.taken() as servers, pipeline(folder, servers) as running:
         running.start_all()
         flags = ("--kafka", servers.bootstrap_servers)
         extender = Extender(folder, control_plane.kubeconfig, Authority.new("the tests' authority"), NAME, *flags)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,11 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-import embedded
 from embedded.control_plane import ControlPlane
 from ingest.kube.reader import CONDITION_SECONDS
 from schemas.events import Event, NodeObserved, NodeRegistered, PodObserved
-from tests.support.backends import Addresses, chosen
+from tests.support.backends import Addresses
 from tests.support.builders.api_server_objects import a_pod_group
 from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, read_events
@@ -24,6 +22,7 @@ from tests.support.harness.forked import Forked
 from tests.support.harness.ingest_process import all_taken, versions
 from tests.support.harness.pipeline_process import pipeline
 from tests.support.harness.topics import provision_all
+from tests.support.reused_backends import reused_backends
 from tests.support.waiting import eventually, until
 
 
@@ -167,10 +166,8 @@ async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
 def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
     control_plane: ControlPlane, refused_pods: str, namespace: str, tmp_path: Path
 ) -> None:
-    if chosen(os.environ) != "embedded":
-        pytest.skip("counts documents, which it can do only in an index of its own")
     log, mine = tmp_path / "kube-events.log", {"term": {"namespace": namespace}}
-    with embedded.backends() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
+    with reused_backends.taken() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
         events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         eventually(lambda: len(client.get(events).json()["items"]) >= len(PODS), "kube-scheduler tried nothing")
         # From here on nothing is tried again, so that both watches see the same.

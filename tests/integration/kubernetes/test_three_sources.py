@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import embedded
 from embedded.control_plane import ControlPlane
 from process.http.certificate_authority import Authority
 from schemas.codec.chunking import join
@@ -30,6 +29,7 @@ from tests.support.control_plane.objects import (
 )
 from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import WORKERS, Pipeline, pipeline
+from tests.support.reused_backends import reused_backends
 from tests.support.waiting import eventually
 
 NAME = "hami-three"
@@ -84,7 +84,7 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
 ) -> None:
     authority, log = Authority.new("the tests' authority"), tmp_path / "readers.log"
     nodes = [a_gpu_node(f"{namespace}-a", devices=1), a_gpu_node(f"{namespace}-b", devices=2, devmem=8192)]
-    with embedded.backends() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
+    with reused_backends.taken() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
         running.start()
         running.wait_ready()
         kafka, kubeconfig = servers.bootstrap_servers, str(control_plane.kubeconfig)

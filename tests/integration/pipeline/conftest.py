@@ -1,20 +1,17 @@
 """Servers that the tests of this folder may kill and change, and a worker and an index writer on them."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 import embedded
-from tests.support.backends import chosen
 from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.reused_backends import reused_backends
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[embedded.Backends]:
-    if chosen(os.environ) != "embedded":
-        pytest.skip("kills servers and reads whole topics, which it may do only to its own")
-    with embedded.backends() as servers:
+    with reused_backends.taken() as servers:
         yield servers
 
 

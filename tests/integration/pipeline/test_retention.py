@@ -10,11 +10,10 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-import embedded
 from pipeline.admin.retention import drop_expired
 from pipeline.settings import RetentionSettings
 from search.client import new_client
-from tests.support.backends import chosen
+from tests.support.reused_backends import reused_backends
 
 
 def names(url: str) -> set[str]:
@@ -32,9 +31,7 @@ def retention(url: str, *options: str, **more: str) -> str:
 
 @pytest.fixture(scope="module")
 def index() -> Iterator[str]:
-    if chosen(os.environ) != "embedded":
-        pytest.skip("deletes indices, which it may do only in its own OpenSearch")
-    with embedded.backends(only="opensearch") as running:
+    with reused_backends.taken(only="opensearch") as running:
         yield running.opensearch_url
 
 

@@ -40,6 +40,7 @@ from tests.support.harness.secured_opensearch import (
     settings,
     write,
 )
+from tests.support.reused_backends import reused_backends
 from tests.support.stress import in_make_stress
 from tests.support.waiting import PATIENCE_SECONDS, eventually_async, until
 
@@ -72,7 +73,7 @@ def node() -> Iterator[SecuredOpenSearch]:
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[embedded.Backends]:
-    with embedded.backends(only="kafka") as servers:
+    with reused_backends.taken(only="kafka") as servers:
         yield servers
 
 
