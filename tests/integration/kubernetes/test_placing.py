@@ -101,6 +101,8 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
     small, few = f"{namespace}-small", f"{namespace}-few"
     nodes = [a_gpu_node(small, devices=4, devmem=8192), a_gpu_node(few, devices=1)]
     with created_nodes(control_plane, nodes), control_plane.client() as client:
+        # kube-scheduler may ask before the nodes' watch has brought both, and then has no reason to try again.
+        eventually(lambda: extender.metric("schedulerlog_scheduler_registered_nodes") == len(nodes), "other nodes")
         create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
         (message, *_) = eventually(
             lambda: events_of(control_plane, namespace, "refused", "FailedScheduling"), extender.log.read_text
