@@ -20,10 +20,10 @@ FOLDERS: Final = tuple(
     tuple(f"tests/unit/{name}" for name in names)
     for names in (
         ("api", "assistant", "page", "scheduler"),
-        ("cli", "diagnosis", "fit", "ingest", "pipeline", "summaries", "terminal"),
+        ("cli", "diagnosis", "fit", "ingest", "kube", "pipeline", "summaries", "terminal"),
     )
 )
-"""Of the first session and of the second, which hardly waits and so has most to compute."""
+"""Of the first session and of the second, which hardly waits but in ``kube`` and so has most to compute."""
 NO_TESTS: Final = 5
 """pytest's exit code where it collected none, as most sessions do with ``-k word``."""
 

@@ -98,6 +98,7 @@ def test_cpu_time_is_found_in_the_thread_and_function_that_spend_it() -> None:
 def tracing() -> Iterator[None]:
     yield
     heap.end()
+    gc.freeze()  # again, as tests/conftest.py did: the profile ended that
 
 
 def hold_a_megabyte() -> list[bytes]:
