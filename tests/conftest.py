@@ -17,6 +17,7 @@ import typer.testing
 import yaml
 
 import embedded
+from process.command_line import lazy_commands
 from process.files.scratch import LOCK, place, remove_left_behind, scratch_folder
 from tests.support.backends import Addresses, addresses
 from tests.support.reused_backends import reused_backends
@@ -36,7 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Manifests and configurations are read some thousand times; libyaml takes a tenth of the time of Python's parser.
     setattr(yaml, "SafeLoader", yaml.CSafeLoader)
     # CliRunner builds the commands of an application anew for each call, which takes as long as most calls.
-    setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+    built = functools.cache(typer.main.get_command)
+    setattr(typer.testing, "_get_command", built)
+    setattr(lazy_commands, "get_command", built)
     if not hasattr(config, "workerinput"):
         # One temporary folder for the whole run: what is in it at the end was left behind by our own processes.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())

@@ -19,11 +19,11 @@ ALL: Final = ("tests/unit", "tests/contract")
 FOLDERS: Final = tuple(
     tuple(f"tests/unit/{name}" for name in names)
     for names in (
-        ("api", "assistant", "page", "scheduler"),
-        ("cli", "diagnosis", "fit", "ingest", "kube", "pipeline", "summaries", "terminal"),
+        ("api", "assistant", "diagnosis", "kube", "page", "summaries", "terminal"),
+        ("fit", "ingest", "pipeline", "scheduler"),
     )
 )
-"""Of the first session and of the second, which hardly waits but in ``kube`` and so has most to compute."""
+"""Of the first session, which alone imports the API but for the last and waits in ``kube``, and of the second."""
 NO_TESTS: Final = 5
 """pytest's exit code where it collected none, as most sessions do with ``-k word``."""
 
