@@ -9,6 +9,7 @@ When a pin moves, a failure here names what to read again before the override is
 import hashlib
 import inspect
 import re
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -119,6 +120,9 @@ READ = {
 }
 
 
+source = cache(inspect.getsource)  # which parses the whole module of a class
+
+
 def test_of_a_request_that_was_answered_uvicorn_reads_what_our_stand_in_has() -> None:
     read = set(re.findall(r"cycle\.(\w+)", inspect.getsource(HttpToolsProtocol)))
     # The others are of a request that has a task, or whose answer is not complete.
@@ -153,4 +157,4 @@ def test_a_method_that_is_called_exists(owner: type[Any], name: str) -> None:
 
 @pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in READ.items() for name in names])
 def test_an_attribute_that_is_read_or_assigned_is_used_by_its_owner(owner: type[Any], name: str) -> None:
-    assert any(name in inspect.getsource(base) for base in owner.__mro__[:-1] if base.__module__ != "typing")
+    assert any(name in source(base) for base in owner.__mro__[:-1] if base.__module__ != "typing")

@@ -25,8 +25,13 @@ def _tests_of(path: Path) -> tuple[tuple[str, str], ...]:
 
 
 @cache
+def all_files() -> tuple[Path, ...]:
+    return tuple(Path("tests").rglob("*.py"))
+
+
+@cache
 def files(name: str) -> tuple[Path, ...]:
-    return tuple(Path("tests").rglob(name))
+    return tuple(path for path in all_files() if str(path).endswith(f"/{name}"))
 
 
 def named(row: list[str]) -> list[list[str]]:
