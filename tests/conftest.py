@@ -1,5 +1,6 @@
 """Fixtures for every test: a real Kafka and OpenSearch, shared by the whole run or of one's own."""
 
+import atexit
 import functools
 import gc
 import os
@@ -32,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set what every test relies on."""
     # What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # At its end Python would look for garbage twice among all that is still there.
+    atexit.register(gc.freeze)
     load_profile()
     _load_certificates_once()
     # Manifests and configurations are read some thousand times; libyaml takes a tenth of the time of Python's parser.

@@ -19,7 +19,7 @@ ALL: Final = ("tests/unit", "tests/contract")
 FOLDERS: Final = tuple(
     tuple(f"tests/unit/{name}" for name in names)
     for names in (
-        ("api", "assistant", "diagnosis", "kube", "page", "summaries", "terminal"),
+        ("api", "assistant", "kube", "page", "summaries", "terminal"),
         ("fit", "ingest", "pipeline", "scheduler"),
     )
 )

@@ -108,7 +108,7 @@ async def test_h6_whichever_call_fails_while_it_sends_what_was_accepted_is_in_ka
     calls = counting.seen.total()
     assert calls > 100
     for number, count in enumerate(COUNTS):
-        for first in range(1, calls + 1) if IS_STRESS else range(1 + 5 * number, calls + 1, 5 * len(COUNTS)):
+        for first in range(1, calls + 1) if IS_STRESS else range(1 + 8 * number, calls + 1, 8 * len(COUNTS)):
             await run(tmp_path / f"{first}-{count}", Faults(failure, first, count))
 
 
