@@ -23,7 +23,7 @@ FOLDERS: Final = tuple(
         ("fit", "ingest", "pipeline", "scheduler"),
     )
 )
-"""Of the first session, which alone imports the API but for the last and waits in ``kube``, and of the second."""
+"""Of the first session, which imports the API as the last does, and of the second, which need not."""
 NO_TESTS: Final = 5
 """pytest's exit code where it collected none, as most sessions do with ``-k word``."""
 
