@@ -1,14 +1,16 @@
 """The worker's state: which histories it has in memory, and what it takes from the topic."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
+from bench.cpu import resident_mib
 from broker.record import Outgoing
-from pipeline.worker.pod_histories import PodHistories
+from pipeline.worker.pod_histories import DECODED, PodHistories
 from schemas.codec.records import EncodedRecord, encode
-from schemas.events import PodHistoryChanged
+from schemas.events import PodHistoryChanged, PodRef
 from schemas.topics import POD_HISTORIES
 from tests.support.builders.attempts import STARTED, about, an_attempt
 from tests.support.builders.events import a_pod_history, a_published_attempt
@@ -37,6 +39,28 @@ async def test_the_latest_history_of_a_pod_holds() -> None:
     assert histories.get(1, a_history(1, 9).key) == a_history(1, 9)
     assert len(histories) == 1
     assert histories.get(0, a_history(1, 9).key) is None
+
+
+async def test_a_history_takes_little_more_memory_than_its_json() -> None:
+    histories = await loaded()
+    attempt = a_published_attempt()
+
+    def put(first: int, end: int) -> int:
+        """Bytes of JSON."""
+        size = 0
+        for number in range(first, end):
+            history = a_pod_history(pod=PodRef(namespace="ml", name=f"pod-{number}", uid=""), attempts=[attempt])
+            value = encode(history).value
+            histories.put(1, history, value)
+            size += len(value)
+        return size
+
+    # Of so many objects are kept as well: later ones take the place of earlier ones.
+    put(0, DECODED)
+    before = resident_mib(os.getpid())
+    size = put(DECODED, DECODED + 3_000)
+    assert (resident_mib(os.getpid()) - before) * 2**20 < 4 * size
+    assert len(histories) == DECODED + 3_000
 
 
 async def test_what_a_worker_writes_behind_the_one_that_took_over_does_not_hold() -> None:
