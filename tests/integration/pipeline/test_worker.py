@@ -219,7 +219,8 @@ def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: 
     running.send(sent[10][:-1])
     running.servers.kafka[0].kill()
     until(running.readiness, lambda text: re.match(r"waiting for Kafka for \d+ s: .", text) is not None)
-    assert running.metric("schedulerlog_worker_waiting_seconds") > 0
+    # 0 between two tries, and where the wait has just begun.
+    assert until(lambda: running.metric("schedulerlog_worker_waiting_seconds")) > 0
     running.servers.kafka[0].start()
     for events in sent[10:]:
         running.send(events)
