@@ -4,10 +4,8 @@ Per-reason lines stand only where no node fits, as in HAMi; unlike HAMi's they a
 reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import accumulate, islice
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -28,7 +26,6 @@ BINDING_FAILED: Final = ReasonCode.BINDING_FAILED.value
 
 # More digits than any count of nodes has.
 _MORE_BYTES: Final = len("... and 1000000000 more)")
-_ENTRIES_AT_ONCE: Final = 64
 
 
 class _Line(NamedTuple):
@@ -221,13 +218,15 @@ def shortened(head: str, entries: Iterable[str], count: int) -> str:
     """
     head = cut(head, MAX_BYTES // 2)
     budget = MAX_BYTES - len(head.encode())
-    some, others = list[str](), iter(entries)
-    # There may be thousands, of which no more are looked at than fit.
-    while len(whole := ",".join(some).encode()) < budget and (more := list(islice(others, _ENTRIES_AT_ONCE))):
-        some += more
-    if len(some) == count and len(whole) < budget:
-        return f"{head}{whole.decode()})"
-    # Each takes a comma behind it.
-    ends = list(accumulate(len(entry.encode()) + 1 for entry in some))
-    kept = some[: bisect_right(ends, budget - _MORE_BYTES)]
-    return f"{head}{''.join(f'{each},' for each in kept)}... and {count - len(kept)} more)"
+    kept, size = list[str](), 0
+    for entry in entries:
+        kept.append(f"{entry},")
+        size += len(kept[-1].encode())
+        if size > budget:
+            break
+    if len(kept) == count and size <= budget:
+        # The bracket takes the place of the last comma.
+        return f"{head}{''.join(kept)[:-1]})"
+    while kept and size > budget - _MORE_BYTES:
+        size -= len(kept.pop().encode())
+    return f"{head}{''.join(kept)}... and {count - len(kept)} more)"
