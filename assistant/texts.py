@@ -102,10 +102,16 @@ def node(found: Json) -> str:
     rows = (
         f"{each['uuid']} {each['model']}: memory {_of(each, 'memory', 'mib')} MiB, "
         f"cores {_of(each, 'cores', 'percent')} %, {counted(each['slots_held'], 'slot')} taken, "
-        f"held by {_holders(each) or 'no pod'}"
+        f"held by {_holders(each) or 'no pod'}" + _unusable(each)
         for each in found["devices"]
     )
-    return sentences(f"{found['node']} at {found['at']}: {counted(len(found['devices']), 'device')}.", items(rows))
+    free = f"{found['free_devices']} of {counted(len(found['devices']), 'device')} free"
+    head = f"{found['node']} at {found['at']}: {'cordoned, ' if found['cordoned'] else ''}{free}."
+    return sentences(head, items(rows))
+
+
+def _unusable(device: Json) -> str:
+    return (", unhealthy" if device["healthy"] is False else "") + (", cordoned" if device["cordoned"] else "")
 
 
 def _of(device: Json, what: str, unit: str) -> str:

@@ -1,6 +1,6 @@
 """The `node.registered` event of a node, the same for every source that observes the node."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -22,8 +22,12 @@ def node_registered(
     cause: str = "",
     handshake: str = "",
     scheduler: str = "",
+    cordoned: Collection[str] = (),
 ) -> NodeRegistered:
-    """The devices that the node offers. cause: which annotation can't be read, or why no device counts."""
+    """The devices that the node offers. cause: which annotation can't be read, or why no device counts.
+
+    cordoned: UUIDs that the node's annotation excludes; those of other devices are left out.
+    """
     devices = registration.devices if registration else ()
     return NodeRegistered(
         cluster=cluster,
@@ -44,6 +48,7 @@ def node_registered(
         slots=_column(device.slots for device in devices),
         numa=_column(device.numa for device in devices),
         healthy=[device.is_healthy for device in devices],
+        cordoned=[device.uuid for device in devices if device.uuid in cordoned],
     )
 
 

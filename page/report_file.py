@@ -157,7 +157,7 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
         yield say(
             "report.free",
             free=mib(found.free_memory_mib),
-            idle=found.idle_devices,
+            idle=found.free_devices,
             devices=found.devices,
             shared=mib(found.free_memory_on_shared_mib),
         )

@@ -9,6 +9,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.devices.pod_usage import has_ended, overclaim
 from fit.events.identity import Identity
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
+from hami.node_registration import cordoned_devices
 from hami.pod_allocations import pod_allocations
 from hami.registered_event import node_registered
 from hami.registration import Registration
@@ -24,6 +25,12 @@ from schemas.events import PodObserved, PodRef
 log = logging.getLogger(__name__)
 
 _GONE: Final = "the node is gone"
+
+
+class _Reported(NamedTuple):
+    registration: Registration | None = None
+    cause: str = ""
+    cordoned: frozenset[str] = frozenset()
 
 
 class _Placed(NamedTuple):
@@ -55,7 +62,7 @@ class Observer:
         self._checks = checks
         self._identity, self._columns, self._claims = identity, columns, claims
         self._events, self._clock = event_writer, clock
-        self._reported: dict[str, tuple[Registration | None, str]] = {}
+        self._reported: dict[str, _Reported] = {}
         self._placed: dict[str, _Placed] = {}
         self._unusable: set[str] = set()
         """UIDs of the pods whose devices are not believed."""
@@ -66,30 +73,30 @@ class Observer:
         # Without the time: device plugins since v2.8 leave the handshake open, and its age must not drop a node.
         self._columns.apply_node(node)
         name = node["metadata"]["name"]
-        registration = self._columns.registration(name)
-        self._report(
-            name, registration, self._columns.unregistered_cause(name) or "", annotation(node, HANDSHAKE) or ""
-        )
+        registration, cause = self._columns.registration(name), self._columns.unregistered_cause(name) or ""
+        devices = frozenset(device.uuid for device in registration.devices) if registration else frozenset()
+        cordoned = devices & cordoned_devices(node["metadata"].get("annotations") or {})
+        self._report(name, _Reported(registration, cause, cordoned), annotation(node, HANDSHAKE) or "")
         if self._checks:
             self._checks.node_changed(node)
 
     def node_gone(self, name: str) -> None:
         self._columns.delete_node(name)
         # A node that never registered devices has nothing to take back.
-        if self._reported.get(name, (None, ""))[0]:
-            self._report(name, None, _GONE, "")
+        if self._reported.get(name, _Reported()).registration:
+            self._report(name, _Reported(cause=_GONE), "")
         self._reported.pop(name, None)
         if self._checks:
             self._checks.node_gone(name)
 
-    def _report(self, name: str, registration: Registration | None, cause: str, handshake: str) -> None:
-        if self._reported.get(name, (None, "")) != (registration, cause):
-            self._reported[name] = (registration, cause)
-            now = self._clock()
+    def _report(self, name: str, found: _Reported, handshake: str) -> None:
+        if self._reported.get(name, _Reported()) != found:
+            self._reported[name] = found
             cluster, scheduler = self._identity
             event = node_registered(
-                cluster, name, now, registration, cause=cause, handshake=handshake, scheduler=scheduler
-            )
+                cluster, name, self._clock(), found.registration, cause=found.cause, handshake=handshake,
+                scheduler=scheduler, cordoned=found.cordoned,
+            )  # fmt: skip
             self._events.write([event])
 
     def pod_changed(self, pod: Object) -> None:

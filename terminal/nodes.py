@@ -36,10 +36,8 @@ def node(
 
 def _show(asking: Asking, occupancy: Json, state: Json | Problem) -> None:
     screen, devices = Screen(), occupancy["devices"]
-    free = sum(
-        not device["held_by"] and device["healthy"] is not False and not device["slots_held"] for device in devices
-    )
-    text = f"{occupancy['node']}: {free} of {len(devices)} devices are free at {clock(occupancy['at'])} UTC."
+    name = occupancy["node"] + (" is cordoned" if occupancy["cordoned"] else "")
+    text = f"{name}: {occupancy['free_devices']} of {len(devices)} devices are free at {clock(occupancy['at'])} UTC."
     screen.line(text, "bold")
     if devices:
         screen.blank()
@@ -60,7 +58,9 @@ def _row(device: dict[str, Any], *, is_wide: bool) -> list[str]:
     ]
     return [
         device["uuid"] if is_wide else device["uuid"][:12],
-        device["model"] + (" unhealthy" if device["healthy"] is False else ""),
+        device["model"]
+        + (" unhealthy" if device["healthy"] is False else "")
+        + (" cordoned" if device["cordoned"] else ""),
         _of(device["memory_held_mib"], device["memory_total_mib"]),
         _of(device["cores_held_percent"], device["cores_total_percent"]),
         _of(device["slots_held"], device["slots_total"]),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from api.http.report_query import ReportQuery
 from api.http.trends_query import MAX_SERIES, TrendsQuery
 from api.index.nodes.cluster_states import read_states_at
+from api.index.nodes.cordoned_nodes import read_cordoned_nodes
 from api.index.nodes.last_registrations import unregistered_for
 from api.index.reading.client import OpenSearch
 from api.index.report_queries import (
@@ -62,6 +63,7 @@ class ReportCollector:
             self.index.search(FINDINGS.alias, findings_query(cluster, query.namespace, since, until)),
         )
         states = (await read_states_at(self.index, cluster, None, at)).states if sees_nodes else []
+        cordoned = await read_cordoned_nodes(self.index, cluster, at) if states else frozenset()
         failed = next((item for item in results.items if item.key == "failed"), None)
         return FailureReport(
             cluster=cluster,
@@ -80,7 +82,7 @@ class ReportCollector:
             placed=placed_of(placed),
             time_to_placement=percentiles_of(placed, "placement"),
             time_to_start=percentiles_of(placed, "start"),
-            fragmentation=fragmentation_of(states, smallest_asked(waiting)) if states else None,
+            fragmentation=fragmentation_of(states, smallest_asked(waiting), cordoned) if states else None,
             findings=findings_of(findings),
             best_change=await self._best_change(cluster, query.namespace, at, states) if states else None,
         )

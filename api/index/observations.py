@@ -153,9 +153,7 @@ def node_state(cluster: Cluster, node: str, at: datetime, observations: Iterable
     """The state of ``node`` at the time ``at`` from the latest observations by then."""
     events = list(observations)
     time = rfc3339(at)
-    statuses = [event for event in events if isinstance(event, NodeObserved)]
-    # Several processes may report the cluster's own view; the latest report counts.
-    status = max(statuses, key=lambda event: event.observed_at, default=None)
+    status = latest_status(events)
     return NodeState(
         node=node,
         at=time,
@@ -166,6 +164,18 @@ def node_state(cluster: Cluster, node: str, at: datetime, observations: Iterable
         status=_status(status) if status else None,
         occupancy=f"{cluster.node(node)}/occupancy?at={time}",
     )
+
+
+def latest_status(observations: Iterable[Observed]) -> NodeObserved | None:
+    """What the cluster reports of a node: several processes may, and the latest report counts."""
+    statuses = [event for event in observations if isinstance(event, NodeObserved)]
+    return max(statuses, key=lambda event: event.observed_at, default=None)
+
+
+def is_cordoned(observations: Iterable[Observed]) -> bool | None:
+    """Whether a node takes no further pods; None where nobody reported the node's status."""
+    status = latest_status(observations)
+    return status.unschedulable if status else None
 
 
 def _observed(event: Observed) -> dict[str, str]:
@@ -186,8 +196,9 @@ def _registration(event: NodeRegistered) -> RegistrationLog:
 
 def _status(event: NodeObserved) -> StatusLog:
     return StatusLog(
-        capacity=event.capacity, allocatable=event.allocatable, conditions=event.conditions, **_observed(event)
-    )
+        capacity=event.capacity, allocatable=event.allocatable, conditions=event.conditions,
+        cordoned=event.unschedulable, **_observed(event),
+    )  # fmt: skip
 
 
 def registered_devices(event: NodeRegistered) -> Iterator[DeviceRegistered]:
@@ -198,4 +209,5 @@ def registered_devices(event: NodeRegistered) -> Iterator[DeviceRegistered]:
         event.uuid, event.model, event.mode, event.healthy, columns, strict=True
     ):
         numbers = dict(zip(names, values, strict=True))
-        yield DeviceRegistered(uuid=uuid, model=model, mode=mode, healthy=healthy, **numbers)
+        cordoned = uuid in event.cordoned
+        yield DeviceRegistered(uuid=uuid, model=model, mode=mode, healthy=healthy, cordoned=cordoned, **numbers)

@@ -1,6 +1,6 @@
 """What a report of failures asks of the index, beside counts over time. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from api.index.reading.query_dsl import Json, all_of, of_cluster, term, term_filters, time_range
@@ -108,11 +108,18 @@ def findings_of(answer: Json) -> list[FindingsReported]:
     return [FindingsReported(finding=bucket["key"], count=bucket["doc_count"]) for bucket in buckets]
 
 
-def fragmentation_of(states: Iterable[NodeStateChanged], smallest: int | None) -> Fragmentation:
-    """Counts only devices that pods can get: registered with their memory, healthy and not cordoned."""
+def fragmentation_of(
+    states: Iterable[NodeStateChanged], smallest: int | None, cordoned: Collection[str] = ()
+) -> Fragmentation:
+    """Counts only devices that pods can get: registered with their memory, healthy and not cordoned.
+
+    ``cordoned``: the nodes that take no further pods.
+    """
     nodes = devices = idle = free = shared = small = 0
     for state in states:
         nodes += 1
+        if state.node in cordoned:
+            continue
         for place, code in enumerate(state.kind.tolist()):
             total, used = state.kinds[code].memory_mib, int(state.memory_used_mib[place])
             # -1: the source does not report what is in use.
@@ -126,7 +133,7 @@ def fragmentation_of(states: Iterable[NodeStateChanged], smallest: int | None) -
     return Fragmentation(
         nodes=nodes,
         devices=devices,
-        idle_devices=idle,
+        free_devices=idle,
         free_memory_mib=free,
         free_memory_on_shared_mib=shared,
         smallest_asked_mib=smallest,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hami import registered_event
 from hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
-from hami.node_registration import read_node
+from hami.node_registration import cordoned_devices, read_node
 from hami.pod_allocations import pod_allocations
 from hami.vendor_catalog import vendors_on_node
 from ingest.kube.kai_allocations import kai_allocations
@@ -86,6 +86,7 @@ def node_observed(node: Json, cluster: str) -> NodeObserved | None:
     return NodeObserved(
         cluster=cluster, node=name, observed_at=observed, capacity=quantities(node, "capacity"),
         allocatable=quantities(node, "allocatable"), conditions=conditions(node),
+        unschedulable=part(node, "spec").get("unschedulable") is True,
     )  # fmt: skip
 
 
@@ -104,6 +105,7 @@ def node_registered(node: Json, cluster: str) -> NodeRegistered | None:
     return registered_event.node_registered(
         cluster, name, observed, devices.registration if devices else None,
         cause=str(reading.problem or ""), handshake=text(annotations, HANDSHAKE),
+        cordoned=cordoned_devices(annotations),
     )  # fmt: skip
 
 

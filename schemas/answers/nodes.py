@@ -36,14 +36,23 @@ class NodeListed(Answer):
     ready: str | None = Field(
         description="`True`, `False` or `Unknown`, as the cluster reports it; null where not known."
     )
+    cordoned: bool | None = Field(
+        description="Whether the node takes no further pods, as after `kubectl cordon`. Null where no source says it."
+    )
     lock: NodeLock | None = Field(
         description="The lock that the latest failed bind of the last five minutes reports. Null without one."
     )
     pods: int = Field(description="Pods on the node, also those without devices.")
     devices: int
     unhealthy_devices: int
-    free_devices: int = Field(description="Healthy devices that no pod holds any of.")
-    memory_free_mib: int | None = Field(description="Of all healthy devices together.")
+    cordoned_devices: int = Field(description="Those that an operator excluded (`hami.io/device-cordon`).")
+    free_devices: int = Field(
+        description="Those that a pod could get whole: no pod holds any of it, and it is neither unhealthy nor "
+        "cordoned. 0 on a cordoned node, as are the amounts of free memory."
+    )
+    memory_free_mib: int | None = Field(
+        description="Of all devices that are neither unhealthy nor cordoned, also those that pods hold a part of."
+    )
     largest_free_mib: int | None = Field(description="The most that is free on one device.")
     fragmentation: float | None = Field(
         description="The share of the free memory that lies on devices of which pods hold some: 0 where it is all on "

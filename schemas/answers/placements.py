@@ -98,6 +98,9 @@ class DeviceOccupancy(Answer):
     slots_total: int | None
     slots_held: int
     healthy: bool | None = Field(description="Null where it stands in no registration.")
+    cordoned: bool | None = Field(
+        description="Whether an operator excluded it (`hami.io/device-cordon`). Null where it is in no registration."
+    )
     held_by: list[Holder]
 
 
@@ -116,8 +119,15 @@ class NodeOccupancy(Answer):
 
     node: str
     at: str
+    cordoned: bool | None = Field(
+        description="Whether the node takes no further pods, as after `kubectl cordon`. Null where no source says it."
+    )
     devices: list[DeviceOccupancy] = Field(
         description="Those that were registered, in their order, and any other held."
+    )
+    free_devices: int = Field(
+        description="Of them, those that a pod could get whole: no pod holds any of it, and it is neither unhealthy "
+        "nor cordoned. 0 on a cordoned node."
     )
     pods: list[PodOnNode] = Field(
         description="Every pod that was there, also those without devices, of the namespaces that the caller may read."
@@ -135,6 +145,7 @@ class DeviceRegistered(Answer):
     slots: int
     numa: int
     healthy: bool
+    cordoned: bool = Field(description="Whether an operator excluded it (`hami.io/device-cordon`).")
 
 
 class Observation(Answer):
@@ -157,6 +168,7 @@ class StatusLog(Observation):
     capacity: dict[str, str]
     allocatable: dict[str, str]
     conditions: list[Condition]
+    cordoned: bool = Field(description="Whether the node takes no further pods (`spec.unschedulable`).")
 
 
 class NodeState(Answer):

@@ -54,11 +54,14 @@ class Percentiles(Answer):
 
 
 class Fragmentation(Answer):
-    """What is free now, and why it may fit nobody. Devices that are unhealthy or cordoned are left out."""
+    """What is free now, and why it may fit nobody.
 
-    nodes: int
-    devices: int
-    idle_devices: int = Field(description="Held by nobody.")
+    Devices that are unhealthy or cordoned, and those of cordoned nodes, are left out.
+    """
+
+    nodes: int = Field(description="All of them.")
+    devices: int = Field(description="That pods can get.")
+    free_devices: int = Field(description="Of them, those that no pod holds any of.")
     free_memory_mib: int
     free_memory_on_shared_mib: int = Field(description="Of it, on devices of which a part is held.")
     smallest_asked_mib: int | None = Field(

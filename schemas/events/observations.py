@@ -62,6 +62,8 @@ class NodeRegistered(NodeEvent):
     """How many containers may share the device."""
     numa: Integers
     healthy: Annotated[list[Flag], FailFast()]
+    cordoned: Words = Field(default_factory=list)
+    """UUIDs of those of the devices that an operator excluded (``hami.io/device-cordon``)."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -109,13 +111,18 @@ class Condition(Model):
 
 
 class NodeObserved(NodeEvent):
-    """Capacity, allocatable and conditions, as the cluster reports them (quantities as Kubernetes writes them)."""
+    """Capacity, allocatable, conditions and cordon, as the cluster reports them.
+
+    Quantities are as Kubernetes writes them.
+    """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "node.observed.v1"
 
     capacity: dict[str, str] = Field(default_factory=dict)
     allocatable: dict[str, str] = Field(default_factory=dict)
     conditions: list[Condition] = Field(default_factory=list)
+    unschedulable: Flag = False
+    """The node is cordoned: no further pod is placed there."""
 
 
 class ObjectProblem(Model):

@@ -497,6 +497,12 @@ def test_a_node_state_says_what_each_device_has_in_use() -> None:
 def test_node_observed_says_what_the_cluster_says() -> None:
     assert golden(NodeObserved, "001").capacity["memory"] == "32512128Ki"
     assert golden(NodeObserved, "002").conditions[0].last_transition_at is None
+    assert [golden(NodeObserved, number).unschedulable for number in ("001", "003")] == [False, True]
+
+
+def test_node_registered_names_its_cordoned_devices() -> None:
+    cordoned = ["GPU-f4c45e36-2860-4050-99bd-17a437c3e53c"]
+    assert [golden(NodeRegistered, number).cordoned for number in ("001", "003")] == [[], cordoned]
 
 
 def test_pod_observed_says_what_the_cluster_says() -> None:

@@ -7,6 +7,7 @@
 ``holders``             what the pods on some nodes hold, as the fit counts it
 ``cluster_states``      the node states of a whole cluster, of an attempt or at a time
 ``clusters``            which clusters the index has records of
+``cordoned_nodes``      which nodes take no further pods
 ``last_registrations``  what unregistered nodes registered last
 ======================  ====================================================================
 """

@@ -1,17 +1,24 @@
 """The list of nodes: registration, checks, lock, and how much of their devices' memory is free. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
-from api.index.nodes.node_occupancy import node_occupancy
-from api.index.observations import NODE_KINDS, latest_by_scheduler, latest_observations, registered_devices
+from api.index.nodes.node_occupancy import is_usable, node_occupancy
+from api.index.observations import (
+    NODE_KINDS,
+    is_cordoned,
+    latest_by_scheduler,
+    latest_observations,
+    latest_status,
+    registered_devices,
+)
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term, time_range
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
-from schemas.answers.placements import DeviceOccupancy
+from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
 from schemas.codec.records import rfc3339
 from schemas.documents.observations import Observed
 from schemas.events import BindOutcome, NodeChecked, NodeObserved, NodeRegistered
@@ -105,9 +112,9 @@ def locks_of(answer: Json) -> dict[str, NodeLock]:
 def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime) -> NodeListed:
     """One node of the list."""
     registrations = [event for event in records.observed if isinstance(event, NodeRegistered)]
-    devices = node_occupancy(
-        cluster, node, now, records.placements, [row for event in registrations for row in registered_devices(event)]
-    ).devices
+    devices = [row for event in registrations for row in registered_devices(event)]
+    cordoned = is_cordoned(records.observed)
+    occupancy = node_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
     return NodeListed(
         node=node,
         registrations=[
@@ -124,35 +131,35 @@ def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime
         problems=[
             problem for event in records.observed if isinstance(event, NodeChecked) for problem in event.problems
         ],
-        ready=_ready(records.observed),
+        ready=_ready(latest_status(records.observed)),
+        cordoned=cordoned,
         lock=records.lock,
         pods=len(records.placements),
-        **_free(devices),
+        **_free(occupancy),
         path=cluster.node(node),
         occupancy=f"{cluster.node(node)}/occupancy",
     )
 
 
-def _ready(observed: Iterable[Observed]) -> str | None:
-    statuses = [event for event in observed if isinstance(event, NodeObserved)]
-    latest = max(statuses, key=lambda event: event.observed_at, default=None)
-    conditions = latest.conditions if latest else []
+def _ready(status: NodeObserved | None) -> str | None:
+    conditions = status.conditions if status else []
     return next((condition.status for condition in conditions if condition.type == "Ready"), None)
 
 
-def _free(devices: Sequence[DeviceOccupancy]) -> Mapping[str, Any]:
+def _free(occupancy: NodeOccupancy) -> Mapping[str, Any]:
     """The numbers about free devices and memory; None where an amount behind them is not known."""
-    healthy = [device for device in devices if device.healthy is not False]
-    wholly_free = [device for device in healthy if not device.held_by]
-    free = [free_memory_mib(device) for device in healthy]
+    devices = occupancy.devices
+    usable = [] if occupancy.cordoned else [device for device in devices if is_usable(device)]
+    free = [free_memory_mib(device) for device in usable]
     known = [amount for amount in free if amount is not None]
     is_known = bool(devices) and len(known) == len(free)
     total = sum(known)
-    in_pieces = sum(amount or 0 for device, amount in zip(healthy, free, strict=True) if device.held_by)
+    in_pieces = sum(amount or 0 for device, amount in zip(usable, free, strict=True) if device.held_by)
     return {
         "devices": len(devices),
-        "unhealthy_devices": len(devices) - len(healthy),
-        "free_devices": len(wholly_free),
+        "unhealthy_devices": sum(device.healthy is False for device in devices),
+        "cordoned_devices": sum(device.cordoned is True for device in devices),
+        "free_devices": occupancy.free_devices,
         "memory_free_mib": total if is_known else None,
         "largest_free_mib": max(known, default=0) if is_known else None,
         "fragmentation": (round(in_pieces / total, 3) if total else 0.0) if is_known else None,

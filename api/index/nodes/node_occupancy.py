@@ -23,11 +23,13 @@ def node_occupancy(
     placements: Iterable[PodPlacement],
     registered: Iterable[DeviceRegistered],
     device: str | None = None,
+    *,
+    cordoned: bool | None = None,
 ) -> NodeOccupancy:
     """The occupancy of ``node`` at the time ``at``.
 
     Placements of other times are left out. Its devices are those of ``registered``, in their order, then any other that
-    a pod holds; only ``device`` (a UUID) if that is given.
+    a pod holds; only ``device`` (a UUID) if that is given. ``cordoned``: whether the node takes no further pods.
     """
     current = sorted(
         (placement for placement in placements if placement.is_on(at)),
@@ -38,16 +40,24 @@ def node_occupancy(
     registrations |= {
         row.uuid: None for placement in current for row in placement.allocations if row.uuid not in registrations
     }
+    devices = [
+        _device_occupancy(uuid, registration, current)
+        for uuid, registration in registrations.items()
+        if device in (None, uuid)
+    ]
     return NodeOccupancy(
         node=node,
         at=rfc3339(at),
-        devices=[
-            _device_occupancy(uuid, registration, current)
-            for uuid, registration in registrations.items()
-            if device in (None, uuid)
-        ],
+        cordoned=cordoned,
+        devices=devices,
+        free_devices=0 if cordoned else sum(is_usable(row) and not row.held_by for row in devices),
         pods=[_pod_on_node(cluster, placement) for placement in current],
     )
+
+
+def is_usable(device: DeviceOccupancy) -> bool:
+    """Whether pods can get the device, or what is left of it."""
+    return device.healthy is not False and not device.cordoned
 
 
 def _device_occupancy(
@@ -73,6 +83,7 @@ def _device_occupancy(
         slots_total=registration.slots if registration else None,
         slots_held=amounts.slots,
         healthy=registration.healthy if registration else None,
+        cordoned=registration.cordoned if registration else None,
         held_by=[_holder(placement, row) for placement, rows in allocated for row in rows],
     )
 

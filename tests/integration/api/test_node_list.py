@@ -5,14 +5,17 @@ from typing import Any
 
 from schemas.events import (
     DeviceAllocation,
+    DeviceKind,
     LockHolder,
     NodeChecked,
+    NodeObserved,
     NodeProblem,
     NodeRegistered,
     PodRef,
     SchedulerObserved,
 )
 from schemas.placements import PodPlacement
+from tests.support.builders.node_states import a_node_state
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
 
@@ -78,6 +81,43 @@ def test_nodes_are_listed_with_free_memory_problems_and_lock_page_by_page(fillin
             break
         query["continue"] = page["continue"]
     assert seen == ["a", "b", "d0", "d1", "d2", "d3", "d4"]
+
+
+def test_the_list_and_the_report_count_the_same_free_devices(filling: Filling, api: Served) -> None:
+    """Four nodes of two devices: one is free, one has a cordoned device, one is cordoned, one was cordoned before."""
+    cluster = "api-cordons"
+
+    def seen(node: str, minutes_ago: float, *, unschedulable: bool) -> NodeObserved:
+        at = NOW - timedelta(minutes=minutes_ago)
+        return NodeObserved(cluster=cluster, node=node, observed_at=at, unschedulable=unschedulable)
+
+    filling.index_observations(
+        *(registered(node, 5, 1000, cluster=cluster) for node in ("free", "cordoned", "was-cordoned")),
+        registered("partly", 5, 1000, cluster=cluster, cordoned=["partly-1"]),
+        seen("cordoned", 9, unschedulable=False),
+        seen("cordoned", 4, unschedulable=True),
+        seen("was-cordoned", 9, unschedulable=True),
+        seen("was-cordoned", 4, unschedulable=False),
+    )
+    nothing_used: dict[str, Any] = {
+        "cluster": cluster, "kinds": [DeviceKind(model="A100", memory_mib=1000, slots=10)], "revision": 1,
+        "observed_at": NOW - timedelta(minutes=5),
+        **{name: [0, 0] for name in ("memory_used_mib", "cores_used_percent", "slots_used")},
+    }  # fmt: skip
+    filling.index_states(
+        *(a_node_state(node, 2, **nothing_used) for node in ("free", "cordoned", "was-cordoned")),
+        a_node_state("partly", 2, cordoned=[False, True], **nothing_used),
+    )
+    base = f"/api/v1/clusters/{cluster}"
+    listed = {each["node"]: each for each in api.get(f"{base}/nodes").json()["items"]}
+    assert {node: each["cordoned"] for node, each in listed.items()} == {
+        "free": None, "partly": None, "cordoned": True, "was-cordoned": False,
+    }  # fmt: skip
+    free = {node: each["free_devices"] for node, each in listed.items()}
+    assert free == {"free": 2, "partly": 1, "cordoned": 0, "was-cordoned": 2}
+    assert {node: api.get(f"{base}/nodes/{node}/occupancy").json()["free_devices"] for node in free} == free
+    fragmentation = api.get(f"{base}/reports/failures", since="1h").json()["fragmentation"]
+    assert (fragmentation["nodes"], fragmentation["devices"], fragmentation["free_devices"]) == (4, 5, 5)
 
 
 def test_schedulers_are_listed_with_their_settings_and_what_changed(filling: Filling, api: Served) -> None:

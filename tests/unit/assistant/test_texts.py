@@ -1,6 +1,6 @@
 """The texts of answers of the API."""
 
-from assistant.texts import attempts, changes_for_many, diagnosis, pending, suggestions
+from assistant.texts import attempts, changes_for_many, diagnosis, node, pending, suggestions
 
 
 def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
@@ -27,6 +27,16 @@ def test_a_lock_is_named_of_a_pod_that_fits_as_it_is() -> None:
         "- Remove the lock that the bind of llm/a left: then it can be bound to n1. By an administrator.",
     ]
     assert suggestions({"state": "fits", "items": []}) == "The pod fits the cluster as it is."
+
+
+def test_a_cordoned_node_has_no_free_device() -> None:
+    amounts = {"memory_held_mib": 0, "memory_total_mib": 8, "cores_held_percent": 0, "cores_total_percent": 100}
+    device = {"uuid": "GPU-1", "model": "A100", "slots_held": 0, "held_by": [], "healthy": True, "cordoned": True}
+    found = {"node": "n1", "at": "14:00", "cordoned": True, "free_devices": 0, "devices": [device | amounts]}
+    assert node(found).splitlines() == [
+        "n1 at 14:00: cordoned, 0 of 1 device free.",
+        "- GPU-1 A100: memory 0/8 MiB, cores 0/100 %, 0 slots taken, held by no pod, cordoned",
+    ]
 
 
 def test_each_change_says_once_where_the_pod_would_go() -> None:

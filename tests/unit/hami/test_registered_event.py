@@ -146,6 +146,11 @@ def test_both_sources_report_the_same_devices_of_every_vendor(
     assert of_ingest(node).uuid == uuids
 
 
+def test_both_sources_report_the_same_cordoned_devices() -> None:
+    node = a_node({REGISTER: USUAL, "hami.io/device-cordon": "GPU-b,GPU-elsewhere"})
+    assert of_the_scheduler(node).cordoned == of_ingest(node).cordoned == ["GPU-b"]
+
+
 def test_a_column_takes_the_largest_index_that_fits() -> None:
     found = decode_registration('[{"id":"GPU-a"},{"id":"GPU-b","index":18446744073709551615}]')
     assert isinstance(found, Registration)

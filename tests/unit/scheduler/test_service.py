@@ -393,6 +393,10 @@ async def test_registrations_are_reported_when_they_change_and_only_then(serve: 
     assert {event.node: event.registered for event in first} == {"node1": True, "cpu": False}
     serving.edit(a_node("node1", annotations={"unrelated": "1"}))
     assert serving.new_events() == []
+    serving.edit(a_node("node1", annotations={"hami.io/device-cordon": "GPU-node1-1"}))
+    (cordoned,) = serving.new_events()
+    assert isinstance(cordoned, NodeRegistered)
+    assert cordoned.cordoned == ["GPU-node1-1"]
     serving.edit(a_node("node1", devices=3))
     (changed,) = serving.new_events()
     assert isinstance(changed, NodeRegistered)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,10 +16,11 @@ from typer.testing import CliRunner
 from cli.command import app
 from client.changes import WatchedChange
 from client.problems import Problem
-from client.transport import Transport
+from client.transport import Json, Transport
 from process.command_line.lazy_commands import LazyCommand
 from terminal import watching
 from terminal.commands import QUESTIONS
+from terminal.options import Asking
 from tests.support.harness.golden_api import POD
 from tests.unit.terminal.conftest import Run
 
@@ -66,6 +68,21 @@ def test_a_node_is_shown_as_it_was(run: Run) -> None:
     shown = run("node", "node3", "--at", "2026-04-22T14:00:00Z").stdout
     assert shown.startswith("node3: 1 of 4 devices are free at 2026-04-22 14:00:00 UTC.\n")
     assert "HandshakeTooOld" in shown
+
+
+def test_a_cordoned_node_and_a_cordoned_device_are_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    amounts = {f"{what}_{end}": 0 for what in ("memory", "cores") for end in ("held_mib", "held_percent")}
+    totals = {"memory_total_mib": 1, "cores_total_percent": 100, "slots_held": 0, "slots_total": 10}
+    device = {"uuid": "GPU-1", "model": "A100", "healthy": True, "cordoned": True, "held_by": []} | amounts | totals
+    answer: Json = {
+        "node": "n1", "at": "2026-04-22T14:00:00Z", "cordoned": True, "free_devices": 0, "devices": [device],
+        "pods": [], "other_pods": 0, "checks": [],
+    }  # fmt: skip
+    transport = SimpleNamespace(get=lambda *_: answer)
+    monkeypatch.setattr(Asking, "transport", lambda _: transport)
+    shown = CliRunner().invoke(app, ["node", "n1"]).stdout
+    assert shown.startswith("n1 is cordoned: 0 of 1 devices are free at 2026-04-22 14:00:00 UTC.\n")
+    assert "A100 cordoned" in shown
 
 
 def test_a_history_counts_attempts_and_episodes(run: Run) -> None:

@@ -32,9 +32,16 @@ def a_state(node: str, used: list[int], *, slots: list[int], healthy: bool = Tru
 def test_free_memory_is_added_up_over_the_devices_that_can_be_given() -> None:
     states = [a_state("a", [0, 9_000, 4_000], slots=[0, 1, 1]), a_state("b", [0], slots=[0], healthy=False)]
     found = fragmentation_of(states, 3_000)
-    assert (found.nodes, found.devices, found.idle_devices) == (2, 3, 1)
+    assert (found.nodes, found.devices, found.free_devices) == (2, 3, 1)
     # 10,000 on the idle one, 1,000 and 6,000 on those that are shared; 1,000 is less than anybody asks for.
     assert (found.free_memory_mib, found.free_memory_on_shared_mib, found.too_small_mib) == (17_000, 7_000, 1_000)
+
+
+def test_what_is_free_on_a_cordoned_node_is_not_counted() -> None:
+    states = [a_state("a", [0, 4_000], slots=[0, 1]), a_state("b", [0], slots=[0])]
+    found = fragmentation_of(states, None, frozenset({"b"}))
+    assert (found.nodes, found.devices, found.free_devices) == (2, 2, 1)
+    assert (found.free_memory_mib, found.free_memory_on_shared_mib) == (16_000, 6_000)
 
 
 def test_without_waiting_pods_nothing_is_too_small() -> None:

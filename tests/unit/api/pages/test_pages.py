@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
 
 from tests.support.builders.events import a_refusal, a_request, a_summary
@@ -74,6 +75,27 @@ async def test_a_node_has_its_refusals_by_reason(api: Caller) -> None:
     (counted,) = (await api.get("/api/v1/schedulerlogs?node=node3&group_by=node&since=7d&limit=1")).json()["nodes"]
     text = (await api.get("/ui/nodes/node3?range=7d")).text
     assert f'reason={counted["reason"]}"><code class="reason">{counted["reason"]}</code>' in text
+
+
+def with_a_cordoned_node(request: httpx.Request) -> httpx.Response:
+    """The golden records, with node and first device cordoned."""
+    answer = golden_index(request).content
+    answer = answer.replace(b'"unschedulable":false', b'"unschedulable":true')
+    device = b'"cordoned":["GPU-f4c45e36-2860-4050-99bd-17a437c3e53c"]'
+    return httpx.Response(200, content=answer.replace(b'"cordoned":[]', device))
+
+
+async def test_list_and_page_of_a_node_agree_that_nothing_is_free_on_a_cordoned_one() -> None:
+    api = Caller(with_a_cordoned_node)
+    (listed,) = (await api.get("/api/v1/nodes")).json()["items"]
+    assert (listed["cordoned"], listed["cordoned_devices"], listed["free_devices"]) == (True, 1, 0)
+    occupancy = (await api.get("/api/v1/nodes/node3/occupancy")).json()
+    assert (occupancy["cordoned"], occupancy["free_devices"]) == (True, 0)
+    pages = [(await api.get(path)).text for path in ("/ui/nodes", "/ui/nodes/node3")]
+    assert all('<span class="status cordoned">cordoned</span>' in page for page in pages)
+    assert "(1 cordoned)" in pages[0]
+    assert "0 of 4 devices free." in pages[1]
+    assert " · cordoned" in pages[1]
 
 
 async def test_the_language_follows_the_browser_and_once_chosen_every_link_keeps_it(api: Caller) -> None:

@@ -284,6 +284,21 @@ def test_a_node_is_observed_with_capacity_allocatable_and_conditions() -> None:
     assert (observed.conditions[0].type, observed.observed_at.microsecond) == ("Ready", 77)
 
 
+@pytest.mark.parametrize(("spec", "expected"), [({}, False), ({"unschedulable": True}, True)])
+def test_a_node_is_observed_as_unschedulable_when_kubectl_cordon_has_marked_it(spec: Json, expected: bool) -> None:
+    (observed,) = read(("node", a_node() | {"spec": spec}))
+    assert isinstance(observed, NodeObserved)
+    assert observed.unschedulable is expected
+
+
+def test_a_registration_names_those_of_its_devices_that_are_cordoned() -> None:
+    text = "GPU-a,10,40960,100,NVIDIA-A100,0,true:GPU-b,10,40960,100,NVIDIA-A100,0,true:"
+    node = a_node(node_nvidia_register=text, device_cordon="GPU-b, GPU-of-another-node")
+    registered = read(("node", node))[1]
+    assert isinstance(registered, NodeRegistered)
+    assert registered.cordoned == ["GPU-b"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

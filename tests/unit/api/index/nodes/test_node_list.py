@@ -1,6 +1,6 @@
 """What a node of the list says of its free devices: by hand, from the amounts held."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,13 +15,14 @@ from schemas.placements import PodPlacement
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def registered(memory: list[int], healthy: list[bool] | None = None) -> NodeRegistered:
+def registered(memory: list[int], healthy: list[bool] | None = None, cordoned: tuple[int, ...] = ()) -> NodeRegistered:
     count = len(memory)
     return NodeRegistered(
         cluster="default", node="node1", observed_at=NOON, scheduler="hami-scheduler", registered=True,
         uuid=[f"GPU-{number}" for number in range(count)], model=["A100"] * count, mode=["hami-core"] * count,
         index=list(range(count)), memory_mib=memory, cores_percent=[100] * count, slots=[10] * count,
         numa=[0] * count, healthy=healthy or [True] * count,
+        cordoned=[f"GPU-{number}" for number in cordoned],
     )  # fmt: skip
 
 
@@ -62,6 +63,28 @@ def test_free_memory_is_what_is_registered_and_not_held(
 def test_nothing_is_free_on_a_device_that_is_not_healthy() -> None:
     node = listed(registered([100, 100], healthy=[True, False]))
     assert (node.devices, node.unhealthy_devices, node.free_devices, node.memory_free_mib) == (2, 1, 1, 100)
+
+
+def test_nothing_is_free_on_a_device_that_is_cordoned() -> None:
+    node = listed(registered([100, 100, 100], cordoned=(1, 2)), placements=(held(2, 40),))
+    assert (node.devices, node.cordoned_devices, node.free_devices) == (3, 2, 1)
+    assert (node.memory_free_mib, node.largest_free_mib, node.fragmentation) == (100, 100, 0.0)
+
+
+@pytest.mark.parametrize(("unschedulable", "free"), [(False, (1, 160, 100, 0.375)), (True, (0, 0, 0, 0.0))])
+def test_nothing_is_free_on_a_cordoned_node(unschedulable: bool, free: tuple[Any, ...]) -> None:
+    earlier, later = (
+        NodeObserved(cluster="default", node="node1", observed_at=at, unschedulable=cordoned)
+        for at, cordoned in ((NOON, not unschedulable), (NOON + timedelta(seconds=1), unschedulable))
+    )
+    node = listed(registered([100, 100]), later, earlier, placements=(held(0, 40),))
+    assert node.cordoned is unschedulable
+    assert (node.free_devices, node.memory_free_mib, node.largest_free_mib, node.fragmentation) == free
+    assert (node.devices, node.pods) == (2, 1)
+
+
+def test_whether_a_node_is_cordoned_is_not_known_without_its_status() -> None:
+    assert listed(registered([100])).cordoned is None
 
 
 def test_a_node_has_its_registrations_problems_and_readiness() -> None:

@@ -18,7 +18,7 @@ HOUR = timedelta(hours=1)
 
 
 def a_device(uuid: str = "GPU-1", **fields: Any) -> DeviceRegistered:
-    plain = {"model": "NVIDIA A100", "mode": "hami-core", "index": 0, "numa": 0, "healthy": True}
+    plain = {"model": "NVIDIA A100", "mode": "hami-core", "index": 0, "numa": 0, "healthy": True, "cordoned": False}
     numbers = {"memory_mib": 81920, "cores_percent": 100, "slots": 10}
     return DeviceRegistered.model_validate({"uuid": uuid} | plain | numbers | fields)
 
@@ -47,6 +47,15 @@ def at_noon(
     *placements: PodPlacement, devices: tuple[DeviceRegistered, ...] = (a_device(),), **fields: Any
 ) -> NodeOccupancy:
     return node_occupancy(Cluster("default"), "node1", NOON, placements, devices, **fields)
+
+
+def test_free_are_the_devices_that_a_pod_could_get_whole() -> None:
+    devices = (a_device("free"), a_device("held"), a_device("broken", healthy=False), a_device("kept", cordoned=True))
+    occupancy = at_noon(a_placement("a", held("held")), devices=devices)
+    assert [device.cordoned for device in occupancy.devices] == [False, False, False, True]
+    assert (occupancy.free_devices, occupancy.cordoned) == (1, None)
+    assert at_noon(devices=devices, cordoned=False).free_devices == 2
+    assert at_noon(devices=devices, cordoned=True).free_devices == 0
 
 
 def test_a_device_shows_how_much_of_it_which_pod_holds_and_since_when() -> None:
