@@ -30,7 +30,7 @@ def bind_steps(facts: DiagnosisFacts, attempt: AttemptSummarized) -> Iterator[Tr
     if bind.bound:
         yield TreeStep("Bound", "yes", of_bind(attempt), facts.unknown_of("observations"))
         return
-    is_locked = bind.lock_holder is not None or bind.error.endswith(CONTENTION)
+    is_locked = bind.reason == CONTENTION
     yield _unlocked(facts, attempt, bind, is_locked=is_locked)
     is_forbidden = _FORBIDDEN in bind.error
     words = {"node": bind.node, "words": quoted(bind.error)}

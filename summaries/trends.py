@@ -55,6 +55,9 @@ def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[
     # As in a search by reason: a device that was passed over on a node that fits has refused nobody the node.
     for code in sorted(nodes):
         yield "reason", code, nodes[code], devices.get(code, 0)
+    if summary.bind and (code := summary.bind.reason):
+        # The chosen node, which no device refused.
+        yield "reason", code, 1, 0
     for model, count in (summary.balance.models if summary.balance else {}).items():
         yield "model", model, 0, count
     for pool, count in _pools(summary, pool_of).items():

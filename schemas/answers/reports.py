@@ -11,12 +11,14 @@ from schemas.answers.trends import Trends
 
 
 class ReasonReported(Answer):
-    """A reason that attempts were refused for, and what to do about it."""
+    """A reason that attempts were refused or their bind failed for, and what to do about it."""
 
     code: str
     attempts: int
     attempts_before: int | None = Field(description="In the range of the same length before; null where not known.")
-    devices: int = Field(description="That were refused for it, in all attempts together.")
+    devices: int = Field(
+        description="That were refused for it, in all attempts together; 0 for the reason of a failed bind."
+    )
     meaning: str
     remedy: str
     who_acts: list[Actor] = Field(description="Empty for a reason that the catalogue does not have.")

@@ -36,17 +36,23 @@ def reason_codes(refusals: list[Refusal]) -> list[str]:
 
 
 def reasons_of(summary: AttemptSummarized) -> list[str]:
-    """Every code that some node was refused for, sorted."""
-    return sorted({*reason_codes(summary.refusals), *summary.refused_nodes})
+    """Every code that some node was refused for, and that of a bind that failed, sorted."""
+    bind = {summary.bind.reason} - {""} if summary.bind else set()
+    return sorted({*reason_codes(summary.refusals), *summary.refused_nodes, *bind})
 
 
 def node_reasons(summary: AttemptSummarized) -> list[str]:
-    """``node|reason`` for every node and each code that it was refused for, in the order of the nodes."""
+    """``node|reason`` for every node and each code that it was refused for, in the order of the nodes.
+
+    Then the chosen one and the code of its bind, if that failed.
+    """
     # The last entry of each is that of -1: nothing is known.
     codes = [*(_codes(refusal) for refusal in summary.refusals), []]
     unexplained = [*([_NODE_UNREGISTERED] if verdict == UNREGISTERED else [] for verdict in summary.verdicts), []]
     columns = zip(summary.nodes, summary.refusal.tolist(), summary.verdict.tolist(), strict=True)
-    return [f"{node}|{code}" for node, refusal, verdict in columns for code in codes[refusal] or unexplained[verdict]]
+    found = [f"{node}|{code}" for node, refusal, verdict in columns for code in codes[refusal] or unexplained[verdict]]
+    bind = summary.bind
+    return [*found, f"{bind.node}|{bind.reason}"] if bind and bind.reason else found
 
 
 def _codes(refusal: Refusal) -> list[str]:

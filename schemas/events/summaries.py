@@ -17,6 +17,8 @@ MAX_PARTS: Final = 65_536
 """Parts of one summary: bounds the memory that a reader reserves, whatever a record claims."""
 
 
+LOCK_CONTENTION: Final = "node lock contention"
+BINDING_FAILED: Final = "BindingFailed"  # As ``hami.reason_codes`` spells them.
 MAX_REPEATED_TEXT: Final = 240
 """Characters of text in the record of a repetition; the attempt that it repeats has all of it."""
 
@@ -29,6 +31,13 @@ class BindOutcome(Model):
     lock_holder: LockHolder | None = None
     """Who held the node's lock, where that is why."""
     ended_at: Moment
+
+    @property
+    def reason(self) -> str:
+        """The reason code of a bind that failed; empty when bound."""
+        if self.bound:
+            return ""
+        return LOCK_CONTENTION if self.lock_holder or self.error.endswith(LOCK_CONTENTION) else BINDING_FAILED
 
 
 class Report(Model):

@@ -84,9 +84,9 @@ class TrendsCounted(Event):
     pods: Integers
     """Distinct ones; a pod that several ``recorded_at`` count is in each of them."""
     nodes: Integers
-    """Node verdicts: for a reason the nodes refused for it. 0 for a model."""
+    """Node verdicts: for a reason the nodes refused for it, or to which the bind failed. 0 for a model."""
     devices: Integers
-    """Device verdicts: for a reason the devices refused for it. 0 for a pool."""
+    """Device verdicts: for a reason the devices refused for it. 0 for a pool, and for the reason of a failed bind."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:

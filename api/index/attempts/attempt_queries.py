@@ -15,7 +15,7 @@ from api.index.reading.page_query import ListSource, PagePosition
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.attempts import AttemptFound, NodeRefusalsFound, WorkloadFound
 from schemas.codec.records import Rejected, rfc3339
-from schemas.documents.attempts import reason_codes, summary_of
+from schemas.documents.attempts import reasons_of, summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
 from summaries.messages import bind_summary, filter_summary
@@ -216,7 +216,7 @@ def search_item(cluster: Cluster, summary: AttemptSummarized) -> AttemptFound:
         chosen=summary.chosen,
         offered_nodes=summary.offered_nodes,
         fit_nodes=summary.fit_nodes,
-        reasons=reason_codes(summary.refusals),
+        reasons=reasons_of(summary),
         summary=bind_summary(summary) or filter_summary(summary),
         workload=summary.description.workload if summary.description else "",
         attempt=cluster.attempt(summary.attempt_id),

@@ -12,7 +12,7 @@ from api.http.continue_token import Position
 from api.http.param_types import Milliseconds
 from schemas.answers.attempts import BindLog, Episode
 from schemas.codec.records import rfc3339
-from schemas.documents.attempts import reason_codes
+from schemas.documents.attempts import reasons_of
 from schemas.events import AttemptSummarized
 from summaries.answer import bind_phase, filter_phase
 
@@ -123,6 +123,6 @@ def episode_of_run(
         filter={"status": filter_status, "summary": filter_text},
         bind=BindLog(status=bind_status, summary=bind_text),
         chosen=latest.chosen,
-        reasons=reason_codes(latest.refusals),
+        reasons=reasons_of(latest),
         changes=changes,
     )

@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hami.reason_codes import ReasonCode
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import reasons_of
+from schemas.documents.attempts import node_reasons, reasons_of
 from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
 from schemas.ids import attempt_id
 from summaries.fold import summarize
@@ -70,6 +72,29 @@ def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_a
     reasons = [value for name, value in zip(found.dimension, found.value, strict=True) if name == "reason"]
     # What a search by reason finds the attempt by.
     assert reasons == reasons_of(summary) == ["CardCordoned"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ('pods "one" is forbidden: no', ReasonCode.BINDING_FAILED),
+        ("node gpu-1 has been locked within 5m0s: node lock contention", ReasonCode.NODE_LOCK_CONTENTION),
+    ],
+)
+def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(error: str, code: str) -> None:
+    summary = an("one", 1, free=True, bound=False)
+    assert summary.bind
+    summary = summary.model_copy(update={"bind": summary.bind.model_copy(update={"error": error})})
+    found = contribution(summary, None)
+    columns = zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)
+    assert [row[1:] for row in columns if row[0] == "reason"] == [("CardCordoned", 1, 3), (code, 1, 0)]
+    assert set(reasons_of(summary)) == {"CardCordoned", code}
+    assert node_reasons(summary) == ["gpu-2|CardCordoned", f"gpu-1|{code}"]
+    assert summary.status == "failed"
+
+
+def test_a_bind_that_succeeded_is_no_reason() -> None:
+    assert reasons_of(an("one", 1, free=True, bound=True)) == ["CardCordoned"]
 
 
 def test_an_attempt_of_a_described_pod_adds_rows_for_its_workload_and_its_queue() -> None:

@@ -166,7 +166,7 @@ def test_an_item_has_the_text_of_the_last_phase_and_the_path_of_the_schedulerlog
         chosen="node2",
         offered_nodes=2,
         fit_nodes=0,
-        reasons=["CardInsufficientMemory"],
+        reasons=["BindingFailed", "CardInsufficientMemory"],
         summary="node node2 has been locked",
         workload="",
         attempt="/api/v1/attempts/" + "0f" * 16,

@@ -65,4 +65,4 @@ def test_an_episode_has_the_texts_of_its_latest_attempt() -> None:
     assert (answer.first_seen_at, answer.last_seen_at) == ("2026-11-21T03:00:00.000000Z", "2026-11-21T03:06:23.217054Z")
     assert answer.filter["status"] == "passed"
     assert answer.bind.summary == "node node2 has been locked"
-    assert answer.reasons == ["CardInsufficientMemory"]
+    assert answer.reasons == ["BindingFailed", "CardInsufficientMemory"]
