@@ -140,11 +140,12 @@ def _wanted(code: str, attempt: AttemptSummarized) -> str:
 
 
 def _plain(words: Mapping[str, Word], group: RefusedNodes) -> dict[str, int]:
-    """The numbers of the sentence, with units where the words have none."""
-    units = {"refused": "nodes", "of": "of_nodes", "count": "devices_asked"}
+    """The numbers of the sentence, with units where the words have none. What was asked is named below."""
+    units = {"refused": "nodes", "of": "of_nodes", "count": "devices_asked", "good": "suitable_devices"}
+    units |= {"slots": "slots_total", **{what: f"{words.get('resource')}.{what}" for what in ("used", "hard")}}
     free = "free_memory_mib" if group.code == ReasonCode.CARD_INSUFFICIENT_MEMORY else "free_cores_percent"
     units |= {"free": free, "largest": "largest_memory_mib"}
-    numbers = {units.get(name, name): word for name, word in words.items() if isinstance(word, int)}
+    numbers = {units.get(name, name): word for name, word in words.items() if isinstance(word, int) and name != "asked"}
     request = group.request
     if request and request.count:
         asked = {"memory_mib": request.memory_mib, "memory_percent": request.memory_percent,

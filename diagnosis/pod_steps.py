@@ -59,7 +59,7 @@ def _not_made(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str, Word]
     return FoundObstacle(
         "QuotaExceeded",
         words | {"resource": name, "used": used, "hard": hard},
-        {"used": used, "hard": hard},
+        {f"{name}.used": used, f"{name}.hard": hard},
         evidence=[owner.source, quota.source],
         clauses=["amounts"],
     )

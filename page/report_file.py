@@ -178,7 +178,7 @@ def _waited(report: FailureReport, say: Any, section: str) -> str:
 
 
 def _times(found: Percentiles) -> list[str]:
-    return [str(found.pods), *(_seconds(value) for value in (found.p50, found.p90, found.p99))]
+    return [str(found.pods), *(_seconds(value) for value in (found.p50_seconds, found.p90_seconds, found.p99_seconds))]
 
 
 def _number(value: int | None) -> str:

@@ -74,7 +74,9 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
     if times["pods"]:
         screen.blank()
         shown = ", ".join(
-            f"{name} {duration(times[name])}" for name in ("p50", "p90", "p99") if times[name] is not None
+            f"{name} {duration(seconds)}"
+            for name in ("p50", "p90", "p99")
+            if (seconds := times[f"{name}_seconds"]) is not None
         )
         screen.line(f"Time to placement of {counted(times['pods'], 'pod')}: {shown}")
     if found["findings"]:

@@ -90,7 +90,7 @@ def percentiles_of(answer: Json, name: str) -> Percentiles:
     found = answer.get("aggregations", {}).get(name, {"doc_count": 0})
     values = found.get("seconds", {}).get("values", {})
     p50, p90, p99 = (values.get(f"{percent}.0") if found["doc_count"] else None for percent in _PERCENTS)
-    return Percentiles(pods=found["doc_count"], p50=p50, p90=p90, p99=p99)
+    return Percentiles(pods=found["doc_count"], p50_seconds=p50, p90_seconds=p90, p99_seconds=p99)
 
 
 def _largest_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:

@@ -1,6 +1,14 @@
 """What every answer shares."""
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict
+
+NUMBERS: Final = (
+    "By name with the unit: `_mib`, `_percent` (of one device) or `_seconds`; a name without one counts what it says. "
+    "The amounts of a quota begin with its resource, whose unit they have."
+)
+"""The description of numbers by name."""
 
 
 class Answer(BaseModel):

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
+from schemas.answers.base import NUMBERS, Answer
 
 Actor = Literal["you", "administrator", "wait"]
 """``you``: who made the pod. ``wait``: it passes when others end or finish."""
@@ -24,7 +24,7 @@ class DiagnosisEvidence(Answer):
     record: str
     at: str | None = Field(description="When it was recorded or observed; null where that is not known.")
     reported_by: str = Field(description="Empty where it is the object itself.")
-    numbers: dict[str, int] = Field(description="By name with the unit.")
+    numbers: dict[str, int] = Field(description=NUMBERS)
     words: str = Field(description="The text of the source, word for word; empty where it has none.")
 
 
@@ -55,7 +55,7 @@ class Obstacle(Answer):
     likely_cause: InBothLanguages
     remedy: InBothLanguages
     who_acts: list[Actor] = Field(description="Who can do something about it, the most likely first.")
-    numbers: dict[str, int] = Field(description="Those of the sentence, by name with the unit.")
+    numbers: dict[str, int] = Field(description=f"Those of the sentence. {NUMBERS}")
     nodes: list[str] = Field(description="The nodes that it is about, as far as they are named; at most 20.")
     evidence: list[DiagnosisEvidence]
 

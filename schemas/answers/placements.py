@@ -4,7 +4,7 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
+from schemas.answers.base import NUMBERS, Answer
 from schemas.events import Condition, DeviceAllocation, NodeProblem, ObjectProblem, PodDescription
 
 
@@ -21,7 +21,7 @@ class Finding(Answer):
     started_at: str = Field(description="When the attempt began.")
     node: str
     device: str = Field(description="Empty where it is about the whole node.")
-    numbers: dict[str, int] = Field(description="What proves it, by name with the unit.")
+    numbers: dict[str, int] = Field(description=f"What proves it. {NUMBERS}")
     evidence: list[str] = Field(description="The lines or events that say so.")
     evidence_pods: list[str] = Field(
         description="The pod that each line of `evidence` is about, NAMESPACE/NAME. Empty where that is not recorded."

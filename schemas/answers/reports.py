@@ -47,12 +47,12 @@ class Waited(Answer):
 
 
 class Percentiles(Answer):
-    """Seconds; null where no pod was measured."""
+    """Null where no pod was measured."""
 
     pods: int
-    p50: float | None
-    p90: float | None
-    p99: float | None
+    p50_seconds: float | None
+    p90_seconds: float | None
+    p99_seconds: float | None
 
 
 class Fragmentation(Answer):

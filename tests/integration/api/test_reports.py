@@ -110,9 +110,9 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     assert (report["placed"]["pods"], round(report["placed"]["gpu_hours"], 2)) == (3, 8.02)
     times = report["time_to_placement"]
     assert times["pods"] == 3
-    assert times["p50"] == pytest.approx(60, rel=0.05)
-    assert times["p99"] == pytest.approx(7200, rel=0.05)
-    assert report["time_to_start"]["p99"] == pytest.approx(7205, rel=0.05)
+    assert times["p50_seconds"] == pytest.approx(60, rel=0.05)
+    assert times["p99_seconds"] == pytest.approx(7200, rel=0.05)
+    assert report["time_to_start"]["p99_seconds"] == pytest.approx(7205, rel=0.05)
     assert [(each["finding"], each["count"]) for each in report["findings"]] == [("Overcommitted", 2)]
 
 
@@ -162,7 +162,7 @@ def test_a_wrong_range_says_what_to_write(api: Served) -> None:
 def test_of_a_namespace_without_records_all_is_nothing(api: Served) -> None:
     report = api.get("/api/v1/reports/failures", namespace="api-reports-none").json()
     assert (report["attempts"], report["reasons"], report["waiting"]["pods"]) == (0, [], 0)
-    assert report["time_to_placement"]["p50"] is None
+    assert report["time_to_placement"]["p50_seconds"] is None
 
 
 def test_the_devices_of_a_reason_do_not_depend_on_how_many_others_refused(filling: Filling, api: Served) -> None:

@@ -6,12 +6,13 @@ are compared with HAMi's words first. Numbers in the sentences were read off the
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_a_reason_code_is_stated_with_its_numbers(case: dict[str, Any]) -> None:
     assert found.state == "refused"
     assert found.obstacle.who_acts
     assert found.obstacle.remedy.zh
+
+
+NAMED: Final = re.compile(
+    r"(of_)?nodes|attempts|((judged|suitable)_)?devices(_asked)?|slots_(used|total)"
+    r"|(asked|free|largest)_(memory_(mib|percent)|cores_percent)|\w+_seconds"
+    r"|[a-z]+\.[a-z0-9./-]+\.(used|hard)"
+)
+"""Numbers that count what they are named for, have their unit at the end, or that of a quota's resource."""
+
+
+@pytest.mark.parametrize("number", sorted({case["number"] for case in MAIN}))
+def test_every_number_of_an_obstacle_has_its_unit_in_its_name(number: int) -> None:
+    found = answer(number)
+    names = {name for each in (found.obstacle, *found.other_obstacles) if each for name in each.numbers}
+    assert [name for name in names if not NAMED.fullmatch(name)] == []
 
 
 def test_compute_that_is_all_allocated_of_a_node_that_refused_while_another_one_fitted() -> None:

@@ -24,7 +24,7 @@ from schemas.answers.trends import Trends
 
 HOSTILE = "a|b <script>alert(1)</script>\u202e\x1b[31m"
 NOTHING = Waited(pods=0, gpu_hours=0, causes=[])
-NO_TIMES = Percentiles(pods=0, p50=None, p90=None, p99=None)
+NO_TIMES = Percentiles(pods=0, p50_seconds=None, p90_seconds=None, p99_seconds=None)
 
 
 def a_report(**fields: object) -> FailureReport:
@@ -77,7 +77,7 @@ def test_the_one_change_is_shown_and_its_words_are_inert() -> None:
 
 def test_pods_whose_wait_is_not_known_are_counted_apart() -> None:
     placed = Waited(pods=19, gpu_hours=8.25, causes=[])
-    measured = Percentiles(pods=3, p50=1, p90=2, p99=2)
+    measured = Percentiles(pods=3, p50_seconds=1, p90_seconds=2, p99_seconds=2)
     partly = a_report(placed=placed, time_to_placement=measured)
     for form in ("html", "markdown"):
         assert "19 pods. How long they waited is known of 3: 8.2 GPU-hours." in written(partly, form)

@@ -27,7 +27,8 @@ REPORT: Json = {
         "sentence": {"en": "Uncordon the device of m-one: then 2 pods fit.", "zh": "解除 m-one 的隔离。"},
         "who_acts": "administrator",
     },
-    "placed": NO_WAIT, "time_to_placement": {"pods": 3, "p50": 12.5, "p90": 400.0, "p99": None}, "findings": [],
+    "placed": NO_WAIT, "findings": [],
+    "time_to_placement": {"pods": 3, "p50_seconds": 12.5, "p90_seconds": 400.0, "p99_seconds": None},
 }  # fmt: skip
 
 
