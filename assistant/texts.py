@@ -4,7 +4,8 @@ from typing import Final
 
 from assistant.answers import Json, items, sentences
 from terminal.screen import counted
-from terminal.words import gpu_hours, status_word
+from terminal.words import status_word
+from views.amounts import gpu_hours, number
 from views.constraints import exclusion_sentence
 
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
@@ -116,7 +117,7 @@ def _unusable(device: Json) -> str:
 
 def _of(device: Json, what: str, unit: str) -> str:
     held, total = device[f"{what}_held_{unit}"], device[f"{what}_total_{unit}"]
-    return f"{'?' if held is None else held}/{'?' if total is None else total}"
+    return f"{'?' if held is None else number(held)}/{'?' if total is None else number(total)}"
 
 
 def _holders(device: Json) -> str:

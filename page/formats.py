@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from views import amounts
+
 _UNITS: Final = (86_400, 3600, 60, 1)
 _UNIT_NAMES: Final = {"en": ("d", "h", "min", "s"), "zh": ("天", "小时", "分", "秒")}
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
 _KEPT: Final = "\n\t"
-_UNIT: Final = re.compile(r"(\d) (%|MiB|GiB|min|ms|s|h)(?![\w-])", re.ASCII)
+_UNIT: Final = re.compile(r"(\d) (%|MiB|min|ms|s|h)(?![\w-])", re.ASCII)
 _SUSPECT: Final = re.compile(r"[^\n\t\x20-\x7e\xa1-\xac\xae-\u05ff\u3000-\u9fff\uac00-\ud7a3\uff01-\uffee]")
 """What may be one of them; nearly no text has any, so that the categories are rarely asked."""
 
@@ -106,29 +108,25 @@ def score(value: float) -> str:
 
 
 def amount(value: float | None, unit: str = "") -> str:
-    """A number with narrow spaces between thousands; a dash where it is not known."""
+    """A number with commas between thousands; a dash where it is not known."""
     if value is None:
         return "–"
-    written = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
-    return written.replace(",", "\u202f") + (f" {unit}" if unit else "")
+    written = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else amounts.number(value)
+    return f"{written} {unit}" if unit else written
 
 
 def hours(value: float | None) -> str:
-    """GPU-hours: to a hundredth below one, to a tenth below ten."""
-    if value is None:
-        return "–"
-    return amount(round(value, 2 if value < 1 else 1) if value < 10 else round(value))
+    """GPU-hours; a dash where they are not known."""
+    return "–" if value is None else amounts.gpu_hours(value)
 
 
 def mib(value: int | None) -> str:
-    """Memory, in GiB from one on."""
-    if value is None:
-        return "–"
-    return f"{value / 1024:.1f}".removesuffix(".0") + " GiB" if value >= 1024 else f"{value} MiB"
+    """Memory; a dash where it is not known."""
+    return "–" if value is None else amounts.memory(value)
 
 
 def requested(text: str) -> str:
-    """What containers ask for, in words: ``main: 2 x NVIDIA, 2.9 GiB, 30 %``; ``text`` is JSON objects in a row."""
+    """What containers ask for, in words: ``main: 2 x NVIDIA, 3,000 MiB, 30 %``; ``text`` is JSON objects in a row."""
     decoder, parts, rest = JSONDecoder(), list[str](), text.strip()
     try:
         while rest:

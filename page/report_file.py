@@ -12,6 +12,7 @@ from page.plots import Series, bars_over_time, bars_side_by_side, highest_bar
 from page.render import environment
 from page.texts import text
 from schemas.answers.reports import FailureReport, Percentiles
+from views.waits import is_wait_known
 
 Row = tuple[str, str, str, Any]
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -169,10 +170,10 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
 
 
 def _waited(report: FailureReport, say: Any, section: str) -> str:
-    """``section``: waiting or placed. Of pods that were placed before anybody judged them, no wait is known."""
+    """``section``: waiting or placed."""
     waited, measured = getattr(report, section), report.time_to_placement.pods
     values = {"pods": waited.pods, "hours": hours(waited.gpu_hours)}
-    if section == "placed" and measured < waited.pods:
+    if section == "placed" and not is_wait_known(waited.pods, measured):
         return str(say("report.waited_partly", measured=measured, **values))
     return str(say("report.waited", **values))
 

@@ -131,7 +131,7 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
 
 def _line(placement: PodPlacement, uuid: str) -> str:
     parts = zip(taken(placement.allocations, uuid), _NAMES, strict=True)
-    amounts = ", ".join(f"{number} {unit}" for number, (_, unit) in parts)
+    amounts = ", ".join(f"{number:,} {unit}" for number, (_, unit) in parts)
     since = f"since {rfc3339(placement.started_at)}"
     by = f"{placement.scheduler}, attempt {placement.attempt_id}" if placement.attempt_id else "no bind is known"
     return f"{placement.pod} holds {amounts} {since}: {by}"

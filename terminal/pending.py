@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 from client.transport import Json
 from terminal.screen import counted
 from terminal.times import duration
-from terminal.words import gpu_hours
+from views import amounts
 
 By = Literal["pod", "workload", "obstacle"]
 SHOWN_REASONS: Final = 2
@@ -126,13 +126,13 @@ def _nearest(found: Mapping[str, Any]) -> str:
         nearest[name] for name in ("missing_memory_mib", "missing_cores_percent", "missing_devices")
     )
     lacks = [counted(devices, "device")] if devices else []
-    lacks += [f"{memory:,} MiB"] if memory else []
+    lacks += [amounts.memory(memory)] if memory else []
     lacks += [f"{cores} % cores"] if cores else []
     return f"{nearest['node']} lacks {', '.join(lacks)}" if lacks else str(nearest["node"])
 
 
 def _hours(hours: float | None) -> str:
-    return "" if hours is None else gpu_hours(hours)
+    return "" if hours is None else amounts.gpu_hours(hours)
 
 
 def _number(number: int | None) -> str:

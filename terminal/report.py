@@ -11,7 +11,8 @@ from terminal.diagnosed import WHO
 from terminal.options import Asking, asks
 from terminal.screen import Screen, counted, emit
 from terminal.times import clock, duration
-from terminal.words import gpu_hours
+from views.amounts import gpu_hours
+from views.waits import is_wait_known
 
 PATH: Final = "/reports/failures"
 SHOWN_REASONS: Final = 10
@@ -66,8 +67,7 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
     _show_reasons(screen, found["reasons"], is_wide=is_wide)
     _show_waits(screen, found["waiting"], "Waiting now: {pods}, {hours} GPU-hours")
     times = found["time_to_placement"]
-    # Of pods that were placed before anybody judged them, no wait is known.
-    is_known = times["pods"] >= found["placed"]["pods"]
+    is_known = is_wait_known(found["placed"]["pods"], times["pods"])
     known = ", after {hours} GPU-hours of waiting"
     partly = f". How long they waited is known of {times['pods']:,}: {{hours}} GPU-hours"
     _show_waits(screen, found["placed"], "Placed in this time: {pods}" + (known if is_known else partly))

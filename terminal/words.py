@@ -1,4 +1,4 @@
-"""How the end of an attempt and GPU-hours are written: as on the page. Pure."""
+"""How the end of an attempt is written: as on the page. Pure."""
 
 from typing import Final
 
@@ -10,11 +10,6 @@ _ASKED: Final = {word: status for status, word in STATUS_WORDS.items()}
 def status_word(status: str) -> str:
     """A status of a newer API as it is."""
     return STATUS_WORDS.get(status, status)
-
-
-def gpu_hours(hours: float) -> str:
-    """To a hundredth below one, else to a tenth."""
-    return f"{hours:,.2f}" if hours < 1 else f"{hours:,.1f}"
 
 
 def asked_status(word: str) -> str:

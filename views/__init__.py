@@ -7,6 +7,8 @@ log_pods          the pods of a scheduler's log, those that wait first
 error_meanings    what the codes of errors mean, in both languages
 constraints       the sentence about what together keeps a pod from every node, in both languages
 source_gaps       what the source of an attempt leaves open, in both languages
+amounts           how memory, GPU-hours and other numbers are written
+waits             of how many placed pods the wait is known
 natural_order     the order of names: node2 before node10
 tables            reads the words beside these modules
 summarized_nodes  those groups from an attempt's columns, for thousands of nodes

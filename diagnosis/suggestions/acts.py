@@ -144,7 +144,7 @@ def _end_of(uid: str, use: PodUse) -> Edit:
     return Edit(
         "use",
         uid,
-        f"{memory_mib} MiB and {cores} % cores on {devices} of {use.node}",
+        f"{memory_mib:,} MiB and {cores} % cores on {devices} of {use.node}",
         "",
-        before_zh=f"{use.node} 上 {count} 块设备的 {memory_mib} MiB 显存和 {cores} % 算力",
+        before_zh=f"{use.node} 上 {count} 块设备的 {memory_mib:,} MiB 显存和 {cores} % 算力",
     )

@@ -68,11 +68,11 @@ def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:
 
 
 def asked_text(wait: PodWait) -> str:
-    """What the pod asks for, as ``2 x 40000 MiB, 30 % of cores``; equal for pods that ask for the same."""
+    """What the pod asks for, as ``2 x 40,000 MiB, 30 % of cores``; equal for pods that ask for the same."""
     asked = wait.asked
     if asked is None:
         return f"{wait.devices} x device" if wait.devices else ""
-    memory = f"{asked.memory_mib} MiB" if asked.memory_mib else f"{asked.memory_percent or 100} % of memory"
+    memory = f"{asked.memory_mib:,} MiB" if asked.memory_mib else f"{asked.memory_percent or 100} % of memory"
     cores = f", {asked.cores_percent} % of cores" if asked.cores_percent else ""
     more = f" of {wait.devices}" if wait.devices != asked.count else ""
     return f"{asked.count}{more} x {memory}{cores}"

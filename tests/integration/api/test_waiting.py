@@ -232,8 +232,8 @@ def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> No
     answer = api.get("/api/v1/pending", **query).json()
     rows = [(item["obstacle"] and item["obstacle"]["code"], item["asked"], item["pods"]) for item in answer["items"]]
     assert rows == [
-        ("CardInsufficientMemory", "2 x 3000 MiB", 30),
-        ("CardInsufficientMemory", "4 x 3000 MiB", 1),
+        ("CardInsufficientMemory", "2 x 3,000 MiB", 30),
+        ("CardInsufficientMemory", "4 x 3,000 MiB", 1),
         ("CardTypeMismatch", "1 x 3000 MiB", 1),
         (None, "", 1),
     ]

@@ -109,12 +109,12 @@ def test_no_line_ends_between_a_number_and_its_unit() -> None:
 
 
 def test_numbers_are_for_people() -> None:
-    assert amount(1234567) == "1\u202f234\u202f567"
+    assert amount(1234567) == "1,234,567"
     assert amount(2.50) == "2.5"
     assert amount(None) == "–"
     assert [score(each) for each in (12.5, 3.9, 0, 11.581)] == ["12.50", "3.90", "0.00", "11.58"]
-    assert [hours(each) for each in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340"]
-    assert (mib(512), mib(2048), mib(81559), mib(None)) == ("512 MiB", "2 GiB", "79.6 GiB", "–")
+    assert [hours(each) for each in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340.2"]
+    assert (mib(512), mib(2048), mib(81559), mib(None)) == ("512 MiB", "2,048 MiB", "81,559 MiB", "–")
 
 
 def test_a_time_is_to_the_second_and_exact_for_programs() -> None:
@@ -135,7 +135,7 @@ def test_what_containers_ask_for_is_read_from_the_answers_json_and_else_shown_as
         '{"container":"main","vendor":"NVIDIA","count":2,"memory_mib":3072,"memory_percent":null,"cores_percent":30}'
     )
     none = '{"container":"side","vendor":"","count":0,"memory_mib":null,"memory_percent":null,"cores_percent":0}'
-    assert requested(f"{shared} {none}") == "main: 2 x NVIDIA, 3 GiB, 30 %; side: –"
+    assert requested(f"{shared} {none}") == "main: 2 x NVIDIA, 3,072 MiB, 30 %; side: –"
     assert requested("{not json") == "{not json"
 
 

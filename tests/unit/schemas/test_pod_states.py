@@ -102,7 +102,7 @@ def test_the_devices_of_equal_pods_can_be_summed_over_the_time_that_they_wait() 
     state = state_after_attempt(a_repetition(pod=POD, first_judged_at=first, wait=WAIT)).fields
     assert (state["obstacle"], state["obstacle_group"]) == (
         "CardInsufficientMemory",
-        "CardInsufficientMemory|4 x 20000 MiB",
+        "CardInsufficientMemory|4 x 20,000 MiB",
     )
     at = STARTED + timedelta(hours=1)
     waited = state["asked_devices"] * at.timestamp() - state["asked_devices_seconds"]

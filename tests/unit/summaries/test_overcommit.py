@@ -63,7 +63,7 @@ def test_a_device_over_its_memory_is_reported_for_the_pod_that_came_last_with_al
     assert finding.numbers == {"memory_total_mib": 16384, "memory_held_mib": 20192, "pods": 2}
     first, second = finding.evidence
     assert finding.evidence_pods == ["llm/a", "llm/b"]
-    assert first.startswith("llm/a holds 8192 MiB, 20 % of its cores, 1 slots since 2026-11-21T12:00:00.000000Z: ")
+    assert first.startswith("llm/a holds 8,192 MiB, 20 % of its cores, 1 slots since 2026-11-21T12:00:00.000000Z: ")
     assert second.endswith("since 2026-11-21T12:00:10.000000Z: hami-scheduler, attempt attempt-b")
 
 

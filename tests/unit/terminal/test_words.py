@@ -1,10 +1,7 @@
 """Terminal and page call the same thing by the same word."""
 
-import pytest
-
-from page.formats import hours
 from page.texts import text
-from terminal.words import STATUS_WORDS, asked_status, gpu_hours, status_word
+from terminal.words import STATUS_WORDS, asked_status, status_word
 
 
 def test_an_attempt_ends_in_the_words_of_the_page() -> None:
@@ -16,9 +13,3 @@ def test_a_status_is_asked_for_in_both_words() -> None:
         "succeeded", "succeeded", "failed", "failed", "odd",
     ]  # fmt: skip
     assert status_word("of a newer API") == "of a newer API"
-
-
-@pytest.mark.parametrize(("value", "written"), [(0.05, "0.05"), (0.0, "0.00"), (0.96, "0.96"), (1.66, "1.7")])
-def test_gpu_hours_are_those_of_the_page(value: float, written: str) -> None:
-    assert gpu_hours(value) == written
-    assert float(hours(value)) == float(written)

@@ -70,7 +70,7 @@ async def test_a_node_shows_amounts_of_pods_that_one_may_not_read_and_no_names(a
     answer = await api.client.get("/ui/nodes/node3", headers=carol)
     assert answer.status_code == 200
     assert "GPU-2f5b9a1e" in answer.text
-    assert "20 GiB" in answer.text
+    assert "20,480 MiB" in answer.text
     for secret in ("deepseek", "llm", "CardInsufficientMemory"):
         assert secret not in answer.text
 

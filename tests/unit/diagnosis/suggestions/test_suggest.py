@@ -38,12 +38,12 @@ def test_less_memory_is_what_the_emptiest_device_has_free() -> None:
     # 24576 MiB in all, 14576 of them held; or the pod that holds them ends.
     assert edits_of(objects) == [
         [("main: nvidia.com/gpumem", "20000", "10000")],
-        [("u", "14576 MiB and 10 % cores on 1 device of n0", "")],
+        [("u", "14,576 MiB and 10 % cores on 1 device of n0", "")],
     ]
     ends = objects.suggestions()[1]
     assert (
         sentence(ends, ends.edits).zh
-        == "等待 u 结束，它占用 n0 上 1 块设备的 14576 MiB 显存和 10 % 算力：之后可调度到 n0。"
+        == "等待 u 结束，它占用 n0 上 1 块设备的 14,576 MiB 显存和 10 % 算力：之后可调度到 n0。"
     )
 
 
