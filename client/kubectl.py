@@ -124,4 +124,6 @@ def _of_kubectl_itself(text: str) -> Problem:
     cause = (text.splitlines() or ["kubectl ended without a message"])[-1].removeprefix("error: ")
     if "Unauthorized" in cause or "must be logged in" in cause:
         return NotAllowed(cause, "Log in as for `kubectl get pods`.")
+    if cause.startswith("context ") and cause.endswith(" does not exist"):
+        return WrongRequest(cause, "`kubectl config get-contexts` lists those of the kubeconfig.")
     return Unreachable(cause, "Does `kubectl get pods` answer? --context names another cluster, --api-url an API.")

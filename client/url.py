@@ -16,6 +16,10 @@ from client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _MAX_ERROR_BYTES = 100_000
+_HOW_TO_LOG_IN = "Give a token with --api-token-file: `kubectl create token NAME --audience schedulerlog` makes one."
+_HOW_TO_LOG_IN_AGAIN = (
+    "The token is not valid, or no longer: `kubectl create token NAME --audience schedulerlog` makes another."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,19 @@ class UrlTransport:
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=self.ca_file or None)
+            context = self._context()
             return http.client.HTTPSConnection(host, parts.port, timeout=timeout, context=context)
         if self.token and host not in _LOOPBACK:
             raise ValueError("a token is sent over https alone, and this address is http")
         return http.client.HTTPConnection(host, parts.port, timeout=timeout)
+
+    def _context(self) -> ssl.SSLContext:
+        try:
+            return ssl.create_default_context(cafile=self.ca_file or None)
+        except OSError as error:
+            # OpenSSL names neither the file nor what it lacks.
+            why = "holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
+            raise ValueError(f"the authority of its certificate, {self.ca_file}: {why}") from None
 
     def _asked(
         self, connection: http.client.HTTPConnection, method: str, target: str, body: bytes | None, accept: str
@@ -98,14 +110,30 @@ class UrlTransport:
             return _of_another_server(response.status, cause)
         if code == "UnknownPath":
             return Unreachable(cause, "The API is older than this command, or the address is not an API's.")
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            # The API speaks of a header.
+            next_step = _HOW_TO_LOG_IN_AGAIN if self.token else _HOW_TO_LOG_IN
         return problem_of_status(response.status, cause, next_step)
 
     def _failure(self, error: Exception) -> Problem:
         cause = str(getattr(error, "strerror", "") or error or type(error).__name__)
-        if isinstance(error, ssl.SSLCertVerificationError):
-            cause = f"its certificate is not trusted ({error.verify_message})"
-            return Unreachable(f"{self.url}: {cause}", "Name its authority with --api-ca-file.")
-        return Unreachable(f"{self.url}: {cause}", "Does the API run there? `curl URL/healthz` answers when it does.")
+        next_step = f"Does the API run there? `curl {self.url}/healthz` answers when it does."
+        match error:
+            case ssl.SSLCertVerificationError():
+                cause = f"its certificate is not trusted ({error.verify_message})"
+                next_step = "Name its authority with --api-ca-file."
+            case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "HTTP_REQUEST"):
+                cause, next_step = "what answers there does not speak TLS", "Is its address one with http://?"
+            case ssl.SSLError(reason=str(reason)):
+                cause = f"TLS failed: {reason.lower().replace('_', ' ')}"
+                next_step = "Does it take other versions of TLS, or want a client's certificate? Ask through its proxy."
+            case http.client.RemoteDisconnected() if self.url.startswith("http://"):
+                cause, next_step = "it closed the connection without an answer", "Is its address one with https://?"
+            case TimeoutError(errno=None):
+                cause = f"no answer within {TIMEOUT_SECONDS} s"
+            case ValueError():
+                next_step = ""
+        return Unreachable(f"{self.url}: {cause}", next_step)
 
 
 def _of_another_server(status: int, cause: str) -> Problem:
@@ -113,5 +141,5 @@ def _of_another_server(status: int, cause: str) -> Problem:
     if isinstance(problem, NotFound):
         return Unreachable(cause, "Is it the address of schedulerlog's API?")
     if isinstance(problem, NotAllowed):
-        return NotAllowed(cause, "Give a token with --api-token-file.")
+        return NotAllowed(cause, _HOW_TO_LOG_IN)
     return problem

@@ -33,6 +33,8 @@ def read_log(file: Path, pods: LogPods) -> None:
     gc.set_threshold(200_000, 50, 100)
     if str(file) == STANDARD_INPUT:
         _read(NAME_OF_STANDARD_INPUT, _of_standard_input(), pods)
+    elif file.is_dir():
+        raise MistakeError(f"{file} is a directory: name a log in it, or an archive of it (tar)")
     else:
         _read(str(file), _of_file(file), pods)
 
@@ -50,6 +52,9 @@ def _read(name: str, blocks: Iterator[Lines], pods: LogPods) -> None:
         source = next(filter(None, map(source_of, lines.texts)), None)
         if source or len(first) >= MAX_UNDECIDED_BLOCKS:
             break
+    if not any(lines.texts for lines in first):
+        hint = ": the command before the pipe wrote nothing" if name == NAME_OF_STANDARD_INPUT else ""
+        raise MistakeError(f"{name} is empty{hint}")
     if source is None:
         known = ", ".join(each.name.removesuffix("-log") for each in LOG_SOURCES)
         raise MistakeError(

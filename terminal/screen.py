@@ -30,7 +30,7 @@ class Screen:
 
     def __init__(self) -> None:
         is_person = sys.stdout.isatty()
-        has_colours = is_person and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        has_colours = is_person and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._width = _width(is_person=is_person)
         if self._width == _UNLIMITED and not has_colours:
             return

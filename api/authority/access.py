@@ -11,8 +11,13 @@ from api.authority.rights import Right, get_cluster, list_pods
 from api.http.cluster import Cluster
 from api.http.errors import ForbiddenError, UnauthorizedError, UnavailableError
 
-NEXT_STEP: Final = "Ask an administrator for a Role with this right, in the API group schedulerlog.io."
-NAME_A_NAMESPACE: Final = "Give namespace=, of which you may list the pods; or ask an administrator for the right."
+NEXT_STEP: Final = (
+    "Ask an administrator for a Role, or for nodes a ClusterRole, with this right in the API group schedulerlog.io."
+)
+NAME_A_NAMESPACE: Final = (
+    "Name a namespace of which you may list the pods (namespace=, in a terminal -n), or ask an administrator for the "
+    "right."
+)
 
 
 Identify = Callable[[float], Awaitable[Caller | None]]

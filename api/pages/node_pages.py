@@ -66,7 +66,10 @@ class NodePages:
         return self.shell.show(request, "node", view)
 
     async def _judged(self, request: Request, node: str, attempts: Answered) -> list[tuple[str, str]]:
-        """How each attempt judged the node: status, and the reason word for word. Empty where not known."""
+        """How each attempt judged the node: status, and the reason word for word. Empty where not known.
+
+        Of the chosen node whose bind failed, the reason is that of the bind.
+        """
         if not attempts.is_right:
             return []
         answers = await asyncio.gather(
@@ -75,13 +78,17 @@ class NodePages:
                 for each in attempts.json()["items"]
             )
         )
-        return [_verdict(answer) for answer in answers]
+        listed = zip(attempts.json()["items"], answers, strict=True)
+        return [_verdict(answer, is_chosen=each["chosen"] == node) for each, answer in listed]
 
 
-def _verdict(answered: Answered) -> tuple[str, str]:
+def _verdict(answered: Answered, *, is_chosen: bool) -> tuple[str, str]:
     nodes = answered.json()["filter"]["nodes"] if answered.is_right else []
     if not nodes:
         return "", ""
+    bind = answered.json()["bind"]
+    if is_chosen and bind["status"] == "failed":
+        return nodes[0]["status"], bind["summary"]
     reasons = [each["reason"] for each in nodes[0]["containers"] if each.get("reason")]
     return nodes[0]["status"], "; ".join(reasons)
 

@@ -25,7 +25,7 @@ PRINTED = {
     "Error from server (Expired): continue has expired. Search again\n": WrongRequest,
     "Warning: an old version\nError from server (NotFound): nothing is recorded. Is it?\n": NotFound,
     REFUSED: Unreachable,
-    'error: context "nowhere" does not exist\n': Unreachable,
+    'error: context "nowhere" does not exist\n': WrongRequest,
     "": Unreachable,
 }
 

@@ -1,5 +1,6 @@
 """A server on this machine answers what the test gives it."""
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -142,6 +143,53 @@ def test_a_certificate_is_checked_against_its_authority(tmp_path: Path) -> None:
     assert "--api-ca-file" in untrusted.next_step
     missing = UrlTransport(url, ca_file=str(tmp_path / "none")).get("/x")
     assert isinstance(missing, Unreachable)
+
+
+def test_who_is_not_known_learns_which_option_gives_a_token(serve: Serve) -> None:
+    url = serve((401, OURS % b"Unauthorized"))[0]
+    without, refused = UrlTransport(url).get("/x"), UrlTransport(url, "old").get("/x")
+    assert isinstance(without, NotAllowed)
+    assert isinstance(refused, NotAllowed)
+    assert "--api-token-file" in without.next_step
+    assert "not valid" in refused.next_step
+
+
+def test_http_and_https_taken_for_each_other_are_named(serve: Serve) -> None:
+    url = serve((200, b"{}"))[0]
+    problem = UrlTransport(url.replace("http://", "https://")).get("/x")
+    assert str(problem).endswith("what answers there does not speak TLS. Is its address one with http://?")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(65_536)
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        problem = UrlTransport(f"http://127.0.0.1:{server.getsockname()[1]}").get("/x")
+        thread.join()
+    assert isinstance(problem, Unreachable)
+    assert "https://" in problem.next_step
+
+
+def test_an_api_that_takes_too_long_is_named_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("client.url.TIMEOUT_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        problem = UrlTransport(f"http://127.0.0.1:{server.getsockname()[1]}").get("/x")
+    assert isinstance(problem, Unreachable)
+    assert problem.cause.endswith("no answer within 0.05 s")
+
+
+@pytest.mark.parametrize(("content", "words"), [(None, "No such file"), ("", "holds no certificate")])
+def test_an_authority_that_can_not_be_read_is_named_with_its_file(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
+    file = tmp_path / "ca.crt"
+    if content is not None:
+        file.write_text(content)
+    problem = UrlTransport("https://127.0.0.1:1", ca_file=str(file)).get("/x")
+    assert isinstance(problem, Unreachable)
+    assert f"{file}: {words}" in problem.cause
 
 
 def test_a_token_is_not_sent_in_plain_text_to_another_machine() -> None:

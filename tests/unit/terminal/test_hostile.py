@@ -125,6 +125,8 @@ def test_only_a_terminal_gets_colours_and_only_ours(run: Run, golden_url: str, h
     assert shown.startswith("\x1b[1m")
     lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()]
     assert lines == run("why", POD).stdout.splitlines()
+    # An empty one counts as none (https://no-color.org).
+    assert "\x1b" in on_a_terminal(golden_url, NO_COLOR="")
     for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in on_a_terminal(golden_url, **variables)
     plain = re.sub(r"\x1b\[[0-9;]*m|\r\n", "", on_a_terminal(hostile_url))

@@ -69,12 +69,20 @@ def test_a_log_that_ends_in_the_middle_answers_for_what_was_before(run: Run, tmp
     [
         (["README.md"], 2, "no line is from a scheduler that is known"),
         (["/does/not/exist"], 2, "No such file"),
+        (["/dev/null"], 2, "/dev/null is empty"),
+        (["docs"], 2, "docs is a directory: name a log in it"),
         ([HAMI, "trian-2002"], 3, "it has 4 pods, such as ml/train-2002"),
     ],
 )
 def test_what_a_log_does_not_have_is_named(run: Run, words: list[str], code: int, text: str) -> None:
     done = run("explain", *words)
     assert (done.exit_code, text in done.stderr, done.stdout) == (code, True, ""), done.output
+
+
+def test_a_pipe_that_brings_nothing_has_its_own_message() -> None:
+    done = explained_from_pipe(b"")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"standard input is empty: the command before the pipe wrote nothing\n"
 
 
 def test_the_answer_is_written_as_a_page_that_loads_and_runs_nothing(run: Run, tmp_path: Path) -> None:

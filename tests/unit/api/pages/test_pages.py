@@ -98,6 +98,15 @@ async def test_list_and_page_of_a_node_agree_that_nothing_is_free_on_a_cordoned_
     assert " · cordoned" in pages[1]
 
 
+async def test_a_node_that_was_chosen_shows_why_its_bind_failed() -> None:
+    api = Caller(golden_index)
+    api.remember(attempt())
+    bind = (await api.get(f"/api/v1/attempts/{attempt().attempt_id}")).json()["bind"]
+    assert bind["status"] == "failed"
+    judged = (await api.get(f"/ui/nodes/{attempt().chosen}")).text.partition("Latest attempts that judged it")[2]
+    assert html.escape(bind["summary"], quote=False) in judged
+
+
 async def test_the_language_follows_the_browser_and_once_chosen_every_link_keeps_it(api: Caller) -> None:
     assert '<html lang="zh-CN"' in (await api.get("/ui", **{"accept-language": "zh-CN,zh"})).text
     text = (await api.get(f"{POD}?lang=zh")).text
