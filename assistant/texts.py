@@ -86,7 +86,8 @@ def report(found: Json) -> str:
     waiting = f"{_waiting(found['waiting']['pods'])} now, {gpu_hours(found['waiting']['gpu_hours'])} GPU-hours:"
     change = found["best_change"]
     return sentences(
-        f"{found['failed']} of {found['attempts']} attempts failed from {found['since']} to {found['until']}.",
+        f"{found['failed']} of {found['attempts']} attempts failed from {found['since']} to {found['until']}; "
+        f"{found['bind_failed']} of them had a node and failed to be bound to it.",
         items(reasons),
         f"{waiting}\n{items(causes)}" if found["waiting"]["pods"] else "",
         f"The one change that helps most: {_change(change)}" if change else "",

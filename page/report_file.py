@@ -30,7 +30,7 @@ def written(report: FailureReport, form: Literal["csv", "markdown", "html"]) -> 
 
 def numbers(report: FailureReport) -> Iterator[Row]:
     """Every number of the report, as section, key, measure and value."""
-    for name in ("attempts", "failed", "failed_before"):
+    for name in ("attempts", "failed", "failed_before", "bind_failed", "bind_failed_before"):
         yield "attempts", "", name, getattr(report, name)
     for reason in report.reasons:
         for name in ("attempts", "attempts_before", "devices"):
@@ -114,6 +114,8 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
     where = f", {report.namespace}" if report.namespace else ""
     yield f"\n{_cell(report.cluster)}{where}: {to_second(report.since)} – {to_second(report.until)} UTC\n"
     yield say("report.summary", attempts=report.attempts, failed=report.failed, before=_number(report.failed_before))
+    if report.bind_failed or report.bind_failed_before:
+        yield say("report.bind_failed", failed=report.bind_failed, before=_number(report.bind_failed_before))
     if change := report.best_change:
         yield f"\n{say('report.best_change')}{say('state.colon')}{_cell(getattr(change.sentence, report.language))}"
     if report.reasons:

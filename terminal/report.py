@@ -15,7 +15,6 @@ from views.amounts import gpu_hours
 from views.waits import is_wait_known
 
 PATH: Final = "/reports/failures"
-SHOWN_REASONS: Final = 10
 SHOWN_REMEDIES: Final = 3
 Document = Literal["", "markdown", "html", "csv"]
 
@@ -59,6 +58,10 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
     before = found["failed_before"]
     then = "" if before is None else f", {before:,} in the range before"
     screen.line(f"{found['failed']:,} of {counted(found['attempts'], 'attempt')} failed{where}{then}.", "bold")
+    if found["bind_failed"] or found["bind_failed_before"]:
+        before = found["bind_failed_before"]
+        then = "" if before is None else f", {before:,} in the range before"
+        screen.line(f"Of them, {found['bind_failed']:,} had a node and failed to be bound to it{then}.")
     screen.line(f"{clock(found['since'])} to {clock(found['until'])} UTC", "dim")
     if change := found["best_change"]:
         screen.blank()
@@ -89,7 +92,7 @@ def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: boo
     screen.blank()
     rows = [
         [each["code"], f"{each['attempts']:,}", _number(each["attempts_before"]), f"{each['devices']:,}"]
-        for each in (reasons if is_wide else reasons[:SHOWN_REASONS])
+        for each in reasons
     ]
     screen.table(["REASON", "#ATTEMPTS", "#BEFORE", "#DEVICES"], rows)
     for each in reasons if is_wide else reasons[:SHOWN_REMEDIES]:

@@ -28,6 +28,7 @@ from api.index.waiting.waiting_requests import read_waiting_requests
 from diagnosis.suggestions.for_many import judge, suggestions_for_many
 from diagnosis.texts import actors_of
 from fit.devices.as_of import rebuilt
+from hami.reason_codes import ReasonCode
 from hami.vendors import Vendors
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
 from schemas.answers.suggestions import AdmittingChangeFound
@@ -39,6 +40,8 @@ from schemas.reasons import explain
 
 SHOWN: Final = 10
 """Reasons, namespaces and pools; the rest is in the trends."""
+BIND_REASONS: Final = (ReasonCode.NODE_LOCK_CONTENTION, ReasonCode.BINDING_FAILED)
+"""An attempt has one of them, where its bind failed (``BindOutcome.reason``)."""
 _TRIED_WITHIN: Final = timedelta(hours=1)
 """A pod that was not tried for so long may be gone without a trace (docs/api.md, pods that wait)."""
 
@@ -54,7 +57,12 @@ class ReportCollector:
         counts = [self._counts(cluster, query, by, at) for by in ("reason", "result", "namespace", "pool")]
         # More than are shown: the reasons with the most devices are not those with the most attempts.
         devices = self._counts(cluster, query, "reason", at, count="devices", limit=MAX_SERIES)
-        reasons, results, namespaces, pools, refused = await asyncio.gather(*counts, devices)
+        # By themselves: refusals of nodes are so many more that binds would not be among the reasons that are shown.
+        binds = [self._counts(cluster, query, "reason", at, key=code) for code in BIND_REASONS]
+        reasons, results, namespaces, pools, refused, *bind = await asyncio.gather(*counts, devices, *binds)
+        binds_failed = [item for trends in bind for item in trends.items]
+        # Of a code that is only in the range before, the series of what is left counts.
+        before = [item.total_before or 0 for trends in bind for item in (*trends.items, trends.other) if item]
         since, until = reasons.since, reasons.until
         tried = rfc3339(at - _TRIED_WITHIN)
         waiting, placed, findings = await asyncio.gather(
@@ -74,7 +82,9 @@ class ReportCollector:
             attempts=sum(item.total for item in results.items),
             failed=failed.total if failed else 0,
             failed_before=failed.total_before if failed else None,
-            reasons=[_reason(item, refused, query.lang) for item in reasons.items],
+            bind_failed=sum(item.total for item in binds_failed),
+            bind_failed_before=sum(before) if failed and failed.total_before is not None else None,
+            reasons=[_reason(item, refused, query.lang) for item in _with_binds(reasons.items, binds_failed)],
             over_time=reasons,
             namespaces=_failed(namespaces),
             pools=_failed(pools),
@@ -115,6 +125,11 @@ def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReport
         remedy=explained.remedy,
         who_acts=actors_of(series.key),
     )
+
+
+def _with_binds(reasons: Sequence[TrendSeries], binds: Sequence[TrendSeries]) -> list[TrendSeries]:
+    shown = {item.key for item in reasons}
+    return [*reasons, *(item for item in binds if item.key not in shown)]
 
 
 def _failed(trends: Trends) -> list[AttemptsReported]:

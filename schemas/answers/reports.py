@@ -88,7 +88,11 @@ class FailureReport(Answer):
     attempts: int
     failed: int
     failed_before: int | None
-    reasons: list[ReasonReported] = Field(description="Most attempts first.")
+    bind_failed: int = Field(description="Of the failed ones, those that had a node and whose bind failed.")
+    bind_failed_before: int | None
+    reasons: list[ReasonReported] = Field(
+        description="Most attempts first, at most ten; then those of binds that failed, where they are not among them."
+    )
     over_time: Trends = Field(description="Failed attempts by reason.")
     namespaces: list[AttemptsReported]
     pools: list[AttemptsReported]

@@ -142,10 +142,15 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     # Hour, result, attempts.
     "schedulerlog-attempts-by-result": [(0, "failed", 3), (0, "succeeded", 1), (1, "failed", 1), (1, "pending", 1)],
     # Reason, attempts, devices: 2 x 16 + 2 x 8, and 16 + 8.
-    "schedulerlog-top-reasons": [("CardInsufficientMemory", 4, 48), ("NumaNotFit", 2, 24)],
+    "schedulerlog-top-reasons": [
+        ("CardInsufficientMemory", 4, 48),
+        ("NumaNotFit", 2, 24),
+        ("node lock contention", 1, 0),
+    ],  # fmt: skip
     "schedulerlog-reasons-over-time": [
         (0, "CardInsufficientMemory", 3),
         (0, "NumaNotFit", 1),
+        (0, "node lock contention", 1),
         (1, "CardInsufficientMemory", 1),
         (1, "NumaNotFit", 1),
     ],
@@ -155,6 +160,7 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("pn-1|NumaNotFit", 2, 2, 70),
         ("pn-1|CardInsufficientMemory", 1, 1, 1),
         ("pn-2|NumaNotFit", 1, 1, 70),
+        ("pn-2|node lock contention", 1, 1, 20),
     ],
     "schedulerlog-refused-by-namespace": [("panels-a", 3), ("panels-b", 2)],
     # Workload, pods, minute in which the first of them was first judged, latest reason, latest attempt.

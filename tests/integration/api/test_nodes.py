@@ -128,6 +128,7 @@ def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Ser
                 "last_transition_at": rfc3339(40),
             }
         ],
+        "cordoned": False,
     }
     hami, other = answer["registrations"]
     assert (hami["reported_by"], hami["observed_at"], [each["uuid"] for each in hami["devices"]]) == (
@@ -136,7 +137,7 @@ def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Ser
     assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", rfc3339(5))
     assert hami["devices"][0] == {
         "uuid": "GPU-n-0", "model": "NVIDIA A100", "mode": "hami-core", "index": 0, "memory_mib": 40960,
-        "cores_percent": 100, "slots": 10, "numa": 0, "healthy": True,
+        "cores_percent": 100, "slots": 10, "numa": 0, "healthy": True, "cordoned": False,
     }  # fmt: skip
     assert answer["checks"] == [{"observed_at": rfc3339(20), "reported_by": "hami-scheduler", "problems": []}]
 

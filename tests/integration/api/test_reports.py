@@ -20,7 +20,7 @@ from tests.support.harness.index_filling import NOW, Filling, a_finding, an_atte
 
 NAMESPACE = f"api-reports-{uuid.uuid4().hex[:8]}"
 """Of its own in each worker of a test run, which share one index."""
-MEMORY, NUMA = "CardInsufficientMemory", "NumaNotFit"
+MEMORY, NUMA, CONTENTION = "CardInsufficientMemory", "NumaNotFit", "node lock contention"
 
 
 def counted(minutes: int, result: str, dimension: str, value: str, attempts: int) -> Any:
@@ -67,6 +67,9 @@ def filled(filling: Filling) -> Filling:
         counted(30, "failed", "reason", MEMORY, 6),
         counted(20, "failed", "reason", NUMA, 2),
         counted(30, "failed", "all", "", 7),
+        counted(30, "failed", "reason", CONTENTION, 1),
+        # Only before: the range of this report has none.
+        counted(30 * 60, "failed", "reason", "BindingFailed", 2),
         counted(30, "succeeded", "all", "", 3),
         # In the range of the same length before this day.
         counted(30 * 60, "failed", "reason", MEMORY, 4),
@@ -87,7 +90,9 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     asked_at = datetime.now(UTC)
     report = api.get("/api/v1/reports/failures", namespace=NAMESPACE, since="24h").json()
     assert (report["attempts"], report["failed"], report["failed_before"]) == (10, 7, 4)
-    memory, numa = report["reasons"]
+    assert (report["bind_failed"], report["bind_failed_before"]) == (1, 2)
+    memory, numa, contention = report["reasons"]
+    assert (contention["code"], contention["attempts"], contention["attempts_before"]) == (CONTENTION, 1, 0)
     assert (memory["code"], memory["attempts"], memory["attempts_before"], memory["devices"]) == (MEMORY, 6, 4, 48)
     assert (numa["code"], numa["attempts"], numa["attempts_before"]) == (NUMA, 2, 0)
     assert memory["who_acts"]
@@ -174,7 +179,12 @@ def test_the_devices_of_a_reason_do_not_depend_on_how_many_others_refused(fillin
         key: dict[str, Any] = {"namespace": ["api-reports-many"], "result": ["failed"], "dimension": ["reason"]}
         key |= {"value": [f"Reason{place}"], "attempts": attempts, "pods": attempts, "nodes": attempts}
         rows.append(some_trends(started_at=minute, recorded_at=minute, partition=place, devices=devices, **key))
+    # Fewer than any of them, and in the report all the same.
+    key["value"], one = [CONTENTION], np.array([1])
+    few = dict.fromkeys(("attempts", "pods", "nodes"), one) | {"devices": np.array([0])}
+    rows.append(some_trends(started_at=minute, recorded_at=minute, partition=12, **(key | few)))
     filling.index_trends(*rows)
     reasons = api.get("/api/v1/reports/failures", namespace="api-reports-many", since="24h").json()["reasons"]
+    assert reasons.pop()["code"] == CONTENTION
     found = [(reason["attempts"], reason["devices"]) for reason in reasons]
     assert found == [(50 - place, 1000 + place if place else 60) for place in range(10)]

@@ -90,11 +90,11 @@ def test_pods_that_wait_are_answered_by_workload_with_their_reasons(filling: Fil
     assert [(item["workload"], item["pods"], item["reasons"]) for item in answer["items"]] == [
         ("Job/train", 5, {"CardInsufficientMemory": 5}),
         ("Pod/alone", 1, {"NumaNotFit": 1}),
-        ("Pod/locked", 1, {"CardInsufficientMemory": 1}),
+        ("Pod/locked", 1, {"CardInsufficientMemory": 1, "node lock contention": 1}),
         ("Pod/made-again", 1, {"CardInsufficientMemory": 1}),
     ]
     assert (answer["pods"], answer["total"], answer["continue"]) == (8, 4, None)
-    assert answer["reasons"] == {"CardInsufficientMemory": 7, "NumaNotFit": 1}
+    assert answer["reasons"] == {"CardInsufficientMemory": 7, "NumaNotFit": 1, "node lock contention": 1}
     train = answer["items"][0]
     assert (train["queue"], len(train["examples"])) == ("blue", 3)
     example = train["examples"][0]
@@ -234,7 +234,7 @@ def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> No
     assert rows == [
         ("CardInsufficientMemory", "2 x 3,000 MiB", 30),
         ("CardInsufficientMemory", "4 x 3,000 MiB", 1),
-        ("CardTypeMismatch", "1 x 3000 MiB", 1),
+        ("CardTypeMismatch", "1 x 3,000 MiB", 1),
         (None, "", 1),
     ]
     assert (answer["pods"], answer["total"]) == (33, 4)

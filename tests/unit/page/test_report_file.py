@@ -33,11 +33,20 @@ def a_report(**fields: object) -> FailureReport:
     )
     plain: dict[str, object] = {
         "cluster": "default", "namespace": None, "since": "2026-01-01T00:00:00Z", "until": "2026-01-08T00:00:00Z",
-        "language": "en", "attempts": 0, "failed": 0, "failed_before": None, "reasons": [], "over_time": over_time,
+        "language": "en", "attempts": 0, "failed": 0, "failed_before": None, "bind_failed": 0,
+        "bind_failed_before": None, "reasons": [], "over_time": over_time,
         "namespaces": [], "pools": [], "waiting": NOTHING, "placed": NOTHING, "time_to_placement": NO_TIMES,
         "time_to_start": NO_TIMES, "fragmentation": None, "findings": [],
     }  # fmt: skip
     return FailureReport.model_validate(plain | fields)
+
+
+def test_binds_that_failed_are_in_every_format() -> None:
+    report = a_report(attempts=9, failed=5, failed_before=0, bind_failed=2, bind_failed_before=1)
+    sentence = "Of them, 2 had a node and failed to be bound to it; in the range before: 1."
+    assert all(sentence in written(report, form) for form in ("html", "markdown"))
+    assert '"attempts","","bind_failed",2' in written(report, "csv")
+    assert "bound to it" not in written(a_report(attempts=9, failed=5), "markdown")
 
 
 def test_hostile_names_are_inert_in_every_format() -> None:

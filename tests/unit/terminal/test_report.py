@@ -14,6 +14,7 @@ NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
 REPORT: Json = {
     "cluster": "default", "namespace": None, "since": "2026-11-16T00:00:00Z", "until": "2026-11-23T00:00:00Z",
     "language": "en", "attempts": 5_000, "failed": 1_234, "failed_before": 900,
+    "bind_failed": 34, "bind_failed_before": 2,
     "reasons": [
         {
             "code": "CardInsufficientMemory", "attempts": 1_000, "attempts_before": None, "devices": 8_000,
@@ -64,6 +65,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Reporting:
 def test_the_report_begins_with_how_many_failed(api: Reporting) -> None:
     lines = CliRunner().invoke(app, ["report", "-A"], env={"COLUMNS": "80"}).stdout.splitlines()
     assert lines[0] == "1,234 of 5,000 attempts failed, 900 in the range before."
+    assert lines[1] == "Of them, 34 had a node and failed to be bound to it, 2 in the range before."
     assert "  Uncordon the device of m-one: then 2 pods fit. (an administrator)" in lines
     assert "CardInsufficientMemory, by you or waiting" in lines
     assert "Waiting now: 12 pods, 340.2 GPU-hours" in lines
