@@ -146,7 +146,7 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("CardInsufficientMemory", 4, 48),
         ("NumaNotFit", 2, 24),
         ("node lock contention", 1, 0),
-    ],  # fmt: skip
+    ],
     "schedulerlog-reasons-over-time": [
         (0, "CardInsufficientMemory", 3),
         (0, "NumaNotFit", 1),
