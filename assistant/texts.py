@@ -15,8 +15,8 @@ def diagnosis(found: Json) -> str:
     obstacle = found["obstacle"]
     if not obstacle:
         return str(found["sentence"]["en"])
-    who = " or ".join(_WHO[each] for each in obstacle["who_acts"])
-    others = items(each["sentence"]["en"] for each in found["other_obstacles"])
+    who = " or ".join(_WHO[actor] for actor in obstacle["who_acts"])
+    others = items(other_obstacle["sentence"]["en"] for other_obstacle in found["other_obstacles"])
     return sentences(
         f"{found['sentence']['en']} (state: {found['state']}, reason: {obstacle['code']})",
         f"Likely cause: {obstacle['likely_cause']['en']}",
@@ -41,7 +41,7 @@ def suggestions(found: Json) -> str:
 
 def changes_for_many(found: Json) -> str:
     head = f"{_waiting(found['waiting'])}; tried: {found['judged']}, of which {found['fit']} would fit as it is."
-    changes = items(_change(each) for each in found["items"])
+    changes = items(_change(item) for item in found["items"])
     return sentences(head, changes or "No single change is known that would let one in.", _not_known(found))
 
 
@@ -60,10 +60,10 @@ def _not_known(found: Json) -> str:
 
 def pending(found: Json) -> str:
     rows = (
-        f"{counted(each['pods'], 'pod')} of {counted(each['workloads'], 'workload')} "
-        f"since {each['first_judged_at']}, {gpu_hours(each['gpu_hours'])} GPU-hours: "
-        + (each["obstacle"]["sentence"]["en"] if each["obstacle"] else "not known")
-        for each in found["items"]
+        f"{counted(item['pods'], 'pod')} of {counted(item['workloads'], 'workload')} "
+        f"since {item['first_judged_at']}, {gpu_hours(item['gpu_hours'])} GPU-hours: "
+        + (item["obstacle"]["sentence"]["en"] if item["obstacle"] else "not known")
+        for item in found["items"]
     )
     head = f"{_waiting(found['pods'])}, for {counted(found['total'], 'obstacle')}."
     return sentences(head, items(rows, found["total"]))
@@ -78,10 +78,12 @@ def trends(found: Json) -> str:
 
 
 def report(found: Json) -> str:
-    reasons = (f"{each['code']}: {counted(each['attempts'], 'attempt')}. {each['remedy']}" for each in found["reasons"])
+    reasons = (
+        f"{reason['code']}: {counted(reason['attempts'], 'attempt')}. {reason['remedy']}" for reason in found["reasons"]
+    )
     causes = (
-        f"{each['cause'] or 'not known'}: {counted(each['pods'], 'pod')}, {gpu_hours(each['gpu_hours'])} GPU-hours"
-        for each in found["waiting"]["causes"]
+        f"{cause['cause'] or 'not known'}: {counted(cause['pods'], 'pod')}, {gpu_hours(cause['gpu_hours'])} GPU-hours"
+        for cause in found["waiting"]["causes"]
     )
     waiting = f"{_waiting(found['waiting']['pods'])} now, {gpu_hours(found['waiting']['gpu_hours'])} GPU-hours:"
     change = found["best_change"]
@@ -96,16 +98,18 @@ def report(found: Json) -> str:
 
 def _series(series: Json) -> str:
     before = series["total_before"]
-    changes = (f", from {each['before']:.1f} to {each['after']:.1f} at {each['at']}" for each in series["changes"][-3:])
+    changes = (
+        f", from {change['before']:.1f} to {change['after']:.1f} at {change['at']}" for change in series["changes"][-3:]
+    )
     return f"{series['key']}: {series['total']}, before {'not known' if before is None else before}{''.join(changes)}"
 
 
 def node(found: Json) -> str:
     rows = (
-        f"{each['uuid']} {each['model']}: memory {_of(each, 'memory', 'mib')} MiB, "
-        f"cores {_of(each, 'cores', 'percent')} %, {counted(each['slots_held'], 'slot')} taken, "
-        f"held by {_holders(each) or 'no pod'}" + _unusable(each)
-        for each in found["devices"]
+        f"{device['uuid']} {device['model']}: memory {_of(device, 'memory', 'mib')} MiB, "
+        f"cores {_of(device, 'cores', 'percent')} %, {counted(device['slots_held'], 'slot')} taken, "
+        f"held by {_holders(device) or 'no pod'}" + _unusable(device)
+        for device in found["devices"]
     )
     free = f"{found['free_devices']} of {counted(len(found['devices']), 'device')} free"
     head = f"{found['node']} at {found['at']}: {'cordoned, ' if found['cordoned'] else ''}{free}."
@@ -130,9 +134,9 @@ def _holders(device: Json) -> str:
 
 def attempts(found: Json) -> str:
     rows = (
-        f"{each['started_at']} {each['namespace']}/{each['name']}: {status_word(each['status'])}"
-        + (f" on {each['chosen']}" if each["chosen"] else "")
-        + f". {each['summary']}"
-        for each in found["items"]
+        f"{item['started_at']} {item['namespace']}/{item['name']}: {status_word(item['status'])}"
+        + (f" on {item['chosen']}" if item["chosen"] else "")
+        + f". {item['summary']}"
+        for item in found["items"]
     )
     return sentences(f"{counted(found['total'], 'attempt')}.", items(rows, found["total"]))

@@ -85,7 +85,7 @@ class CostModel:
 def model(results: Iterable[Mapping[str, Any]]) -> CostModel:
     """The model by the JSON lines of ``retries`` and ``filter``."""
     figures = {result["benchmark"]: result["figures"] for result in results}
-    values = {(each["path"], each["unit"]): float(each["value"]) for each in figures["retries"]}
+    values = {(figure["path"], figure["unit"]): float(figure["value"]) for figure in figures["retries"]}
     sizes = sorted({int(found[1].replace(",", "")) for path, _ in values if (found := _SIZE.match(path))})
 
     def lines(which: str) -> dict[str, Line]:

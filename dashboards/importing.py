@@ -95,7 +95,7 @@ def _refused(answer: Any, objects: Sequence[SavedObject]) -> Iterator[str]:
 def _cause(error: dict[str, Any]) -> str:
     kind = str(error.get("type"))
     if kind == "missing_references":
-        missing = (f"{each.get('type')} {each.get('id')}" for each in error.get("references") or [])
+        missing = (f"{reference.get('type')} {reference.get('id')}" for reference in error.get("references") or [])
         return f"it needs {', '.join(missing)}, which are not there"
     if kind == "unsupported_type":
         return "this Dashboards does not know objects of this type: is the plugin switched off?"

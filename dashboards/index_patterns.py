@@ -25,8 +25,8 @@ _POD_PATH: Final = (
 def index_patterns(api_url: str) -> list[SavedObject]:
     """One of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
     families = [
-        _pattern(each.alias, f"{each.alias}-*", each, api_url, _TIME_FIELDS.get(each.alias, "@timestamp"))
-        for each in INDICES
+        _pattern(index.alias, f"{index.alias}-*", index, api_url, _TIME_FIELDS.get(index.alias, "@timestamp"))
+        for index in INDICES
     ]
     # By the alias: Dashboards refuses to edit one of two patterns with equal titles.
     return [*families, _pattern(PLACEMENTS_NOW, OCCUPANCY.alias, OCCUPANCY, api_url, None)]

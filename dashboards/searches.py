@@ -82,7 +82,7 @@ SEARCHES: Final = (
 
 
 def saved_searches() -> list[SavedObject]:
-    return [_saved(each) for each in SEARCHES]
+    return [_saved(search) for search in SEARCHES]
 
 
 def _saved(search: SavedSearch) -> SavedObject:

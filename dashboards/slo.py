@@ -105,7 +105,7 @@ def rules() -> Json:
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {"name": "schedulerlog-slo", "namespace": "schedulerlog", "labels": labels},
-        "spec": {"groups": [_group(each) for each in OBJECTIVES]},
+        "spec": {"groups": [_group(objective) for objective in OBJECTIVES]},
     }
 
 
@@ -127,9 +127,9 @@ def _recorded(objective: Objective) -> Iterator[Json]:
 def _alerts(objective: Objective) -> Iterator[Json]:
     for severity in ("critical", "warning"):
         burns = [
-            f"({series(objective, each.long)} > {each.rate:g} and {series(objective, each.short)} > {each.rate:g})"
-            for each in BURNS
-            if each.severity == severity
+            f"({series(objective, burn.long)} > {burn.rate:g} and {series(objective, burn.short)} > {burn.rate:g})"
+            for burn in BURNS
+            if burn.severity == severity
         ]
         share = f"{objective.target:.1%}".replace(".0%", "%")
         summary = (

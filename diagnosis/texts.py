@@ -106,7 +106,7 @@ def unknown_text(unknown: Unknown) -> InBothLanguages:
 
 
 def _filled(found: Phrase, words: Mapping[str, Word], *, is_sentence: bool = False) -> InBothLanguages:
-    en, zh = (getattr(found, each).format_map(_InLanguage(words, each)) for each in _LANGUAGES)
+    en, zh = (getattr(found, language).format_map(_InLanguage(words, language)) for language in _LANGUAGES)
     return InBothLanguages(en=en + "." * is_sentence, zh=zh + "。" * is_sentence)
 
 

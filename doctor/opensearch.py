@@ -58,7 +58,9 @@ def _health(url: str, health: Mapping[str, Any]) -> Iterator[Fault]:
 
 def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
     """What is wrong with the answer to ``GET /_index_template``. Pure."""
-    found = {each["name"]: each["index_template"].get("_meta", {}) for each in answer.get("index_templates", ())}
+    found = {
+        template["name"]: template["index_template"].get("_meta", {}) for template in answer.get("index_templates", ())
+    }
     if not found:
         problem = f"none of the {len(INDICES)} is there"
         yield Fault("opensearch", "index templates", problem, f"To make them, {PROVISION}.")

@@ -56,7 +56,7 @@ def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
     if not extender.get("nodeCacheCapable"):
         remedy = "Write true: otherwise every call carries all nodes, three times as slow at 1,000 of them."
         yield Fault("kube-scheduler", about, "nodeCacheCapable is not true", remedy)
-    managed = {each["name"]: each for each in extender.get("managedResources") or ()}
+    managed = {resource["name"]: resource for resource in extender.get("managedResources") or ()}
     if missing := [f"nvidia.com/{word}" for word in MANAGED if f"nvidia.com/{word}" not in managed]:
         problem = f"managedResources lacks {', '.join(missing)}"
         remedy = "Add them: kube-scheduler looks for them on the nodes otherwise, and refuses the pod."

@@ -90,7 +90,7 @@ def _wanted_by(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterato
 def _secrets_in(volume: Json) -> Iterator[Json]:
     if "secret" in volume:
         yield volume["secret"]
-    yield from (each["secret"] for each in volume.get("projected", {}).get("sources") or () if "secret" in each)
+    yield from (source["secret"] for source in volume.get("projected", {}).get("sources") or () if "secret" in source)
 
 
 def _files(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

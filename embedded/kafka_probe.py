@@ -46,7 +46,7 @@ async def _create(admin: Any, topic: str, node: int) -> None:
         if code:
             raise for_code(code)(topic)
     # A producer that asks before the broker knows the topic logs a warning, which looks like a fault.
-    while any(each["error_code"] for each in await admin.describe_topics([topic])):  # noqa: ASYNC110
+    while any(topic_found["error_code"] for topic_found in await admin.describe_topics([topic])):  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
 

@@ -57,7 +57,7 @@ def write_state(folder: Path, state: State) -> None:
 
 
 def _state(document: Any) -> State:
-    servers = tuple(_record(each) for each in document["servers"])
+    servers = tuple(_record(server) for server in document["servers"])
     return State(kafka_cluster_id=str(document["kafka_cluster_id"]), servers=servers)
 
 

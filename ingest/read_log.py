@@ -56,7 +56,7 @@ def _read(name: str, blocks: Iterator[Lines], pods: LogPods) -> None:
         hint = ": the command before the pipe wrote nothing" if name == NAME_OF_STANDARD_INPUT else ""
         raise MistakeError(f"{name} is empty{hint}")
     if source is None:
-        known = ", ".join(each.name.removesuffix("-log") for each in LOG_SOURCES)
+        known = ", ".join(log_source.name.removesuffix("-log") for log_source in LOG_SOURCES)
         raise MistakeError(
             f"{name}: no line is from a scheduler that is known ({known}). "
             "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"

@@ -58,7 +58,7 @@ class PageContext:
 
     @property
     def other_languages(self) -> tuple[Language, ...]:
-        return tuple(each for each in LANGUAGES if each != self.language)
+        return tuple(language for language in LANGUAGES if language != self.language)
 
     @property
     def api(self) -> str:

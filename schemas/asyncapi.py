@@ -128,7 +128,7 @@ def document(examples: Mapping[str, Any]) -> dict[str, Any]:
         "channels": {_name(topic): _channel(topic) for topic in TOPICS},
         "operations": {name: _operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
         "components": {
-            "messages": {each.__name__: _message(each, examples[each.TYPE]) for each in EVENTS} | _no_events(),
+            "messages": {event.__name__: _message(event, examples[event.TYPE]) for event in EVENTS} | _no_events(),
             "securitySchemes": _SECURITY_SCHEMES,
         },
     }

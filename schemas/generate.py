@@ -63,7 +63,8 @@ def files() -> Mapping[Path, str]:
     """Path in the checkout to content, of every generated document."""
     schemas = {f"{event.TYPE}.schema.json": json_schema(event, event.TYPE) for event in EVENTS}
     schemas |= {
-        f"answers/{each.__name__}.schema.json": json_schema(each, f"answers.{each.__name__}") for each in ANSWERS
+        f"answers/{answer.__name__}.schema.json": json_schema(answer, f"answers.{answer.__name__}")
+        for answer in ANSWERS
     }
     texts = {_GENERATED / name: _json(schema) for name, schema in schemas.items()}
     texts[_GENERATED / "asyncapi.yaml"] = asyncapi_text()

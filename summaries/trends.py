@@ -70,8 +70,8 @@ def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[
 
 def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for each in summary.balance.devices if summary.balance else ():
-        for code, count in each.items():
+    for device in summary.balance.devices if summary.balance else ():
+        for code, count in device.items():
             if code not in NOT_REASONS:
                 counts[code] = counts.get(code, 0) + count
     return counts

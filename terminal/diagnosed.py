@@ -37,7 +37,7 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
 
 
 def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
-    who = " or ".join(WHO[each] for each in obstacle["who_acts"])
+    who = " or ".join(WHO[actor] for actor in obstacle["who_acts"])
     screen.line(f"Cause ({obstacle['code']})", "bold")
     screen.line(obstacle["likely_cause"]["en"], indent=2)
     screen.line(f"Remedy, by {who}", "bold")
@@ -52,8 +52,8 @@ def _show_suggestions(screen: Screen, suggestions: Json) -> None:
         screen.line("It fits as it is, and its bind was stopped", "bold")
     else:
         screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
-    for each in suggestions["items"][:SHOWN_SUGGESTIONS]:
-        screen.line(f"{each['sentence']['en']} ({WHO[each['who_acts']]})", indent=2)
+    for item in suggestions["items"][:SHOWN_SUGGESTIONS]:
+        screen.line(f"{item['sentence']['en']} ({WHO[item['who_acts']]})", indent=2)
 
 
 def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:

@@ -104,14 +104,14 @@ def _attempts(answer: Json) -> list[list[str]]:
     now = datetime.now(UTC)
     return [
         [
-            f"{each['namespace']}/{each['name']}",
-            age(each["started_at"], now),
-            status_word(each["status"]),
-            each["chosen"] or "",
-            waiting.few(each["reasons"]),
-            each["workload"],
-            each["scheduler"],
-            each["attempt_id"],
+            f"{item['namespace']}/{item['name']}",
+            age(item["started_at"], now),
+            status_word(item["status"]),
+            item["chosen"] or "",
+            waiting.few(item["reasons"]),
+            item["workload"],
+            item["scheduler"],
+            item["attempt_id"],
         ]
-        for each in answer["items"]
+        for item in answer["items"]
     ]

@@ -47,7 +47,7 @@ def explain(
         if not is_printed(output, diagnosis, lambda answer: [answer]):
             show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
         raise typer.Exit(code_of_state(diagnosis["state"]))
-    if not is_printed(output, {"items": found}, lambda answer: [each["diagnosis"] for each in answer["items"]]):
+    if not is_printed(output, {"items": found}, lambda answer: [item["diagnosis"] for item in answer["items"]]):
         _show_table(Screen(), log, found, is_wide=output == "wide")
     raise typer.Exit(PLACED)
 

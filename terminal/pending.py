@@ -28,7 +28,7 @@ def columns(by: By, *, is_wide: bool) -> list[str]:
 
 def rows(answer: Json, by: By, waited: Callable[[str], float]) -> list[list[str]]:
     """A row for each item, with all columns; ``waited`` gives the seconds since a time."""
-    return [_ROWS[by](each, duration(waited(each["first_judged_at"]))) for each in answer["items"]]
+    return [_ROWS[by](item, duration(waited(item["first_judged_at"]))) for item in answer["items"]]
 
 
 def headline(answer: Json, by: By) -> str:
@@ -43,8 +43,8 @@ def headline(answer: Json, by: By) -> str:
 
 def pods(answer: Json) -> Iterator[Mapping[str, Any]]:
     """Those that the answer names."""
-    for each in answer["items"]:
-        yield from each.get("examples", (each,))
+    for item in answer["items"]:
+        yield from item.get("examples", (item,))
 
 
 def few(reasons: list[str]) -> str:
@@ -114,7 +114,7 @@ def _sentence(found: Mapping[str, Any]) -> str:
 
 
 def _longest(found: Mapping[str, Any]) -> str:
-    return next((f"{each['namespace']}/{each['name']}" for each in found["examples"]), "")
+    return next((f"{example['namespace']}/{example['name']}" for example in found["examples"]), "")
 
 
 def _nearest(found: Mapping[str, Any]) -> str:

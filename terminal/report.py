@@ -83,7 +83,9 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
         )
         screen.line(f"Time to placement of {counted(times['pods'], 'pod')}: {shown}")
     if found["findings"]:
-        screen.line("Findings: " + ", ".join(f"{each['count']:,} {each['finding']}" for each in found["findings"]))
+        screen.line(
+            "Findings: " + ", ".join(f"{finding['count']:,} {finding['finding']}" for finding in found["findings"])
+        )
 
 
 def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: bool) -> None:
@@ -91,15 +93,15 @@ def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: boo
         return
     screen.blank()
     rows = [
-        [each["code"], f"{each['attempts']:,}", _number(each["attempts_before"]), f"{each['devices']:,}"]
-        for each in reasons
+        [reason["code"], f"{reason['attempts']:,}", _number(reason["attempts_before"]), f"{reason['devices']:,}"]
+        for reason in reasons
     ]
     screen.table(["REASON", "#ATTEMPTS", "#BEFORE", "#DEVICES"], rows)
-    for each in reasons if is_wide else reasons[:SHOWN_REMEDIES]:
-        who = " or ".join(WHO[who] for who in each["who_acts"])
+    for reason in reasons if is_wide else reasons[:SHOWN_REMEDIES]:
+        who = " or ".join(WHO[actor] for actor in reason["who_acts"])
         screen.blank()
-        screen.line(f"{each['code']}" + (f", by {who}" if who else ""), "bold")
-        screen.line(each["remedy"], indent=2)
+        screen.line(f"{reason['code']}" + (f", by {who}" if who else ""), "bold")
+        screen.line(reason["remedy"], indent=2)
 
 
 def _number(number: int | None) -> str:
@@ -113,7 +115,8 @@ def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:
     pods, hours = counted(waited["pods"], "pod"), gpu_hours(waited["gpu_hours"])
     screen.line(what.format(pods=pods, hours=hours), "bold")
     rows = [
-        [each["cause"] or "not known", f"{each['pods']:,}", gpu_hours(each["gpu_hours"])] for each in waited["causes"]
+        [cause["cause"] or "not known", f"{cause['pods']:,}", gpu_hours(cause["gpu_hours"])]
+        for cause in waited["causes"]
     ]
     if rows:
         screen.table(["CAUSE", "#PODS", "#GPU HOURS"], rows, indent=2)

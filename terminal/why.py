@@ -85,7 +85,7 @@ def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
     """Why this node and not the next best one."""
     if not isinstance(scores, dict) or not scores["chosen"]:
         return
-    own = next((each["score"] for each in scores["nodes"] if each["node"] == scores["chosen"]), None)
+    own = next((node["score"] for node in scores["nodes"] if node["node"] == scores["chosen"]), None)
     text = f"Why {scores['chosen']}: {scores['node_policy'] or 'its policy'} takes it"
     text += f" with a score of {own:g}" if own is not None else ""
     if other := scores["runner_up"]:

@@ -27,7 +27,9 @@ def _judgement(node: Mapping[str, Any], chosen: str | None) -> tuple[str, str, s
     """Verdict, refused container and reason."""
     if node["status"] == "passed":
         return PICKED if node["name"] == chosen else FITS, "", ""
-    failed: Mapping[str, str] = next((each for each in node["containers"] if each["status"] != "passed"), {})
+    failed: Mapping[str, str] = next(
+        (container for container in node["containers"] if container["status"] != "passed"), {}
+    )
     reason = failed.get("reason") or ""
     if reason == ReasonCode.NODE_UNREGISTERED:
         return UNREGISTERED, "", reason

@@ -174,7 +174,7 @@ class SchedulerlogHandlers:
         items = await texts_shown(access_of(request), cluster, query.namespace, read, found_with_texts)
         found: dict[str, Any] = page.counts or {}
         item = {"workloads": workload_found, "nodes": node_refusals_found}
-        counted = {name: [item[name](each) for each in counts["buckets"]] for name, counts in found.items()}
+        counted = {name: [item[name](bucket) for bucket in counts["buckets"]] for name, counts in found.items()}
         body = Search.model_validate({"total": page.total, "items": items, "continue": token} | counted)
         return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)})
 

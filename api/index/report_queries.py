@@ -78,8 +78,8 @@ def placed_query(cluster: str, namespace: str | None, since: str, until: str) ->
 def placed_of(answer: Json) -> Waited:
     found = answer.get("aggregations", {})
     causes = [
-        CauseWaited(cause=each["key"], pods=each["doc_count"], gpu_hours=round(each["waited"]["value"] / 3600, 3))
-        for each in found.get("causes", {}).get("buckets", [])
+        CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=round(bucket["waited"]["value"] / 3600, 3))
+        for bucket in found.get("causes", {}).get("buckets", [])
     ]
     hours = round(found.get("waited", {}).get("value", 0) / 3600, 3)
     return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_largest_first(causes))

@@ -112,7 +112,9 @@ def _columns(series: Sequence[Sequence[int]], starts: Mapping[int, str]) -> list
 def _totals(answer: Json) -> dict[str, int]:
     """By key; "" for all together."""
     found = answer.get("aggregations", {})
-    totals = {str(each["key"]): round(each["total"]["value"]) for each in found.get("series", {}).get("buckets", [])}
+    totals = {
+        str(bucket["key"]): round(bucket["total"]["value"]) for bucket in found.get("series", {}).get("buckets", [])
+    }
     return totals | {"": round(found.get("total", {}).get("value") or 0)}
 
 

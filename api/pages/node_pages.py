@@ -61,7 +61,7 @@ class NodePages:
             "path": state.path,
         }
         if held["value"] and held["value"]["items"]:
-            known = [each["uuid"] for each in shown["value"]["devices"]] if shown["value"] else []
+            known = [device["uuid"] for device in shown["value"]["devices"]] if shown["value"] else []
             view["lines"] = device_lines(held["value"]["items"], known, begin, end)
         return self.shell.show(request, "node", view)
 
@@ -74,8 +74,8 @@ class NodePages:
             return []
         answers = await asyncio.gather(
             *(
-                self.shell.ask(request, f"/attempts/{each['attempt_id']}", node=node)
-                for each in attempts.json()["items"]
+                self.shell.ask(request, f"/attempts/{item['attempt_id']}", node=node)
+                for item in attempts.json()["items"]
             )
         )
         listed = zip(attempts.json()["items"], answers, strict=True)
@@ -89,7 +89,7 @@ def _verdict(answered: Answered, *, is_chosen: bool) -> tuple[str, str]:
     bind = answered.json()["bind"]
     if is_chosen and bind["status"] == "failed":
         return nodes[0]["status"], bind["summary"]
-    reasons = [each["reason"] for each in nodes[0]["containers"] if each.get("reason")]
+    reasons = [container["reason"] for container in nodes[0]["containers"] if container.get("reason")]
     return nodes[0]["status"], "; ".join(reasons)
 
 

@@ -107,7 +107,7 @@ def named_pod(request: Request) -> tuple[str, str]:
 
 def refusal_of(answered: Answered) -> ApiError:
     """The error that a route has answered, to be raised again."""
-    body, kinds = answered.json(), {each.status: each for each in ApiError.__subclasses__()}
+    body, kinds = answered.json(), {subclass.status: subclass for subclass in ApiError.__subclasses__()}
     return kinds.get(HTTPStatus(answered.status), UnavailableError)(body["error"], body["next"])
 
 

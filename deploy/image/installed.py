@@ -13,13 +13,13 @@ from pathlib import Path
 def main(path: Path) -> None:
     document = json.loads(path.read_bytes())
     found = {(normalized(distribution.name), distribution.version) for distribution in distributions()}
-    kept = [each for each in document["components"] if (each["name"], each["version"]) in found]
-    left_out = {each["bom-ref"] for each in document["components"]} - {each["bom-ref"] for each in kept}
+    kept = [component for component in document["components"] if (component["name"], component["version"]) in found]
+    left_out = {component["bom-ref"] for component in document["components"]} - {each["bom-ref"] for each in kept}
     document["components"] = kept
     document["dependencies"] = [
-        each | {"dependsOn": [name for name in each.get("dependsOn", []) if name not in left_out]}
-        for each in document["dependencies"]
-        if each["ref"] not in left_out
+        dependency | {"dependsOn": [name for name in dependency.get("dependsOn", []) if name not in left_out]}
+        for dependency in document["dependencies"]
+        if dependency["ref"] not in left_out
     ]
     path.write_text(json.dumps(document, indent=2) + "\n")
 

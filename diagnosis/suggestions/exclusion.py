@@ -18,7 +18,7 @@ def excluding_constraints(trial: Trial, ask: Ask, unregistered: UnregisteredNode
     """
     again = among(trial, unregistered, trial.offered) if unregistered else None
     trials = _Trials(trial, again if again and again.offered else None)
-    annotated = [each for each in OF_ANNOTATIONS if ask.annotation_keys(each)]
+    annotated = [annotation for annotation in OF_ANNOTATIONS if ask.annotation_keys(annotation)]
     lifted = [each for each in _LIFTED if trials.is_in_force(ask, each)]
     candidates: list[Constraint] = [*lifted, *annotated, *_ALL]
     if trials.fits(ask, []) or not trials.fits(ask, candidates):

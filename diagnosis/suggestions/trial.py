@@ -88,7 +88,7 @@ class Trial:
             return self._are_some_left_out
         if constraint == "quota":
             return bool(self.columns.quotas.limits.get(ask.namespace))
-        flags = [(each.column, each.value) for each in FLAGS if each.constraint == constraint]
+        flags = [(flag.column, flag.value) for flag in FLAGS if flag.constraint == constraint]
         return all(bool(((devices[name] == value) & (devices["vendor"] > 0)).any()) for name, value in flags)
 
     def _fits(self, ask: Ask, names: Sequence[str]) -> bool:

@@ -90,7 +90,7 @@ async def _put_components(store: AsyncOpenSearch, settings: TemplateSettings, sa
     body = settings_template(settings.index_shards, settings.index_replicas)
     await store.transport.perform_request("PUT", f"/_component_template/{SETTINGS_TEMPLATE}", body=body)
     found = await store.transport.perform_request("GET", "/_component_template/schedulerlog*")
-    names = {each["name"] for each in found["component_templates"]}
+    names = {template["name"] for template in found["component_templates"]}
     if CUSTOM_TEMPLATE not in names:
         # ``create``: one that somebody makes meanwhile is never overwritten; the 400 says that it is there.
         await store.transport.perform_request(

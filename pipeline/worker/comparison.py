@@ -53,9 +53,9 @@ def _latest_start(history: PodHistoryChanged) -> datetime:
 def attempt_before(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PublishedAttempt | None:
     """The pod's attempt that began before this one, which may be new or published already; None where none is known."""
     before = (
-        each
-        for each in (history.attempts if history else [])
-        if each.started_at < summary.started_at and is_one_pod(each.pod_uid, summary.pod.uid)
+        attempt
+        for attempt in (history.attempts if history else [])
+        if attempt.started_at < summary.started_at and is_one_pod(attempt.pod_uid, summary.pod.uid)
     )
     return next(before, None)
 
@@ -74,7 +74,7 @@ class PodPast(NamedTuple):
 def past_of(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PodPast:
     """What the history and the attempt say of the attempt's pod."""
     uid = summary.pod.uid
-    own = [each for each in (history.attempts if history else []) if is_one_pod(each.pod_uid, uid)]
+    own = [attempt for attempt in (history.attempts if history else []) if is_one_pod(attempt.pod_uid, uid)]
     known = next((each.attempts for each in own if each.attempt_id == summary.attempt_id), 0)
     described = history.description if history and is_one_pod(history.pod.uid, uid) else None
     return PodPast(

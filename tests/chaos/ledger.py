@@ -133,7 +133,7 @@ def _decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
             verdict.missing.append(f"record {entry.id}")
         elif seen.decisions[entry.id] != entry.value:
             verdict.different.append(f"record {entry.id}")
-    verdict.extra += [f"record {each}" for each in seen.decisions.keys() - {entry.id for entry in entries}]
+    verdict.extra += [f"record {key}" for key in seen.decisions.keys() - {entry.id for entry in entries}]
 
 
 def visible(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
@@ -147,7 +147,7 @@ def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     wanted = {entry.attempt for entry in entries}
     found = Counter(attempt for attempt, _ in seen.attempts)
     verdict.missing += [f"attempt {each}" for each in wanted - found.keys()]
-    verdict.extra += [f"attempt {each}" for each in found.keys() - wanted]
+    verdict.extra += [f"attempt {key}" for key in found.keys() - wanted]
     verdict.extra += [f"attempt {each}, {count} times" for each, count in found.items() if count > 1]
     first: dict[str, str] = {}
     for entry in entries:
@@ -170,12 +170,12 @@ def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     # A repetition has no device records: those of the attempt that it repeats count for it.
     repeated = {attempt for attempt, document in seen.attempts if document.get("repeats")}
     wanted = {entry.id: entry.value for entry in entries if entry.type == DEVICES and entry.attempt not in repeated}
-    verdict.missing += [f"document {each}" for each in wanted.keys() - seen.devices.keys()]
-    verdict.extra += [f"document {each}" for each in seen.devices.keys() - wanted.keys()]
+    verdict.missing += [f"document {key}" for key in wanted.keys() - seen.devices.keys()]
+    verdict.extra += [f"document {key}" for key in seen.devices.keys() - wanted.keys()]
     verdict.different += [
-        f"document {each}"
-        for each in wanted.keys() & seen.devices.keys()
-        if seen.devices[each]["record"] != json.loads(wanted[each])
+        f"document {key}"
+        for key in wanted.keys() & seen.devices.keys()
+        if seen.devices[key]["record"] != json.loads(wanted[key])
     ]
 
 
@@ -183,9 +183,9 @@ def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     """The topics that others read: the whole summary of every attempt, and its messages, each id with one text."""
     ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
     published = {summary["attempt_id"] for summary in seen.summaries if summary.get("complete", "repeats" in summary)}
-    verdict.missing += [f"summary {each}" for each in ends - published]
+    verdict.missing += [f"summary {end}" for end in ends - published]
     announced = {each["attempt_id"] for _, each in seen.messages}
-    verdict.missing += [f"messages of {each}" for each in ends - announced]
+    verdict.missing += [f"messages of {end}" for end in ends - announced]
     verdict.extra += [f"messages of {each}" for each in announced - {entry.attempt for entry in entries}]
 
 

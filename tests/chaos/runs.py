@@ -66,7 +66,7 @@ def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tupl
         if ground.view.attempts(namespace) >= wanted or time.monotonic() > deadline:
             seen = ground.view.seen(namespace, pods)
             verdict = _compared(decisions, load, seen)
-            epochs = {each.epoch for each in states.judging_runs(decisions)}
+            epochs = {run.epoch for run in states.judging_runs(decisions)}
             seen_states = ground.view.seen_states(epochs, namespace, pods)
             states.compare(accepted, decisions, seen_states, verdict, may_be_more=bool(load.unanswered))
             if verdict.is_exact or time.monotonic() > deadline:

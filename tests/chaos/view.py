@@ -46,7 +46,9 @@ class View:
         names = (*_BY_POD, TRENDS.name)
         records = dict(zip(names, asyncio.run(self._topics(names)), strict=True))
         own = {
-            name: [each for each in records[name] if (each.key or b"").startswith(f"default/{namespace}/".encode())]
+            name: [
+                record for record in records[name] if (record.key or b"").startswith(f"default/{namespace}/".encode())
+            ]
             for name in _BY_POD
         }
         return Seen(

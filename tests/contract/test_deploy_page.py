@@ -60,7 +60,11 @@ def test_the_keys_of_a_secret_are_the_files_that_components_name(store: str) -> 
     sorted(set(re.findall(r"\b(deployment|statefulset|job)[/ ](schedulerlog-[\w-]+)", PAGE))),
 )
 def test_a_workload_that_a_command_names_is_installed(kind: str, name: str) -> None:
-    found = [each for each in MANIFESTS if each.get("kind", "").lower() == kind and each["metadata"]["name"] == name]
+    found = [
+        manifest
+        for manifest in MANIFESTS
+        if manifest.get("kind", "").lower() == kind and manifest["metadata"]["name"] == name
+    ]
     assert found
 
 

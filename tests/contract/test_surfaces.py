@@ -90,7 +90,10 @@ def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
     diagnosis = surfaces.api("diagnosis")
     page, terminal = plain("".join(surfaces.page().words)), plain(surfaces.terminal())
     assistant = surfaces.assistant("why_pod")
-    texts = [diagnosis["sentence"]["en"], *(each["sentence"]["en"] for each in diagnosis["other_obstacles"])]
+    texts = [
+        diagnosis["sentence"]["en"],
+        *(other_obstacle["sentence"]["en"] for other_obstacle in diagnosis["other_obstacles"]),
+    ]
     if obstacle := diagnosis["obstacle"]:
         texts += [obstacle["code"], obstacle["likely_cause"]["en"], obstacle["remedy"]["en"]]
         records = [each["record"] for each in obstacle["evidence"]]
@@ -115,7 +118,7 @@ def test_what_would_have_to_change_is_the_same_everywhere(surfaces: Surfaces) ->
         "assistant": plain(surfaces.assistant("suggest")["text"]),
     }
     places = {
-        name: [words.find(plain(each["sentence"]["en"])) for each in suggestions["items"]]
+        name: [words.find(plain(item["sentence"]["en"])) for item in suggestions["items"]]
         for name, words in shown.items()
     }
     # All of them are there, in the same order.
@@ -133,7 +136,7 @@ def test_the_groups_of_nodes_are_the_same_everywhere(surfaces: Surfaces) -> None
     for group, line, row in zip(groups, lines, rows, strict=True):
         page, names = plain("".join(line)), group["nodes"]
         verdict = text("en", f"verdict.{group['verdict']}")
-        reasons = {f"{each['max_count']}/{group['devices']} {each['code']}" for each in group["counts"]}
+        reasons = {f"{count['max_count']}/{group['devices']} {count['code']}" for count in group["counts"]}
         assert page.startswith(f"{len(names)} {verdict}")
         assert row.split()[0] == str(len(names))
         assert verdict in row

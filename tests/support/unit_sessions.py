@@ -75,7 +75,10 @@ def main(arguments: Sequence[str]) -> int:
             codes = [subprocess.run(first, check=False, env=environment(os.environ)).returncode]
         finally:
             other_codes = [each.wait() for each in started]
-        for output in outputs:
+        # Those that failed come last, where one looks first.
+        for _, output in sorted(
+            zip(other_codes, outputs, strict=True), key=lambda ended: ended[0] not in (0, NO_TESTS)
+        ):
             output.seek(0)
             sys.stdout.write(output.read().decode("utf-8", "replace"))
     return exit_code([*codes, *other_codes])

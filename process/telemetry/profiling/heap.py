@@ -64,7 +64,7 @@ def _functions(files: set[str]) -> dict[tuple[str, int], str]:
     # The collector lists nothing of what was frozen, as the worker's modules are. It searches them again from now on,
     # which costs less than the tracing.
     gc.unfreeze()
-    codes = {each.__code__ for each in gc.get_objects() if isinstance(each, FunctionType)}
+    codes = {found.__code__ for found in gc.get_objects() if isinstance(found, FunctionType)}
     return dict(_lines([code for code in codes if code.co_filename in files]))
 
 

@@ -47,7 +47,7 @@ def slim_pod(pod: Mapping[str, Any]) -> Json:
 
 def _pod_status(status: Mapping[str, Any]) -> Json:
     # When a pod was bound that was placed before this scheduler ran.
-    scheduled = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"]
+    scheduled = [condition for condition in status.get("conditions") or () if condition.get("type") == "PodScheduled"]
     return _kept(status, "phase", "initContainerStatuses") | ({"conditions": scheduled} if scheduled else {})
 
 

@@ -122,7 +122,7 @@ def filled(filling: Filling) -> None:
         minute = Minute("default", attempt.started_at, 0, at(0))
         minute.put(f"pod-{number}", weights_of(attempt.pod.namespace, contribution(attempt, None)), ())
         for event in records(minute):
-            documents += [(TRENDS.name(event.started_at), *each) for each in trend_documents(event)]
+            documents += [(TRENDS.name(event.started_at), *trend_document) for trend_document in trend_documents(event)]
     lines: list[bytes] = []
     for index, name, document in documents:
         lines += [orjson.dumps({"index": {"_index": index, "_id": name}}), encode_value(document)]

@@ -109,7 +109,7 @@ def test_the_list_and_the_report_count_the_same_free_devices(filling: Filling, a
         a_node_state("partly", 2, cordoned=[False, True], **nothing_used),
     )
     base = f"/api/v1/clusters/{cluster}"
-    listed = {each["node"]: each for each in api.get(f"{base}/nodes").json()["items"]}
+    listed = {item["node"]: item for item in api.get(f"{base}/nodes").json()["items"]}
     assert {node: each["cordoned"] for node, each in listed.items()} == {
         "free": None, "partly": None, "cordoned": True, "was-cordoned": False,
     }  # fmt: skip

@@ -131,7 +131,7 @@ def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Ser
         "cordoned": False,
     }
     hami, other = answer["registrations"]
-    assert (hami["reported_by"], hami["observed_at"], [each["uuid"] for each in hami["devices"]]) == (
+    assert (hami["reported_by"], hami["observed_at"], [device["uuid"] for device in hami["devices"]]) == (
         "hami-scheduler", rfc3339(30), ["GPU-n-0"]
     )  # fmt: skip
     assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", rfc3339(5))
@@ -157,7 +157,7 @@ def test_a_node_is_answered_as_it_was(
 ) -> None:
     answer = node(api, at=rfc3339(minute))
     assert (answer["status"] or {"conditions": [{"status": None}]})["conditions"][0]["status"] == ready
-    assert [each["uuid"] for each in answer["registrations"][0]["devices"]] == devices
+    assert [device["uuid"] for device in answer["registrations"][0]["devices"]] == devices
     found = [[problem["code"] for problem in check["problems"]] for check in answer["checks"]]
     assert found == ([] if problems is None else [problems])
 

@@ -216,7 +216,7 @@ def test_refusals_are_found_and_counted_by_node_and_reason(filling: Filling, api
         body = answer.json()
         names = "".join(sorted(item["name"] for item in body["items"]))
         assert body["workloads"] is None
-        return names, {f"{each['node']} {each['reason']}": (each["attempts"], each["pods"]) for each in body["nodes"]}
+        return names, {f"{node['node']} {node['reason']}": (node["attempts"], node["pods"]) for node in body["nodes"]}
 
     assert found(node="n-node.1", reason="CardInsufficientMemory") == (
         "p0p1",
@@ -335,7 +335,7 @@ def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Se
     tried(5)
     tried(6, chosen="node2", bound=True)
     answer = api.schedulerlog("api-history/a", "/history").json()
-    outline = [(each["status"], each["attempts"], each["reasons"]) for each in answer["episodes"]]
+    outline = [(episode["status"], episode["attempts"], episode["reasons"]) for episode in answer["episodes"]]
     assert outline == [
         ("succeeded", 1, ["NumaNotFit"]),
         ("failed", 1, ["NumaNotFit"]),

@@ -97,12 +97,12 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     assert (numa["code"], numa["attempts"], numa["attempts_before"]) == (NUMA, 2, 0)
     assert memory["who_acts"]
     assert "gpumem" in memory["remedy"]
-    assert [(each["key"], each["failed"]) for each in report["namespaces"]] == [(NAMESPACE, 7)]
-    assert [(each["key"], each["failed"]) for each in report["pools"]] == [("=a100", 5)]
+    assert [(namespace["key"], namespace["failed"]) for namespace in report["namespaces"]] == [(NAMESPACE, 7)]
+    assert [(pool["key"], pool["failed"]) for pool in report["pools"]] == [("=a100", 5)]
     # Devices times hours: 2 x 3 + 4 x 1, and 1 x 2.
     # They wait on until the API answers, however long after the start of the tests that is.
     hours = (asked_at - NOW) / timedelta(hours=1)
-    waited = {each["cause"]: (each["pods"], each["gpu_hours"]) for each in report["waiting"]["causes"]}
+    waited = {cause["cause"]: (cause["pods"], cause["gpu_hours"]) for cause in report["waiting"]["causes"]}
     assert waited == {
         MEMORY: (2, pytest.approx(10 + 6 * hours, abs=0.02)),
         NUMA: (1, pytest.approx(2 + hours, abs=0.02)),
@@ -110,7 +110,7 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     assert report["waiting"]["pods"] == 3
     assert report["waiting"]["gpu_hours"] == pytest.approx(12 + 7 * hours, abs=0.02)
     # 4 x 2 h, and a minute of one device; a pod that waited for two reasons counts for both.
-    placed_for = {each["cause"]: (each["pods"], round(each["gpu_hours"], 2)) for each in report["placed"]["causes"]}
+    placed_for = {cause["cause"]: (cause["pods"], round(cause["gpu_hours"], 2)) for cause in report["placed"]["causes"]}
     assert placed_for == {MEMORY: (2, 8.02), NUMA: (1, 8.0)}
     assert (report["placed"]["pods"], round(report["placed"]["gpu_hours"], 2)) == (3, 8.02)
     times = report["time_to_placement"]
@@ -118,7 +118,7 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     assert times["p50_seconds"] == pytest.approx(60, rel=0.05)
     assert times["p99_seconds"] == pytest.approx(7200, rel=0.05)
     assert report["time_to_start"]["p99_seconds"] == pytest.approx(7205, rel=0.05)
-    assert [(each["finding"], each["count"]) for each in report["findings"]] == [("Overcommitted", 2)]
+    assert [(finding["finding"], finding["count"]) for finding in report["findings"]] == [("Overcommitted", 2)]
 
 
 def test_the_report_is_a_table_a_page_and_markdown(filled: Filling, api: Served) -> None:

@@ -78,7 +78,7 @@ def attempt_id(filling: Filling) -> str:
 
 
 def edits(answer: dict[str, Any]) -> list[list[tuple[str, str, str]]]:
-    return [[(each["where"], each["before"], each["after"]) for each in item["edits"]] for item in answer["items"]]
+    return [[(edit["where"], edit["before"], edit["after"]) for edit in item["edits"]] for item in answer["items"]]
 
 
 def test_now_the_pod_fits_with_what_is_free_or_when_the_holder_ends(attempt_id: str, api: Served) -> None:
@@ -179,7 +179,7 @@ def path_of(pod: str, cluster: str = LOST) -> str:
 def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: None, api: Served) -> None:
     assert until(lambda: bool(api.get(path_of("lost")).json()["items"]))
     answer = api.get(path_of("lost")).json()
-    (found,) = (each for each in answer["items"] if each["edits"][0]["constraint"] == "registration")
+    (found,) = (item for item in answer["items"] if item["edits"][0]["constraint"] == "registration")
     # Of 10,000 MiB the pod that stays holds 2,000: what the other one held is free by now.
     at = rfc3339(NOW - timedelta(minutes=70))
     assert found["edits"] == [{"constraint": "registration", "where": "l-gone", "before": f"last at {at}", "after": ""}]
@@ -193,7 +193,7 @@ def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: N
 def test_as_the_attempt_found_it_the_node_is_judged_by_the_pods_of_that_time(lost: None, api: Served) -> None:
     answer = api.get(path_of("lost"), as_of="attempt").json()
     # The attempt is later than the end of the pod.
-    assert "registration" in [each["constraint"] for item in answer["items"] for each in item["edits"]]
+    assert "registration" in [edit["constraint"] for item in answer["items"] for edit in item["edits"]]
 
 
 def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(

@@ -49,7 +49,7 @@ def filled(filling: Filling, api: Served) -> Served:
 def test_the_change_that_lets_the_largest_number_of_pods_in_comes_first(filled: Served) -> None:
     answer = filled.get(f"{ROOT}/suggestions").json()
     assert (answer["waiting"], answer["judged"], answer["fit"]) == (4, 4, 0)
-    found = [(each["constraint"], each["where"], each["pods"], each["devices"]) for each in answer["items"]]
+    found = [(item["constraint"], item["where"], item["pods"], item["devices"]) for item in answer["items"]]
     assert found == [("cordon", "m-one", 2, 2), ("cordon", "m-two", 1, 1), ("health", "m-two", 1, 1)]
     first = answer["items"][0]
     assert first["sentence"]["en"] == "Uncordon the devices of m-one: then 2 of the 4 pods fit."

@@ -75,21 +75,21 @@ def test_counts_over_time_by_every_dimension(filling: Filling, api: Served) -> N
     assert found["other"] is None
 
     top = asked(api, limit="1")
-    assert [each["key"] for each in top["items"]] == ["CardInsufficientMemory"]
+    assert [item["key"] for item in top["items"]] == ["CardInsufficientMemory"]
     assert (top["other"]["key"], top["other"]["total"], top["other"]["values"][-1]) == ("", 3, 3)
 
-    results = {each["key"]: each["total"] for each in asked(api, by="result")["items"]}
+    results = {item["key"]: item["total"] for item in asked(api, by="result")["items"]}
     assert results == {"failed": 8, "succeeded": 7}
-    assert [(each["key"], each["total"]) for each in asked(api, by="namespace")["items"]] == [(NAMESPACE, 15)]
-    assert [(each["key"], each["total"]) for each in asked(api, by="namespace", result="failed")["items"]] == [
+    assert [(item["key"], item["total"]) for item in asked(api, by="namespace")["items"]] == [(NAMESPACE, 15)]
+    assert [(item["key"], item["total"]) for item in asked(api, by="namespace", result="failed")["items"]] == [
         (NAMESPACE, 8)
     ]
     for by, key in (("model", "NVIDIA A100"), ("pool", "a100"), ("workload", "Job/train")):
-        assert [(each["key"], each["total"]) for each in asked(api, by=by)["items"]] == [(key, 3)]
+        assert [(item["key"], item["total"]) for item in asked(api, by=by)["items"]] == [(key, 3)]
     # Four devices of two nodes for each.
     assert asked(api, by="model", count="devices")["items"][0]["total"] == 24
     assert asked(api, by="model", count="nodes")["items"][0]["total"] == 6
-    assert [each["key"] for each in asked(api, key="NumaNotFit")["items"]] == ["NumaNotFit"]
+    assert [item["key"] for item in asked(api, key="NumaNotFit")["items"]] == ["NumaNotFit"]
 
 
 def test_a_change_of_level_is_marked_at_its_bucket(filling: Filling, api: Served) -> None:

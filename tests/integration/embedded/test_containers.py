@@ -180,7 +180,9 @@ def test_the_image_starts_every_service_on_a_read_only_root_and_lists_its_packag
     names = "import importlib.metadata as m, json; print(json.dumps([[d.name, d.version] for d in m.distributions()]))"
     installed = json.loads(output(client, image, ["-c", names], "/opt/schedulerlog/bin/python"))
     ours = {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in installed}
-    assert {(each["name"], each["version"]) for each in listed["components"]} == ours - {("schedulerlog", VERSION)}
+    assert {(component["name"], component["version"]) for component in listed["components"]} == ours - {
+        ("schedulerlog", VERSION)
+    }
 
 
 def answer_about(pod: Pod, api: str) -> dict[str, Any]:

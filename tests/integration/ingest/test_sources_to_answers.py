@@ -166,7 +166,9 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     pod = "/api/v1/namespaces/-/pods/local-path-provisioner-7577fdbbfb-w84m2"
     seen = answered(api, pod + "/observations", lambda answer: answer["total"] == 2)["items"]
     conditions = {
-        each["type"]: (each["status"], each["last_transition_at"]) for item in seen for each in item["conditions"]
+        condition["type"]: (condition["status"], condition["last_transition_at"])
+        for item in seen
+        for condition in item["conditions"]
     }
     assert conditions == {
         "ContainersReady": ("True", "2024-04-20T18:22:03Z"),

@@ -376,12 +376,12 @@ def test_the_words_around_a_hidden_name_are_shown(world: Tenants) -> None:
 def test_device_rows_have_the_numbers_and_no_pod(world: Tenants) -> None:
     """Row 46."""
     answer = world.get("alice", POD + "/schedulerlog?detail=full&node={node}").json()
-    assert [each["node"] for each in answer["devices"]] == [world.node] * 2
-    assert all(each["memory_total_mib"] and each["memory_used_mib"] for each in answer["devices"])
+    assert [device["node"] for device in answer["devices"]] == [world.node] * 2
+    assert all(device["memory_total_mib"] and device["memory_used_mib"] for device in answer["devices"])
     fields = {"node", "container", "uuid", "verdict", "model", "numa", "device_index", "checks"}
-    assert {name for each in answer["devices"] for name in each if name.rsplit("_")[-1] not in ("mib", "percent")} <= (
-        fields | {"slots_total", "slots_used"}
-    )
+    assert {
+        name for device in answer["devices"] for name in device if name.rsplit("_")[-1] not in ("mib", "percent")
+    } <= (fields | {"slots_total", "slots_used"})
 
 
 def test_a_search_counts_the_own_namespace_alone(world: Tenants) -> None:

@@ -131,7 +131,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             eventually(lambda: client.get(f"{pods}/placed").json()["spec"].get("nodeName"), "the pod is not placed")
             events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
             eventually(
-                lambda: any(each["reason"] == "FailedCreate" for each in client.get(events).json()["items"]),
+                lambda: any(item["reason"] == "FailedCreate" for item in client.get(events).json()["items"]),
                 "the replica set was not refused",
             )
             asyncio.run(made.read("gated", "misspelt", "placed", "train-x", *names_refused))
@@ -166,7 +166,8 @@ def a_replica_set(name: str) -> Json:
 
 def refused(pod: Json) -> bool:
     return any(
-        each["type"] == "PodScheduled" and each["status"] == "False" for each in pod["status"].get("conditions", [])
+        condition["type"] == "PodScheduled" and condition["status"] == "False"
+        for condition in pod["status"].get("conditions", [])
     )
 
 

@@ -69,7 +69,7 @@ def test_the_state_is_shown_in_both_languages_at_both_widths_light_and_dark(
         assert answer.status == state.status
         assert visitor.page.locator(state.shown).first.inner_text().strip()
         if language == "zh" and state.status >= 400:
-            assert any(each["zh"] in visitor.page.locator(state.shown).first.inner_text() for each in MEANINGS)
+            assert any(meaning["zh"] in visitor.page.locator(state.shown).first.inner_text() for meaning in MEANINGS)
         for width, colours, rules in ((1280, "light", None), (390, "dark", OF_COLOURS)):
             visitor.page.set_viewport_size({"width": width, "height": 844})
             visitor.page.emulate_media(color_scheme=colours)  # type: ignore[arg-type]

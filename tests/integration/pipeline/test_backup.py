@@ -83,7 +83,7 @@ def settle(running: Pipeline) -> None:
 
 
 def documents(running: Pipeline) -> dict[str, dict[str, Any]]:
-    return {each.alias: running.documents(alias=each.alias) for each in INDICES}
+    return {index.alias: running.documents(alias=index.alias) for index in INDICES}
 
 
 def opensearch(running: Pipeline, method: str, path: str, body: Any = None) -> Any:
@@ -95,8 +95,8 @@ def lose_the_index(running: Pipeline) -> None:
     running.stop_all()
     for name in opensearch(running, "GET", "/_cat/indices/schedulerlog-*?format=json&h=index"):
         opensearch(running, "DELETE", f"/{name['index']}")
-    for each in INDICES:
-        opensearch(running, "DELETE", f"/_index_template/{each.alias}")
+    for index in INDICES:
+        opensearch(running, "DELETE", f"/_index_template/{index.alias}")
 
 
 def ends(running: Pipeline) -> Offsets:

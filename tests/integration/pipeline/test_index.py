@@ -143,8 +143,8 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
     devices = {name: each["record"] for name, each in found["devices"].items()}
     judged = [devices_judged(**about(number)) for number in range(240)]
     assert devices == {each.id: orjson.loads(encode(each).value) for each in judged}
-    assert sorted(each["attempt_id"] for each in found["findings"].values()) == [f"{n:032}" for n in range(240)]
-    assert [each["attempts"] for each in found["trends"].values()] == [240]
+    assert sorted(finding["attempt_id"] for finding in found["findings"].values()) == [f"{n:032}" for n in range(240)]
+    assert [trend["attempts"] for trend in found["trends"].values()] == [240]
     assert stored_states(running) == {state.id: encode_value(state) for state in states(10)}
     assert not running.topic(DEAD_LETTERS.name)
 

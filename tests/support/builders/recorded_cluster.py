@@ -37,7 +37,7 @@ def facts_of(name: str, api: FakeObjects | None = None, seconds: float = 5, **mo
     api, now = api or objects(), MADE + timedelta(seconds=seconds)
     found = asyncio.run(read_circumstances(api, NAMESPACE, name, now))
     nodes, _ = asyncio.run(read_nodes(api, now))
-    events = [each for each in found.events or () if f"/{name}." in each.record]
+    events = [event for event in found.events or () if f"/{name}." in event.record]
     return DiagnosisFacts(
         "default", NAMESPACE, name, now, pod=found.pod, claims=found.claims, quotas=found.quotas, events=events,
         nodes=nodes, owner_problem=found.owner_problem, unknown=found.unknown, **more,

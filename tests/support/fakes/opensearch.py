@@ -32,7 +32,7 @@ class FakeOpenSearch:
     """So many times an index can't be made."""
     documents: dict[tuple[str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)
-    templates: dict[str, Any] = field(default_factory=lambda: {each.alias: each.template() for each in INDICES})
+    templates: dict[str, Any] = field(default_factory=lambda: {index.alias: index.template() for index in INDICES})
     requests: list[str] = field(default_factory=list)
     url: str = ""
 

@@ -233,5 +233,5 @@ class Filling:
         """``allowed``: the status that a single document may have beside success."""
         headers = {"content-type": "application/x-ndjson"}
         answer = httpx.post(f"{self.url}/_bulk?refresh=true", content=lines, headers=headers, timeout=60)
-        results = [next(iter(each.values())) for each in answer.raise_for_status().json()["items"]]
+        results = [next(iter(item.values())) for item in answer.raise_for_status().json()["items"]]
         assert all(result["status"] in (200, 201, allowed) for result in results), answer.text[:2000]

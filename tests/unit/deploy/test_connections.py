@@ -59,9 +59,9 @@ def ports_of(template: dict[str, Any]) -> set[str]:
 )
 def test_a_service_leads_to_pods_that_have_its_port(service: Any) -> None:
     selected = [
-        each
-        for each in templates()
-        if matches({"matchLabels": service["spec"]["selector"]}, each["metadata"]["labels"])
+        template
+        for template in templates()
+        if matches({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
     ]
     assert selected
     assert all(any(port["targetPort"] in ports_of(each) for each in selected) for port in service["spec"]["ports"])
@@ -73,14 +73,14 @@ def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
         each for each in of_kind("Service") if matches(monitor["spec"]["selector"], each["metadata"].get("labels", {}))
     ]
     (service,) = services
-    assert {each["port"] for each in monitor["spec"]["endpoints"]} == {
-        each["name"] for each in service["spec"]["ports"]
+    assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} == {
+        port["name"] for port in service["spec"]["ports"]
     }
     scraped = {
-        component(each)
-        for each in templates()
-        if matches({"matchLabels": service["spec"]["selector"]}, each["metadata"]["labels"])
-        and "metrics" in ports_of(each)
+        component(template)
+        for template in templates()
+        if matches({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
+        and "metrics" in ports_of(template)
     }
     assert scraped == {
         "worker", "index", "placements", "alerts", "api", "events", "alertmanager", "scheduler", "kube-events",
@@ -91,8 +91,8 @@ def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
 def test_a_budget_is_about_pods_that_there_are() -> None:
     budgets = of_kind("PodDisruptionBudget")
     protected = {
-        component(each) for budget in budgets for each in templates()
-        if matches(budget["spec"]["selector"], each["metadata"]["labels"])
+        component(template) for budget in budgets for template in templates()
+        if matches(budget["spec"]["selector"], template["metadata"]["labels"])
     }  # fmt: skip
     assert len(protected) == len(budgets) == 5
 
@@ -120,7 +120,11 @@ def policy(name: str) -> dict[str, Any]:
 
 
 def selected(name: str) -> set[str]:
-    return {component(each) for each in templates() if matches(policy(name)["podSelector"], each["metadata"]["labels"])}
+    return {
+        component(template)
+        for template in templates()
+        if matches(policy(name)["podSelector"], template["metadata"]["labels"])
+    }
 
 
 def lets_out(name: str, port: int) -> bool:
@@ -139,7 +143,7 @@ def addresses(setting: str) -> set[int]:
 
 
 def test_nothing_is_let_through_that_no_policy_names() -> None:
-    everybody = {component(each) for each in templates()}
+    everybody = {component(template) for template in templates()}
     assert selected("default") == selected("dns") == everybody
     assert policy("default").keys() == {"podSelector", "policyTypes"}
 
@@ -153,7 +157,9 @@ def test_kafka_is_reached_by_those_that_use_it() -> None:
 
 
 def test_those_that_have_a_right_there_reach_the_api_server() -> None:
-    with_token = {component(each) for each in templates() if each["spec"].get("automountServiceAccountToken")}
+    with_token = {
+        component(template) for template in templates() if template["spec"].get("automountServiceAccountToken")
+    }
     assert selected("api-server") == with_token
     assert all(lets_out("api-server", port) for port in (443, 6443))
 
@@ -163,8 +169,8 @@ def test_those_that_have_a_user_of_opensearch_reach_it() -> None:
     text = (KUSTOMIZE / "components/tls/opensearch/kustomization.yaml").read_text()
     patched = set(text.partition("schedulerlog-(")[2].partition(")")[0].split("|"))
     jobs = {
-        component(each) for each in templates()
-        for variable in each["spec"]["containers"][0].get("env", ()) if "OPENSEARCH" in variable["name"]
+        component(template) for template in templates()
+        for variable in template["spec"]["containers"][0].get("env", ()) if "OPENSEARCH" in variable["name"]
     }  # fmt: skip
     assert jobs == {"roles", "policies"}
     assert selected("opensearch") == patched | jobs
@@ -176,15 +182,15 @@ def test_those_that_have_a_user_of_opensearch_reach_it() -> None:
 @pytest.mark.parametrize("name", ["api", "mcp", "metrics"])
 def test_callers_reach_the_port_that_is_theirs(name: str) -> None:
     (rule,) = policy(name)["ingress"]
-    assert [each["port"] for each in rule["ports"]] == [name]
-    assert all(name in ports_of(each) for each in templates() if component(each) in {"api", "mcp"} & {name})
+    assert [port["port"] for port in rule["ports"]] == [name]
+    assert all(name in ports_of(template) for template in templates() if component(template) in {"api", "mcp"} & {name})
 
 
 def test_each_client_of_others_reaches_the_address_that_it_is_given() -> None:
     given = {
-        component(each): word.partition("=")[2]
-        for each in templates()
-        for word in each["spec"]["containers"][0]["args"]
+        component(template): word.partition("=")[2]
+        for template in templates()
+        for word in template["spec"]["containers"][0]["args"]
         if word.startswith("--url=")
     }
     assert given.keys() == {"alertmanager", "dashboards"}

@@ -23,7 +23,7 @@ OF_USERS: Final = {
 
 def test_m8_the_policy_has_the_annotations_of_every_vendor_and_none_that_users_write() -> None:
     policy, _ = yaml.safe_load_all(POLICY.read_text("utf-8"))
-    [quoted] = [each["expression"] for each in policy["spec"]["variables"] if each["name"] == "names"]
+    [quoted] = [variable["expression"] for variable in policy["spec"]["variables"] if variable["name"] == "names"]
     names = re.compile(quoted.strip("'"))
     written = OF_SCHEDULERS | {name for vendor in VENDORS for name in (vendor.pod.allocated, vendor.pod.to_allocate)}
     assert {name for name in written if name and not names.match(name)} == set()

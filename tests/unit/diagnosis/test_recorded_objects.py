@@ -113,7 +113,7 @@ def test_a_selector_that_no_node_has_is_the_obstacle_whatever_else_closes_nodes(
 def test_a_node_that_is_not_ready() -> None:
     """The recorded node that is free, with the taint that Kubernetes puts on nodes that stop reporting."""
     api = objects()
-    (node,) = [each for each in api.objects["/api/v1/nodes"]["items"] if each["metadata"]["name"].endswith("-free")]
+    (node,) = [item for item in api.objects["/api/v1/nodes"]["items"] if item["metadata"]["name"].endswith("-free")]
     node["spec"]["taints"] = [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
     pod = deepcopy(RECORDED["tainted"])
     pod["spec"]["nodeSelector"] = {"here": "test-diagnosis-free"}

@@ -151,7 +151,9 @@ def test_every_operation_names_messages_of_its_own_channel() -> None:
 
 
 def test_every_topic_is_sent_to_by_some_operation() -> None:
-    sent = {each["channel"]["$ref"] for each in ASYNCAPI["operations"].values() if each["action"] == "send"}
+    sent = {
+        operation["channel"]["$ref"] for operation in ASYNCAPI["operations"].values() if operation["action"] == "send"
+    }
     assert sent == {f"#/channels/{name}" for name in ASYNCAPI["channels"]}
 
 

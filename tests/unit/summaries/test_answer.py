@@ -271,4 +271,4 @@ def test_the_detail_stands_beside_the_proposals_fields() -> None:
         "ExclusiveDeviceAllocateConflict": 1,
         "NumaNotFit": 1,
     }
-    assert full.detail.requests == [Request.model_validate(each.__dict__) for each in CONTAINERS]
+    assert full.detail.requests == [Request.model_validate(container.__dict__) for container in CONTAINERS]

@@ -7,7 +7,7 @@ from typing import Final
 from api.http.errors import CODES, INDEX_REFUSED, UNKNOWN_PATH, UNREADABLE_DOCUMENT, ApiError, code_of
 from views.error_meanings import OTHER, error_meanings, meaning_of
 
-OF_ERRORS: Final = {each.code for each in ApiError.__subclasses__() if each.code}
+OF_ERRORS: Final = {subclass.code for subclass in ApiError.__subclasses__() if subclass.code}
 ALL: Final = {*CODES.values(), *OF_ERRORS, UNKNOWN_PATH, UNREADABLE_DOCUMENT, INDEX_REFUSED, code_of(500), code_of(418)}
 CHINESE: Final = re.compile("[\u4e00-\u9fff]")
 

@@ -68,7 +68,7 @@ def in_index(filling: Filling, query: dict[str, str]) -> set[str]:
 
 def from_api(api: Served, query: dict[str, str]) -> set[str]:
     answer = api.client.get(query["api"]).raise_for_status()
-    return {each["name"] for each in answer.json()["items"]}
+    return {item["name"] for item in answer.json()["items"]}
 
 
 def test_a_reason_finds_the_attempts_that_it_refused_whatever_it_is_called(filling: Filling, api: Served) -> None:

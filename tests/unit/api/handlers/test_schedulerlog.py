@@ -301,7 +301,7 @@ async def test_the_openapi_document_names_every_parameter_answer_and_error(calle
     document = (await caller.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
     operation = document["paths"][POD.replace("llm", "{namespace}").replace("deepseek-a", "{name}")]["get"]
-    assert [each["name"] for each in operation["parameters"]] == [
+    assert [parameter["name"] for parameter in operation["parameters"]] == [
         "namespace",
         "name",
         "node",
@@ -315,7 +315,7 @@ async def test_the_openapi_document_names_every_parameter_answer_and_error(calle
         "sendInitialEvents",
         "timeoutSeconds",
     ]
-    assert all(each["description"] for each in operation["parameters"])
+    assert all(parameter["description"] for parameter in operation["parameters"])
     assert set(operation["responses"]) == {"200", "400", "404", "410", "503", "default"}
     answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
     assert [answer["$ref"].rpartition("/")[2] for answer in answers] == ["SchedulerLog", "FullSchedulerLog"]

@@ -60,14 +60,14 @@ def test_it_is_a_valid_document_of_openapi_3_1() -> None:
 def test_operations_are_named_as_programs_name_methods_and_have_declared_tags() -> None:
     assert {"getPodSchedulerlog", "listSchedulerlogs", "getPodSchedulerlogInCluster"} <= OPERATIONS.keys()
     assert [name for name in OPERATIONS if not re.fullmatch(r"[a-z]+[A-Za-z]*", name)] == []
-    assert [each["name"] for each in DOCUMENT["tags"]] == list(TAGS)
+    assert [tag["name"] for tag in DOCUMENT["tags"]] == list(TAGS)
     assert all(len(operation["tags"]) == 1 for _, _, operation in OPERATIONS.values())
     assert {operation["tags"][0] for _, _, operation in OPERATIONS.values()} <= TAGS.keys()
 
 
 def test_it_names_its_license_its_servers_and_how_callers_prove_who_they_are() -> None:
     assert DOCUMENT["info"]["license"]["name"] == "Apache-2.0"
-    assert [each["url"] for each in DOCUMENT["servers"]] == ["/", "https://{host}:31994"]
+    assert [server["url"] for server in DOCUMENT["servers"]] == ["/", "https://{host}:31994"]
     schemes = DOCUMENT["components"]["securitySchemes"]
     assert {name: each["type"] for name, each in schemes.items()} == {"token": "http", "clientCertificate": "mutualTLS"}
     assert {name for each in DOCUMENT["security"] for name in each} == schemes.keys()

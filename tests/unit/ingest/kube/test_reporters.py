@@ -80,7 +80,7 @@ def test_the_default_has_the_schedulers_that_the_reader_knows() -> None:
 
 def test_the_policy_of_the_deployment_guards_the_default() -> None:
     (policy, _) = yaml.safe_load_all(POLICY.read_text())
-    guarded = next(each for each in policy["spec"]["variables"] if each["name"] == "guarded")["expression"]
+    guarded = next(variable for variable in policy["spec"]["variables"] if variable["name"] == "guarded")["expression"]
     assert re.findall(r"'([a-z-]+)'", guarded) == [name for name in DEFAULT_REPORTERS if "*" not in name]
     assert "name.endsWith('job-controller')" in policy["spec"]["validations"][0]["expression"]
 

@@ -34,5 +34,5 @@ async def test_the_callers_trace_is_that_of_every_record(
     assert (await serving.http.post("/filter", json=body, headers=headers)).json()["NodeNames"] == ["node1"]
     batch = serving.spool.next_batch()
     assert batch is not None
-    decided = [trace_of(each.record.headers) for each in batch.entries if each.topic == "schedulerlog.decisions"]
+    decided = [trace_of(entry.record.headers) for entry in batch.entries if entry.topic == "schedulerlog.decisions"]
     assert {*decided} == {trace}

@@ -13,9 +13,9 @@ assert schemas.events  # its import makes all the models
 
 
 def every_kind(kind: type[Model]) -> Iterator[type[Model]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from every_kind(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from every_kind(subclass)
 
 
 KINDS = sorted(

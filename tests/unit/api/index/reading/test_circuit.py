@@ -88,17 +88,23 @@ def test_a_wait_begins_with_the_first_read() -> None:
 
 
 async def test_m14_the_reads_for_one_caller_take_so_long_together() -> None:
-    async def slowly(request: httpx.Request) -> httpx.Response:
-        await asyncio.sleep(0.06)
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if is_hanging:
+            await asyncio.sleep(60)
         return nothing_found(request)
 
-    index = OpenSearch(index_of(slowly), lambda *_: None, 10)
-    with CallerWait(0.1):
+    clock, is_hanging = Clock(), False
+    index = OpenSearch(index_of(answer), lambda *_: None, 10)
+    with CallerWait(10, clock):
         await index.search("a", EVERYTHING)
+        clock.now += 9.97
+        is_hanging = True
         with pytest.raises(IndexTimeoutError, match=r"no answer within 0\.0\d+ s"):
             await index.search("a", EVERYTHING)
+        clock.now += 0.03
         with pytest.raises(IndexDownError, match="took more than 10 s together"):
             await index.search("a", EVERYTHING)
+    is_hanging = False
     await index.search("a", EVERYTHING)
 
 
