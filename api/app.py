@@ -6,7 +6,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
 
 from opensearchpy import AsyncOpenSearch
@@ -65,6 +65,7 @@ from api.watch.shown import ShownChanges
 from api.watch.streams import Streams
 from fit import device_config
 from process.http.server_tls import Certificates
+from process.signals import end
 from process.telemetry.tracing import NO_TRACING, Tracing
 from search.client import new_client
 
@@ -188,11 +189,7 @@ def _lifespan(
             task.add_done_callback(_log_failure)
         yield
         # By now uvicorn has answered or cut off every request, so nothing uses the client any more.
-        for task in consumers:
-            task.cancel()
-        for task in consumers:
-            with suppress(asyncio.CancelledError):
-                await task
+        await end(consumers)
         await client.close()
 
     return lifespan

@@ -1,5 +1,6 @@
 """Consumers without Faust: read as long as the process lives, over broken connections, or once to the end."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ __all__ = [
     "on_assignment",
     "read_to_end",
     "reconnecting",
+    "stop",
 ]
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ METADATA_MS: Final = 10_000
 at the leader that it knows, and does not ask for the new one when that has changed: with its default of five minutes
 everything on that broker stood still for as long."""
 POLL_MS: Final = 500
+CANCEL_AGAIN_SECONDS: Final = 0.5
 
 Consumer = Any
 """An ``AIOKafkaConsumer``, which has no types."""
@@ -74,7 +77,18 @@ async def connected(consumer: Consumer) -> AsyncIterator[Consumer]:
         await consumer.start()
         yield consumer
     finally:
-        await consumer.stop()
+        await stop(consumer)
+
+
+async def stop(consumer: Consumer) -> None:
+    """Stop the consumer, and return when its connections are closed. Raises ``KafkaError``."""
+    stopping = asyncio.create_task(consumer.stop())
+    while not (await asyncio.wait({stopping}, timeout=CANCEL_AGAIN_SECONDS))[0]:
+        # Where partitions were just added or given up, the client's task that fetches takes the cancellation for that
+        # of a fetch which it cancels itself, and fetches on; `stop` would wait for its end for ever.
+        if (fetcher := consumer._fetcher) and fetcher._closed:
+            fetcher._fetch_task.cancel()
+    await stopping
 
 
 class Connection:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from broker.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end
+from broker.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end, stop
 from broker.errors import UNAVAILABLE, explained
 from process.backoff import Backoff
 from process.configuration.kafka_connection import KafkaConnection
@@ -43,7 +43,7 @@ class TopicReader:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             with suppress(*UNAVAILABLE):
-                await consumer.stop()
+                await stop(consumer)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
         """Give ``take`` every record of the partitions, in their order; all of them again after a failure."""

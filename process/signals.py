@@ -32,10 +32,11 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
             task.result()
     finally:
         # The cancelled ones end before the caller closes what they use.
-        await _cancelled(tasks)
+        await end(tasks)
 
 
-async def _cancelled(tasks: Collection[asyncio.Task[object]]) -> None:
+async def end(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel them, and return when all have ended; what they raise meanwhile is left out."""
     pending = set(tasks)
     while pending:
         for task in pending:

@@ -16,6 +16,8 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from mode import Service
 from mode.utils.futures import maybe_async
 
+from broker.consumer import stop
+
 logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS: Final = 100
@@ -44,7 +46,7 @@ class ConsumerInLoop(AIOKafkaConsumerThread):  # type: ignore[misc]
     async def on_stop(self) -> None:
         # A stop during the start: the consumer may not exist yet.
         if self._consumer is not None:
-            await self._consumer.stop()
+            await stop(self._consumer)
 
     async def call_thread(self, call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
         return await maybe_async(call(*args, **options))

@@ -1,6 +1,6 @@
 """What our code overrides and reads in Faust, mode, aiokafka and uvicorn is as it was when it was read.
 
-See pipeline.worker.faust_consumer, broker.refusals, broker.unpacking, process.http.patient_http,
+See pipeline.worker.faust_consumer, broker.consumer, broker.refusals, broker.unpacking, process.http.patient_http,
 process.http.tls_listener and api.server.
 
 When a pin moves, a failure here names what to read again before the override is kept.
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient
-from aiokafka.consumer.fetcher import PartitionRecords
+from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from faust.tables.manager import TableManager
 from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
@@ -99,7 +99,8 @@ READ = {
     AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
     PartitionRecords: ("while records.has_next()", "for record in next_batch:", "= next_batch.next_offset"),
-    AIOKafkaConsumer: ("=self._fetch_max_wait_ms",),
+    AIOKafkaConsumer: ("=self._fetch_max_wait_ms", "await self._fetcher.close()"),
+    Fetcher: ("self._closed = True", "self._fetch_task.cancel()"),
     HttpToolsProtocol: (
         "self.transport",
         "self.scope",

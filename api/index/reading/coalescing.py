@@ -54,8 +54,15 @@ class Coalescing:
             return list(request.items)
 
         request.answer = asyncio.ensure_future(send(taken))
+        request.answer.add_done_callback(_note_end)
         return request
 
     def _close(self, key: Hashable, request: _Request) -> None:
         if self._waiting.get(key) is request:
             del self._waiting[key]
+
+
+def _note_end(answer: "asyncio.Future[Json]") -> None:
+    # Where the last caller has left, nobody else looks at the error, and asyncio would log it as one of the program.
+    if not answer.cancelled():
+        answer.exception()

@@ -343,7 +343,7 @@ def test_the_exit_code_of_kubectl_schedulerlog_says_why_there_is_no_answer(
     assert kubectl("stranger", "list", "-A").exit_code == 4
     unknown = kubectl("viewer", "history", "does-not-exist")
     assert (unknown.exit_code, "is recorded" in unknown.stderr) == (3, True), unknown.output
-    assert kubectl("viewer", "why", "train-0", "--context", "nowhere").exit_code == 5
+    assert kubectl("viewer", "why", "train-0", "--context", "nowhere").exit_code == 2
 
 
 def test_the_exit_code_is_the_same_by_the_apis_own_address(world: World) -> None:

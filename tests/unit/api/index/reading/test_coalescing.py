@@ -1,6 +1,7 @@
 """H9, M14: callers who ask the same at the same moment cost OpenSearch one request, and none gets an older answer."""
 
 import asyncio
+import gc
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_latest_attempt
 from api.index.reading import client
 from api.index.reading.client import IndexDownError, IndexTimeoutError, OpenSearch
-from api.index.reading.coalescing import MAX_ITEMS
+from api.index.reading.coalescing import MAX_ITEMS, Coalescing
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.events import PodRef
@@ -153,3 +154,22 @@ async def test_nothing_is_remembered(network: Network) -> None:
     network.is_open.set()
     index = OpenSearch(index_of(network), lambda *_: None, 10)
     assert [(await index.search("a", QUERY))["number"] for _ in range(3)] == [1, 2, 3]
+
+
+async def test_a_request_that_fails_when_its_last_caller_has_left_is_no_error_of_the_program() -> None:
+    unexpected: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unexpected.append(context))
+
+    async def fails_at_its_end(_: Any) -> dict[str, Any]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await Coalescing().answer("key", "", fails_at_its_end)
+    await asyncio.sleep(0)
+    # asyncio reports it when the task is deleted.
+    gc.collect()
+    assert unexpected == []
