@@ -82,7 +82,9 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: 
             "group.min.session.timeout.ms": 1000,
             # A killed broker is noticed in 3 s instead of 9 s.
             "broker.session.timeout.ms": 3000,
-            "broker.heartbeat.interval.ms": 500,
+            "broker.heartbeat.interval.ms": 1000,
+            # With the default a controller without work writes a record twice a second.
+            "metadata.max.idle.interval.ms": 0,
             **{name: _escaped(value) for name, value in options.properties.items()},
         }.items()
     )
