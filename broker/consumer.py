@@ -82,13 +82,18 @@ async def connected(consumer: Consumer) -> AsyncIterator[Consumer]:
 
 async def stop(consumer: Consumer) -> None:
     """Stop the consumer, and return when its connections are closed. Raises ``KafkaError``."""
-    stopping = asyncio.create_task(consumer.stop())
+    stopping: asyncio.Task[None] = asyncio.create_task(consumer.stop())
     while not (await asyncio.wait({stopping}, timeout=CANCEL_AGAIN_SECONDS))[0]:
         # Where partitions were just added or given up, the client's task that fetches takes the cancellation for that
         # of a fetch which it cancels itself, and fetches on; `stop` would wait for its end for ever.
         if (fetcher := consumer._fetcher) and fetcher._closed:
             fetcher._fetch_task.cancel()
-    await stopping
+    if not stopping.cancelled():
+        stopping.result()
+        return
+    # A fetch that has failed and waits for its next try is cancelled, and then `stop` itself ends as cancelled, before it
+    # has closed the connections. Whoever stops the consumer is not cancelled.
+    await consumer._client.close()
 
 
 class Connection:

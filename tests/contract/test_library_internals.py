@@ -99,7 +99,7 @@ READ = {
     AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
     PartitionRecords: ("while records.has_next()", "for record in next_batch:", "= next_batch.next_offset"),
-    AIOKafkaConsumer: ("=self._fetch_max_wait_ms", "await self._fetcher.close()"),
+    AIOKafkaConsumer: ("=self._fetch_max_wait_ms", "await self._fetcher.close()", "await self._client.close()"),
     Fetcher: ("self._closed = True", "self._fetch_task.cancel()"),
     HttpToolsProtocol: (
         "self.transport",

@@ -50,8 +50,10 @@ class Extender:
             self.stop()
 
     @property
-    def port(self) -> int:
-        return int(self.url.rsplit(":", 1)[1])
+    def port(self) -> int | None:
+        """None from the moment in which it is killed until the next one listens."""
+        _, _, port = self.url.rpartition(":")
+        return int(port) if port else None
 
     @property
     def is_alive(self) -> bool:

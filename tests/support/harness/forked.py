@@ -91,7 +91,9 @@ class Forked(subprocess.Popen[Any]):
 
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, sig)
+            # It may have ended, and its end be on the way here.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:  # noqa: A002
         """What it has written to its one pipe, when it has ended."""
