@@ -91,8 +91,8 @@ async def stop(consumer: Consumer) -> None:
     if not stopping.cancelled():
         stopping.result()
         return
-    # A fetch that has failed and waits for its next try is cancelled, and then `stop` itself ends as cancelled, before it
-    # has closed the connections. Whoever stops the consumer is not cancelled.
+    # A fetch that has failed and waits for its next try is cancelled, and then `stop` itself ends as cancelled, before
+    # it has closed the connections. Whoever stops the consumer is not cancelled.
     await consumer._client.close()
 
 
