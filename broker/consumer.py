@@ -85,14 +85,14 @@ async def stop(consumer: Consumer) -> None:
     stopping: asyncio.Task[None] = asyncio.create_task(consumer.stop())
     while not (await asyncio.wait({stopping}, timeout=CANCEL_AGAIN_SECONDS))[0]:
         # Where partitions were just added or given up, the client's task that fetches takes the cancellation for that
-        # of a fetch which it cancels itself, and fetches on; `stop` would wait for its end for ever.
+        # of a fetch which it cancels itself, and fetches on; `stop` would wait without a limit.
         if (fetcher := consumer._fetcher) and fetcher._closed:
             fetcher._fetch_task.cancel()
     if not stopping.cancelled():
         stopping.result()
         return
     # A fetch that has failed and waits for its next try is cancelled, and then `stop` itself ends as cancelled, before
-    # it has closed the connections. Whoever stops the consumer is not cancelled.
+    # it has closed the connections. The caller was not cancelled.
     await consumer._client.close()
 
 
