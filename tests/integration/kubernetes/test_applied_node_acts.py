@@ -16,7 +16,7 @@ import pytest
 from embedded.control_plane import ControlPlane
 from process.http.certificate_authority import Authority
 from tests.support.control_plane.bookkeeping import shown
-from tests.support.control_plane.device_plugins import DevicePlugins
+from tests.support.control_plane.device_plugins import PHASE, DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
     LOCK,
@@ -73,6 +73,11 @@ class World:
         body = json.dumps({"status": {"allocatable": amounts, "capacity": amounts}})
         self.client.patch(f"/api/v1/nodes/{node}/status", content=body, headers=MERGE_PATCH).raise_for_status()
 
+    def is_allocated(self) -> bool:
+        """Whether the device plugins are done with every pod that is on a node."""
+        bound = [pod for pod in list_pods(self.client, NAMESPACE) if pod["spec"].get("nodeName")]
+        return all(annotations_of(pod).get(PHASE) == "success" for pod in bound)
+
     def is_recorded(self, pod: str) -> bool:
         return self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/schedulerlog").is_success
 
@@ -118,6 +123,8 @@ def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
 
 
 def test_a_node_without_the_lock_of_a_dead_bind_gets_the_pod(world: World) -> None:
+    # Or the device plugin, which is about to give back the lock of the pod before, would give back this one.
+    eventually(world.is_allocated, world.log.read_text)
     # The node that binpack prefers, since a pod holds most of it. Its lock is of a pod that nobody binds.
     create_pods(world.client, NAMESPACE, [a_gpu_pod("dead", "nobody", gpumem=1_000)])
     since = datetime.now(UTC) - timedelta(seconds=90)
