@@ -55,12 +55,10 @@ def report(
 
 def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
     where = f" in namespace {found['namespace']}" if found["namespace"] else ""
-    before = found["failed_before"]
-    then = "" if before is None else f", {before:,} in the range before"
+    then = _then(found["failed_before"])
     screen.line(f"{found['failed']:,} of {counted(found['attempts'], 'attempt')} failed{where}{then}.", "bold")
     if found["bind_failed"] or found["bind_failed_before"]:
-        before = found["bind_failed_before"]
-        then = "" if before is None else f", {before:,} in the range before"
+        then = _then(found["bind_failed_before"])
         screen.line(f"Of them, {found['bind_failed']:,} had a node and failed to be bound to it{then}.")
     screen.line(f"{clock(found['since'])} to {clock(found['until'])} UTC", "dim")
     if change := found["best_change"]:
@@ -86,6 +84,10 @@ def _show(screen: Screen, found: Json, *, is_wide: bool) -> None:
         screen.line(
             "Findings: " + ", ".join(f"{finding['count']:,} {finding['finding']}" for finding in found["findings"])
         )
+
+
+def _then(before: int | None) -> str:
+    return "" if before is None else f", {before:,} in the range before"
 
 
 def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: bool) -> None:

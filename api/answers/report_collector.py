@@ -28,20 +28,18 @@ from api.index.waiting.waiting_requests import read_waiting_requests
 from diagnosis.suggestions.for_many import judge, suggestions_for_many
 from diagnosis.texts import actors_of
 from fit.devices.as_of import rebuilt
-from hami.reason_codes import ReasonCode
 from hami.vendors import Vendors
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
 from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends, TrendSeries
 from schemas.codec.records import rfc3339
 from schemas.events import NodeStateChanged
+from schemas.events.summaries import BIND_REASONS
 from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
 from schemas.reasons import explain
 
 SHOWN: Final = 10
 """Reasons, namespaces and pools; the rest is in the trends."""
-BIND_REASONS: Final = (ReasonCode.NODE_LOCK_CONTENTION, ReasonCode.BINDING_FAILED)
-"""An attempt has one of them, where its bind failed (``BindOutcome.reason``)."""
 _TRIED_WITHIN: Final = timedelta(hours=1)
 """A pod that was not tried for so long may be gone without a trace (docs/api.md, pods that wait)."""
 

@@ -165,7 +165,7 @@ class PlacementHandlers:
             if isinstance(event, NodeRegistered)
             for device in observations.registered_devices(event)
         ]
-        cordoned = observations.is_cordoned(latest)
+        cordoned = observations.is_cordoned(observations.latest_status(latest))
         occupancy = node_occupancy(cluster, node, at, placements, registered, query.device, cordoned=cordoned)
         readable = await readable_namespaces(access_of(request), cluster, {pod.namespace for pod in occupancy.pods})
         return json_response(200, occupancy_without_others(occupancy, readable))

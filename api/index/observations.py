@@ -172,9 +172,8 @@ def latest_status(observations: Iterable[Observed]) -> NodeObserved | None:
     return max(statuses, key=lambda event: event.observed_at, default=None)
 
 
-def is_cordoned(observations: Iterable[Observed]) -> bool | None:
-    """Whether a node takes no further pods; None where nobody reported the node's status."""
-    status = latest_status(observations)
+def is_cordoned(status: NodeObserved | None) -> bool | None:
+    """Whether the node of the status takes no further pods; None where nobody reported one."""
     return status.unschedulable if status else None
 
 

@@ -72,14 +72,12 @@ class NodePages:
         """
         if not attempts.is_right:
             return []
+        items = attempts.json()["items"]
         answers = await asyncio.gather(
-            *(
-                self.shell.ask(request, f"/attempts/{item['attempt_id']}", node=node)
-                for item in attempts.json()["items"]
-            )
+            *(self.shell.ask(request, f"/attempts/{item['attempt_id']}", node=node) for item in items)
         )
-        listed = zip(attempts.json()["items"], answers, strict=True)
-        return [_verdict(answer, is_chosen=each["chosen"] == node) for each, answer in listed]
+        listed = zip(items, answers, strict=True)
+        return [_verdict(answer, is_chosen=item["chosen"] == node) for item, answer in listed]
 
 
 def _verdict(answered: Answered, *, is_chosen: bool) -> tuple[str, str]:

@@ -14,7 +14,9 @@ def main(path: Path) -> None:
     document = json.loads(path.read_bytes())
     found = {(normalized(distribution.name), distribution.version) for distribution in distributions()}
     kept = [component for component in document["components"] if (component["name"], component["version"]) in found]
-    left_out = {component["bom-ref"] for component in document["components"]} - {each["bom-ref"] for each in kept}
+    left_out = {component["bom-ref"] for component in document["components"]} - {
+        component["bom-ref"] for component in kept
+    }
     document["components"] = kept
     document["dependencies"] = [
         dependency | {"dependsOn": [name for name in dependency.get("dependsOn", []) if name not in left_out]}

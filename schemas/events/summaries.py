@@ -19,6 +19,7 @@ MAX_PARTS: Final = 65_536
 
 LOCK_CONTENTION: Final = "node lock contention"
 BINDING_FAILED: Final = "BindingFailed"  # As ``hami.reason_codes`` spells them.
+BIND_REASONS: Final = (LOCK_CONTENTION, BINDING_FAILED)  # What ``BindOutcome.reason`` is of a bind that failed.
 MAX_REPEATED_TEXT: Final = 240
 """Characters of text in the record of a repetition; the attempt that it repeats has all of it."""
 

@@ -113,7 +113,8 @@ def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime
     """One node of the list."""
     registrations = [event for event in records.observed if isinstance(event, NodeRegistered)]
     devices = [row for event in registrations for row in registered_devices(event)]
-    cordoned = is_cordoned(records.observed)
+    status = latest_status(records.observed)
+    cordoned = is_cordoned(status)
     occupancy = node_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
     return NodeListed(
         node=node,
@@ -131,7 +132,7 @@ def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime
         problems=[
             problem for event in records.observed if isinstance(event, NodeChecked) for problem in event.problems
         ],
-        ready=_ready(latest_status(records.observed)),
+        ready=_ready(status),
         cordoned=cordoned,
         lock=records.lock,
         pods=len(records.placements),

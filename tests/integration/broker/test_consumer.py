@@ -10,6 +10,7 @@ import embedded
 from broker.consumer import Consumer, TopicPartition, new_consumer, stop
 from process.configuration.kafka_connection import kafka_at
 from tests.support.backends import Addresses
+from tests.support.waiting import eventually_async
 
 TOPIC = "stopped.consumers"
 
@@ -31,10 +32,12 @@ async def test_who_stops_one_whose_fetch_waits_for_its_next_try_is_not_cancelled
     servers = own_backends()
     consumer = await _fetching(servers.bootstrap_servers, retry_backoff_ms=30_000)
     servers.kafka[0].kill()
-    await asyncio.sleep(1)
+    # Now the fetch fails, and waits before it tries again.
+    await eventually_async(lambda: not consumer._client._conns)
+    await asyncio.sleep(0.5)
     # Raises CancelledError otherwise, which ended the worker.
     await stop(consumer)
-    assert not consumer._client._conns
+    assert consumer._client._sync_task is None, "the client is not closed"
 
 
 async def _fetching(servers: str, **options: Any) -> Consumer:
