@@ -100,14 +100,14 @@ def runtime_packages() -> dict[str, Distribution]:
         else:
             found[name] = distribution(name)
             more = [
-                each
-                for each in map(Requirement, found[name].requires or ())
-                if not each.marker or any(each.marker.evaluate({"extra": e}) for e in requirement.extras or {""})
+                package
+                for package in map(Requirement, found[name].requires or ())
+                if not package.marker or any(package.marker.evaluate({"extra": e}) for e in requirement.extras or {""})
             ]
-        for each in more:
-            if str(each) not in seen and each.name not in LEFT_OUT:
-                seen.add(str(each))
-                waiting.append(each)
+        for package in more:
+            if str(package) not in seen and package.name not in LEFT_OUT:
+                seen.add(str(package))
+                waiting.append(package)
     return found
 
 
