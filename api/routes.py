@@ -112,9 +112,9 @@ def routes(
         Operation("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
     return [
-        *(OperationRoute(ROOT, each) for each in of_cluster),
+        *(OperationRoute(ROOT, operation) for operation in of_cluster),
         OperationRoute(ROOT, Operation("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503))),
-        *(OperationRoute(CLUSTER, each) for each in of_cluster),
+        *(OperationRoute(CLUSTER, operation) for operation in of_cluster),
         OperationRoute("", Operation("/healthz", health.healthz, Alive, "Liveness", {}, ())),
         OperationRoute("", Operation("/readyz", health.readyz, Readiness, "Readiness", {}, ())),
         OperationRoute("", Operation("/metrics", health.metrics_text, None, "Metrics", {}, (), "text/plain")),

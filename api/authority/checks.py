@@ -58,7 +58,7 @@ class CallerChecks:
             return True
         caller = self._credentials.known(scope)
         rights = needed(cluster, self._settings.cluster_name, right)
-        return caller is not None and all(self.reviewer.knows_right(caller, each) for each in rights)
+        return caller is not None and all(self.reviewer.knows_right(caller, needed_right) for needed_right in rights)
 
     @property
     def problem(self) -> str:

@@ -95,6 +95,6 @@ def _headers(config_map: Mapping[str, str], key: str) -> tuple[str, ...]:
 def _listed(config_map: Mapping[str, str], key: str) -> list[str]:
     """A value of the ConfigMap, which is a JSON list. Raises ``ValueError``."""
     found = orjson.loads(config_map.get(f"requestheader-{key}", "[]"))
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise ValueError(f"requestheader-{key} is not a list of names")
     return found

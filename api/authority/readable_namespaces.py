@@ -16,4 +16,4 @@ async def readable_namespaces(access: Access, cluster: Cluster, namespaces: Coll
     if await access.allows(cluster, list_pods()):
         return frozenset(namespaces)
     asked = sorted(namespaces)[:MAX_NAMESPACES]
-    return frozenset([each for each in asked if each and await access.allows(cluster, list_pods(each))])
+    return frozenset([name for name in asked if name and await access.allows(cluster, list_pods(name))])

@@ -60,10 +60,10 @@ def _file(found: ClusterStates, about: str) -> Response:
     notes = [
         f"{about}. Memory, cores and slots in use are held by one pod on each node.",
         "Quotas, taints and other vendors' devices are not part of it.",
-        *(f"Left out: {each}" for each in written.left_out),
-        *(f"Missing in the index: {each}" for each in found.missing),
+        *(f"Left out: {note}" for note in written.left_out),
+        *(f"Missing in the index: {state_id}" for state_id in found.missing),
     ]
     # JSON is YAML, and written a hundred times faster; names can't break out of a comment, as they have no line breaks.
     lines = [f"# {note}".encode() for note in notes]
-    documents = [orjson.dumps(each, option=orjson.OPT_INDENT_2) for each in written.objects]
+    documents = [orjson.dumps(object_, option=orjson.OPT_INDENT_2) for object_ in written.objects]
     return Response(b"\n---\n".join([b"\n".join(lines), *documents]) + b"\n", media_type="application/yaml")

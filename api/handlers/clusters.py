@@ -42,7 +42,7 @@ class ClusterHandlers:
         found = clusters_found(answer, request.app.state.default_cluster)
         access = access_of(request)
         access.allow_every_caller()
-        return json_response(200, Clusters(items=[each for each in found if await access.knows(each.name)]))
+        return json_response(200, Clusters(items=[cluster for cluster in found if await access.knows(cluster.name)]))
 
     async def nodes(self, request: Request, cluster: Cluster, query: NodesQuery) -> Response:
         """All nodes, by name: registrations, problems, lock, pods, and what is free of their devices.

@@ -111,8 +111,8 @@ class ComparisonHandlers:
         differs.
         """
         refuse_repeated(request)
-        found = [await readable_attempt(self.attempts, request, cluster, each) for each in (attempt_id, query.with_)]
-        before, after = sorted((each.summary() for each in found), key=lambda each: each.started_at)
+        found = [await readable_attempt(self.attempts, request, cluster, id_) for id_ in (attempt_id, query.with_)]
+        before, after = sorted((attempt.summary() for attempt in found), key=lambda summary: summary.started_at)
         nodes, unchanged = changed_nodes(before, after)
         body = AttemptComparison(
             before=cluster.attempt(before.attempt_id),

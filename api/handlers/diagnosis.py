@@ -100,7 +100,7 @@ class DiagnosisHandlers:
         )
         # Where every source answers and none knows the pod, its name is most probably wrong.
         has_answers = not facts.unknown_of("attempt") and not any(
-            each.cause in ("index-down", "api-server-down", "not-allowed") for each in facts.unknown
+            unknown.cause in ("index-down", "api-server-down", "not-allowed") for unknown in facts.unknown
         )
         if facts.pod is None and facts.attempt is None and has_answers:
             raise pod_never_observed(pod.namespace, pod.name)

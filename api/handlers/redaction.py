@@ -28,7 +28,7 @@ def occupancy_without_others(occupancy: NodeOccupancy, readable: Collection[str]
     """The occupancy with the sums of each device, and the names of pods in ``readable`` alone."""
     shown = [pod for pod in occupancy.pods if pod.namespace in readable]
     devices = [
-        device.model_copy(update={"held_by": [_holder(each, readable) for each in device.held_by]})
+        device.model_copy(update={"held_by": [_holder(holder, readable) for holder in device.held_by]})
         for device in occupancy.devices
     ]
     others = len(occupancy.pods) - len(shown)

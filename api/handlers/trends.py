@@ -41,8 +41,8 @@ class TrendHandlers:
 def _table(trends: Trends) -> str:
     series = [*trends.items, *([trends.other] if trends.other else [])]
     rows = (
-        [time, trends.by, each.key, value]
-        for each in series
-        for time, value in zip(trends.times, each.values, strict=True)
+        [time, trends.by, item.key, value]
+        for item in series
+        for time, value in zip(trends.times, item.values, strict=True)
     )
     return csv_text(["time", "by", "key", trends.count], rows)

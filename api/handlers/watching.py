@@ -102,12 +102,12 @@ class WatchHandlers:
         async def allowed() -> AsyncGenerator[bytes]:
             found = events(self.log, self.shown, watch, subscription, initial, self._find)
             if not access.is_checked:
-                async for each in found:
-                    yield each
+                async for batch in found:
+                    yield batch
                 return
             async with aclosing(while_allowed(found, when_refused(access, cluster, right))) as shown:
-                async for each in shown:
-                    yield each
+                async for batch in shown:
+                    yield batch
 
         def close() -> None:
             self.log.unsubscribe(subscription)

@@ -30,12 +30,12 @@ class Endpoint:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         # ``inspect.signature`` takes ten times as long, and there are sixty endpoints.
-        annotations = {name: each for name, each in handler.__annotations__.items() if name not in _NO_PARAMETERS}
-        self._queries = {name: each for name, each in annotations.items() if _is_query(each)}
-        self._clusters = [name for name, each in annotations.items() if each is Cluster]
+        annotations = {name: hint for name, hint in handler.__annotations__.items() if name not in _NO_PARAMETERS}
+        self._queries = {name: hint for name, hint in annotations.items() if _is_query(hint)}
+        self._clusters = [name for name, hint in annotations.items() if hint is Cluster]
         self._path = {
-            name: _adapter(each)
-            for name, each in annotations.items()
+            name: _adapter(hint)
+            for name, hint in annotations.items()
             if name not in self._queries and name not in self._clusters
         }
 
@@ -52,7 +52,7 @@ class Endpoint:
             {"name": name, "in": "path", "required": True, "schema": schema, "description": schema["description"]}
             for name, schema in ((name, adapter.json_schema()) for name, adapter in self._path.items())
         ]
-        return path + [each for model in self._queries.values() for each in documented(model)]
+        return path + [parameter for model in self._queries.values() for parameter in documented(model)]
 
 
 def _is_query(annotation: Any) -> bool:
@@ -72,7 +72,7 @@ def _read_path(request: Request, paths: Mapping[str, TypeAdapter[Any]]) -> dict[
         try:
             values[name] = adapter.validate_python(request.path_params[name])
         except ValidationError as error:
-            wrong += [{**each, "loc": ("path", name)} for each in error.errors(include_url=False)]
+            wrong += [{**detail, "loc": ("path", name)} for detail in error.errors(include_url=False)]
     if wrong:
         raise InvalidParametersError(wrong)
     return values
@@ -93,7 +93,7 @@ def read_query(request: Request, model: type[M]) -> M:
 @functools.cache
 def _lists(model: type[BaseModel]) -> frozenset[str]:
     fields = model.model_fields.items()
-    return frozenset(each.alias or name for name, each in fields if get_origin(each.annotation) is list)
+    return frozenset(field.alias or name for name, field in fields if get_origin(field.annotation) is list)
 
 
 def documented(model: type[BaseModel]) -> list[Json]:
@@ -104,8 +104,8 @@ def documented(model: type[BaseModel]) -> list[Json]:
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "schema": each,
-            "description": each.get("description", ""),
+            "schema": field,
+            "description": field.get("description", ""),
         }
-        for name, each in schema["properties"].items()
+        for name, field in schema["properties"].items()
     ]

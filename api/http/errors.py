@@ -117,7 +117,7 @@ def add_protection(headers: list[tuple[bytes, bytes]]) -> None:
     headers: as ASGI has them.
     """
     given = dict(headers)
-    headers.extend(each for each in _PROTECTION if each[0] not in given)
+    headers.extend(header for header in _PROTECTION if header[0] not in given)
     kept = given.get(_CACHE_CONTROL, b"")
     # ``private`` alone lets a browser keep what its user may no longer read.
     if b"no-" not in kept:

@@ -112,7 +112,7 @@ def scheduler_states_of(observed: Json, deciding: Json) -> list[SchedulerState]:
     """From the answers to ``schedulers_query`` and ``deciding_query``. Raises ``UnreadableError``."""
     buckets = deciding.get("aggregations", {}).get("schedulers", {}).get("buckets", [])
     decided = {bucket["key"]: _time(bucket["latest"]["value_as_string"]) for bucket in buckets}
-    seen = {each.scheduler: each for each in schedulers_of(observed)}
+    seen = {scheduler.scheduler: scheduler for scheduler in schedulers_of(observed)}
     return [
         SchedulerState(
             name,

@@ -94,7 +94,7 @@ def percentiles_of(answer: Json, name: str) -> Percentiles:
 
 
 def _largest_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:
-    return sorted(causes, key=lambda each: (-each.gpu_hours, -each.pods, each.cause))
+    return sorted(causes, key=lambda cause: (-cause.gpu_hours, -cause.pods, cause.cause))
 
 
 def findings_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:

@@ -101,7 +101,7 @@ def _starts(span: TrendRange) -> dict[int, str]:
 
 
 def _values(bucket: Json, starts: Mapping[int, str]) -> list[int]:
-    found = {each["key"]: round(each["total"]["value"]) for each in bucket.get("times", {}).get("buckets", [])}
+    found = {time["key"]: round(time["total"]["value"]) for time in bucket.get("times", {}).get("buckets", [])}
     return [found.get(start, 0) for start in starts]
 
 

@@ -148,7 +148,7 @@ class AttemptsTopic:
                 jumped.add(partition.partition)
             consumer.seek(partition, offset)
             self._positions[partition] = offset
-        self._changes.begin({each.partition: self._positions[each] for each in partitions}, jumped)
+        self._changes.begin({partition.partition: self._positions[partition] for partition in partitions}, jumped)
 
     async def _read(self, consumer: Any) -> None:
         partitions = consumer.assignment()

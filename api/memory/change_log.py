@@ -137,7 +137,7 @@ class ChangeLog:
             self._append(partition, offset, taken, tuple(pod.split("/", 2)))
 
     def subscriptions(self) -> list[Subscription]:
-        return [each for found in self._subscriptions.values() for each in found]
+        return [subscription for found in self._subscriptions.values() for subscription in found]
 
     def subscribe(self, key: Key, since: Offsets | None, *, only_latest: bool = False) -> Subscription:
         """From ``since`` on, or from now. Raises ``OffsetsGoneError``."""

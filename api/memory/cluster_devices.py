@@ -102,7 +102,7 @@ class NodeStatesTopic:
                         for record in records:
                             self._take(record)
                 if not self._devices.is_caught_up:
-                    behind = [await consumer.position(each) < end for each, end in ends.items()]
+                    behind = [await consumer.position(partition) < end for partition, end in ends.items()]
                     self._devices.is_caught_up = not any(behind)
 
     def _take(self, record: Any) -> None:

@@ -120,12 +120,12 @@ class LatestAttempts:
     def find(self, cluster: str, attempt_id: str) -> CachedAttempt | None:
         """The attempt with this id, if it is the latest one of its pod. Goes through all of memory."""
         found = (pod for pod in self.pods.values() if pod.attempt_id == attempt_id)
-        return next((each for each in found if each.cluster == cluster), None)
+        return next((attempt for attempt in found if attempt.cluster == cluster), None)
 
     def of(self, *key: str) -> list[CachedAttempt]:
         """The attempts of a cluster, of one of its namespaces, or of one pod there. Counts as no use."""
         prefix = "/".join(key)
-        return [each for pod, each in self.pods.items() if pod == prefix or pod.startswith(prefix + "/")]
+        return [attempt for pod, attempt in self.pods.items() if pod == prefix or pod.startswith(prefix + "/")]
 
     def _take(self, pod: str, attempt: CachedAttempt, cached: CachedAttempt | None, now: float) -> Taken:
         size_bytes, is_latest = _size(pod, attempt), cached is None or cached.recency < attempt.recency

@@ -49,6 +49,6 @@ def least_lacking(columns: ClusterColumns, nodes: Sequence[str], asked: Request)
 
 def _least(lacking: _Ints, usable: NDArray[np.bool_], count: int) -> list[int]:
     """For each node the sum over the ``count`` usable devices that lack least."""
-    each = np.sort(np.where(usable, np.maximum(lacking, 0), _NO_DEVICE), axis=1)[:, :count]
-    sums: list[int] = np.where(each < _NO_DEVICE, each, 0).sum(axis=1).tolist()
+    shortfalls = np.sort(np.where(usable, np.maximum(lacking, 0), _NO_DEVICE), axis=1)[:, :count]
+    sums: list[int] = np.where(shortfalls < _NO_DEVICE, shortfalls, 0).sum(axis=1).tolist()
     return sums

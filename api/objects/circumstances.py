@@ -134,9 +134,9 @@ class _Reading:
             return
         # Of an earlier pod of this name there may still be events.
         own = [entry for entry in entries(listed, "items") if text(entry, "regarding", "uid") in ("", pod.uid)]
-        shown = sorted((objects.event(each, path) for each in own), key=_latest_first)
+        shown = sorted((objects.event(entry, path) for entry in own), key=_latest_first)
         self.found.events = shown[:MAX_SHOWN_EVENTS]
-        problems = [problem for each in own if (problem := objects.problem_of(each))]
+        problems = [problem for entry in own if (problem := objects.problem_of(entry))]
         self.found.pod = pod._replace(problems=problems)
 
     async def _events_of_owner(self) -> None:

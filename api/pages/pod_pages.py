@@ -69,7 +69,7 @@ class PodPages:
         """The nodes of one group, by name, with the devices of the first of them."""
         attempt = await self._shown(request, await self._known_attempt(request))
         groups = summarized_nodes(attempt)
-        group = next((each for each in groups if each.key == request.query_params.get("group")), None)
+        group = next((candidate for candidate in groups if candidate.key == request.query_params.get("group")), None)
         if group is None:
             raise NotFoundError("the attempt has no such group of nodes", "Open it from the page of the pod.")
         begin = _start(request, len(group.nodes))
@@ -90,7 +90,7 @@ class PodPages:
         attempt = await self._shown(request, await self._known_attempt(request))
         node = request.query_params.get("node", "")
         groups = summarized_nodes(attempt)
-        group = next((each for each in groups if node in each.nodes), None)
+        group = next((candidate for candidate in groups if node in candidate.nodes), None)
         if group is None:
             raise NotFoundError(f"attempt {attempt.attempt_id} did not judge node {node[:80]}", "Open the pod's page.")
         view = {

@@ -28,7 +28,7 @@ class ReportPages:
             return self.shell.show_problem(request, answered)
         say, body = context_of(request).text, answered.json()
         series = [*body.get("items", []), *([body["other"]] if body.get("other") else [])]
-        bars = [Series(each["key"] or say("report.other"), each["values"]) for each in series]
+        bars = [Series(item["key"] or say("report.other"), item["values"]) for item in series]
         view = {
             "path": answered.path,
             "problem": None if answered.is_right else body,

@@ -95,7 +95,7 @@ async def events(
             yield event
         if watch.has_bookmarks:
             yield watch.bookmark(version, ends_initial=True)
-    newest = max((each.recency for each in initial or ()), default=None) if watch.view == "pod" else None
+    newest = max((attempt.recency for attempt in initial or ()), default=None) if watch.view == "pod" else None
     while (left := ends_at - time.monotonic()) > 0 and not subscription.is_closed:
         async for batch in _batches(log, shown, watch, subscription, newest, find):
             yield batch

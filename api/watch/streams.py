@@ -116,7 +116,7 @@ async def _disconnected(receive: Receive) -> None:
 
 async def _first_of(*awaited: Awaitable[None]) -> None:
     """Waits until one of them ends, and ends the others."""
-    tasks = [asyncio.ensure_future(each) for each in awaited]
+    tasks = [asyncio.ensure_future(awaitable) for awaitable in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:

@@ -181,7 +181,7 @@ async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str
     sources: dict[str, Json] = {}
     for after in (0, -1, 1):
         day = NODE_STATES.name(started_at + timedelta(days=after))
-        missing = [each for each in ids if each not in found and each not in sources]
+        missing = [id_ for id_ in ids if id_ not in found and id_ not in sources]
         if missing:
             sources |= await read_documents(index, [(day, state) for state in missing], ["state"])
     return found | {name: decode_document(node_state_of, source, name) for name, source in sources.items()}

@@ -102,7 +102,7 @@ async def _episodes(
     index: OpenSearch, cluster: Cluster, runs: Sequence[AttemptRun], cached: AttemptSummarized | None
 ) -> list[Episode]:
     # One read for the latest attempts, whose texts are shown, and for the first ones. A retry mostly repeats its first.
-    stored = {each.attempt_id: each for run in runs for each in (run.latest, run.first) if each.index_name}
+    stored = {outline.attempt_id: outline for run in runs for outline in (run.latest, run.first) if outline.index_name}
     sources = await _read(index, list(stored.values()))
     latest = [run.latest for run in runs if run.latest.attempt_id in sources]
     summaries = await _latest_summaries(index, latest, stored, sources)

@@ -44,7 +44,7 @@ def groups_query(query: Json, group_by: GroupName, order: str, at: datetime, siz
     ``order``: ``pods``, ``devices``, ``gpu_hours`` (most first) or ``wait`` (longest first).
     """
     field = _FIELD[group_by]
-    each: Json = {
+    aggregations: Json = {
         "first": {"min": {"field": "first_judged_at"}},
         "last": {"max": {"field": "@timestamp"}},
         "reasons": _REASONS,
@@ -53,9 +53,9 @@ def groups_query(query: Json, group_by: GroupName, order: str, at: datetime, siz
         "devices_seconds": {"sum": {"field": "asked_devices_seconds"}},
     }
     if group_by == "obstacle":
-        each |= {"workloads": _distinct("group"), "namespaces": _distinct("namespace")}
+        aggregations |= {"workloads": _distinct("group"), "namespaces": _distinct("namespace")}
     if order == "gpu_hours":
-        each["waited"] = {"sum": {"script": device_milliseconds(at)}}
+        aggregations["waited"] = {"sum": {"script": device_milliseconds(at)}}
     first: Json = {"pods": {"_count": "desc"}, "devices": {"devices": "desc"}, "gpu_hours": {"waited": "desc"}}
     groups = {
         "field": field,
@@ -70,7 +70,7 @@ def groups_query(query: Json, group_by: GroupName, order: str, at: datetime, siz
         "size": 0,
         "track_total_hits": True,
         "aggs": {
-            "groups": {"terms": groups, "aggs": each},
+            "groups": {"terms": groups, "aggs": aggregations},
             "total": {"cardinality": {"field": field, "missing": _UNKNOWN, "precision_threshold": _EXACT}},
             "reasons": _REASONS,
         },
