@@ -55,7 +55,7 @@ def brief(answer: Any) -> Any:
             }
             return kept | ({"left_out": left_out} if left_out else {})
         case list():
-            return [brief(each) for each in answer[:MAX_ITEMS]]
+            return [brief(item) for item in answer[:MAX_ITEMS]]
     return answer
 
 
@@ -83,8 +83,8 @@ def _records(answer: Any) -> Iterator[str]:
                 else:
                     yield from _records(value)
         case list():
-            for each in answer:
-                yield from _records(each)
+            for item in answer:
+                yield from _records(item)
 
 
 def _inert(answer: Any) -> Any:
@@ -95,5 +95,5 @@ def _inert(answer: Any) -> Any:
         case dict():
             return {printable(name): _inert(value) for name, value in answer.items()}
         case list():
-            return [_inert(each) for each in answer]
+            return [_inert(item) for item in answer]
     return answer

@@ -54,7 +54,7 @@ def _change(change: Json) -> str:
 
 
 def _not_known(found: Json) -> str:
-    unknown = items(each["en"] for each in found["not_known"])
+    unknown = items(text["en"] for text in found["not_known"])
     return f"Not known:\n{unknown}" if unknown else ""
 
 
@@ -126,9 +126,7 @@ def _of(device: Json, what: str, unit: str) -> str:
 
 
 def _holders(device: Json) -> str:
-    names = (
-        f"{each['namespace']}/{each['name']}" if each["name"] else "another namespace" for each in device["held_by"]
-    )
+    names = (f"{pod['namespace']}/{pod['name']}" if pod["name"] else "another namespace" for pod in device["held_by"])
     return ", ".join(dict.fromkeys(names))
 
 

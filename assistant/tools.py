@@ -143,8 +143,8 @@ def explain_log(
     found = [answer.diagnosis.model_dump(mode="json") for answer in answers(wanted, pods.last_started_at)]
     if len(found) == 1:
         return result(texts.diagnosis(found[0]), found[0])
-    lines = (f"{each['namespace']}/{each['name']}: {each['state']}. {each['sentence']['en']}" for each in found)
-    return result(f"{len(found)} pods:\n{items(lines)}", {"items": [_without_steps(each) for each in found]})
+    lines = (f"{item['namespace']}/{item['name']}: {item['state']}. {item['sentence']['en']}" for item in found)
+    return result(f"{len(found)} pods:\n{items(lines)}", {"items": [_without_steps(item) for item in found]})
 
 
 def _shown(answer: Json | Problem, text: Callable[[Json], str]) -> CallToolResult:
