@@ -96,7 +96,7 @@ def api() -> Result:
             for server in servers:
                 server.measure()
         # Each with as much as the others: a process of Python has one event loop, and OpenSearch threads for all cores.
-        bound = [_Server(f"{each.path}, on one core", each.url, each.pid, each.headers) for each in servers]
+        bound = [_Server(f"{server.path}, on one core", server.url, server.pid, server.headers) for server in servers]
         # As many event loops as OpenSearch has cores: what a Deployment of two replicas has.
         replicas = _Server(
             _REPLICAS, urls["api"], processes.pid("api"), {}, {urls["replica"]: processes.pid("replica")}
@@ -107,7 +107,7 @@ def api() -> Result:
             index.measure()
         for _ in range(ROUNDS):
             for server in bound:
-                with apart(server.pid, {each.pid for each in bound} - {server.pid}):
+                with apart(server.pid, {other.pid for other in bound} - {server.pid}):
                     server.measure()
     return Result(
         "api",
@@ -156,7 +156,7 @@ def _checking(processes: Processes, port: str) -> dict[str, str]:
 def _token() -> str:
     """As long as that of a service account, and in its form; who takes it is ``bench.reviews``."""
     claims = {"aud": ["schedulerlog"], "exp": int(time.time()) + 3600, "sub": "system:serviceaccount:llm:reader"}
-    parts = (json.dumps(each).encode() for each in ({"alg": "RS256", "kid": "k" * 43}, claims | {"jti": "j" * 300}))
+    parts = (json.dumps(part).encode() for part in ({"alg": "RS256", "kid": "k" * 43}, claims | {"jti": "j" * 300}))
     return ".".join((*(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts), "s" * 342))
 
 

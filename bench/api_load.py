@@ -148,7 +148,7 @@ def _attempts(now: datetime) -> tuple[list[AttemptSummarized], list[Document]]:
         _attempt(model, f"stored-{number}", now - timedelta(days=number % DAYS, seconds=chance.randrange(3_600)))
         for number in range(STORED)
     ]
-    tried = [each for number in range(TRIED) for each in _history(model, f"tried-{number}", now)]
+    tried = [attempt for number in range(TRIED) for attempt in _history(model, f"tried-{number}", now)]
     return cached, list(map(_document, (*cached, *stored, *tried)))
 
 

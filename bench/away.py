@@ -36,7 +36,7 @@ def index_away() -> Result:
     """Goals: all pods known, memory flat, and 0.8 of raw ``_bulk`` when it catches up."""
     attempts = int(MINUTES * 60 * A_SECOND)
     alone = InProcess()
-    documents = [each for records in _attempts(min(attempts, RAW_ATTEMPTS)) for each in alone.attempt(records)]
+    documents = [document for records in _attempts(min(attempts, RAW_ATTEMPTS)) for document in alone.attempt(records)]
     with provisioned(FOLDER / "index-away") as (backends, processes):
         servers, url = backends.bootstrap_servers, backends.opensearch_url
         ports = free_ports("index", "api")

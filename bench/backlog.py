@@ -78,7 +78,7 @@ def _indexed(
     with provisioned(FOLDER / "indexing") as (backends, processes):
         know_states(processes, backends.bootstrap_servers, states)
         publish(processes, backends.bootstrap_servers, records)
-        jvm, brokers = backends.opensearch.pid, [each.pid for each in backends.kafka]
+        jvm, brokers = backends.opensearch.pid, [broker.pid for broker in backends.kafka]
         with apart(jvm, brokers) if is_apart else nullcontext():
             # Other days are other indices: no run updates documents of another one, which costs more than creating
             # them.
@@ -124,9 +124,9 @@ def post_all(index_url: str, documents: Sequence[Document]) -> float:
 
 def _post(index_url: str, bodies: Sequence[bytes]) -> None:
     connection = http.client.HTTPConnection(urlsplit(index_url).netloc, timeout=120)
-    for each in bodies:
+    for payload in bodies:
         connection.request(
-            "POST", "/_bulk?filter_path=errors", body=each, headers={"content-type": "application/x-ndjson"}
+            "POST", "/_bulk?filter_path=errors", body=payload, headers={"content-type": "application/x-ndjson"}
         )
         answer = connection.getresponse().read()
         # A refused document costs less than a written one.
@@ -173,7 +173,7 @@ def counted(url: str, counter: re.Pattern[str]) -> int:
 
 def scaling() -> Result:
     """Twelve partitions, all filled before the workers start."""
-    records = [each for one in cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True) for each in one]
+    records = [record for one in cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True) for record in one]
     figures = []
     for workers in (["worker-1"], ["worker-1", "worker-2"]):
         with provisioned(FOLDER / "scaling") as (backends, processes):

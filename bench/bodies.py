@@ -80,8 +80,8 @@ class InProcess:
     def attempt(self, records: Sequence[EncodedRecord]) -> list[Document]:
         """The documents of one attempt; ``records`` are all its records."""
         began = time.process_time()
-        read = [self._as_read(DECISIONS.name, each) for each in records]
-        events = [decode(each.value, each.headers) for each in read]
+        read = [self._as_read(DECISIONS.name, record) for record in records]
+        events = [decode(record.value, record.headers) for record in read]
         decoded = time.process_time()
         ended = self._fold(read, events)
         folded = time.process_time()
@@ -107,7 +107,7 @@ class InProcess:
     def summary(self, records: Sequence[EncodedRecord]) -> AttemptSummarized:
         """Of the attempt that has these records."""
         read = [self._as_read(DECISIONS.name, record) for record in records]
-        return self._fold(read, [decode(each.value, each.headers) for each in read]).summary
+        return self._fold(read, [decode(record.value, record.headers) for record in read]).summary
 
     def _as_read(self, topic: str, record: EncodedRecord) -> Record:
         return Record(topic, 0, next(self._offsets), record.key, record.value, record.headers, 0, lambda: None)

@@ -52,12 +52,12 @@ def line(points: Mapping[int, float]) -> Line:
     # Divided by the costs: else the largest size alone would decide.
     both = np.stack([1 / costs, nodes / costs], axis=1)
     # To nine digits, in which all processors agree: the last ones decide how a number halfway between two is rounded.
-    fixed, per_node = (float(f"{each:.9g}") for each in np.linalg.lstsq(both, np.ones(len(costs)), rcond=None)[0])
+    fixed, per_node = (float(f"{number:.9g}") for number in np.linalg.lstsq(both, np.ones(len(costs)), rcond=None)[0])
     if fixed >= 0 and per_node >= 0:
         return Line(fixed, per_node)
     # The best of the two that remain: it grows from 0, or it does not grow.
     candidates = [Line(*(float(x) for x in pair)) for pair in _edges(both)]
-    return min(candidates, key=lambda each: sum((each.at(at) / cost - 1) ** 2 for at, cost in points.items()))
+    return min(candidates, key=lambda candidate: sum((candidate.at(at) / cost - 1) ** 2 for at, cost in points.items()))
 
 
 def _edges(both: Any) -> Iterable[tuple[float, float]]:
@@ -177,7 +177,7 @@ def needs(by: CostModel, nodes: int, load: AttemptRates) -> Needs:
 
 def measured() -> CostModel:
     """The model of the figures that are committed beside this module."""
-    return model(json.loads(each) for each in MEASURED.read_text().splitlines())
+    return model(json.loads(row) for row in MEASURED.read_text().splitlines())
 
 
 def table(by: CostModel, load: AttemptRates, sizes: Iterable[int] = SIZES) -> str:

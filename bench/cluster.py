@@ -49,9 +49,9 @@ def _use(chance: random.Random) -> tuple[int, int]:
 
 def _node(name: str, uuids: list[str], broken: int) -> Object:
     devices = [
-        {"id": each, "index": i, "count": 10, "devmem": TOTAL_MIB, "devcore": 100, "type": "NVIDIA H100 80GB HBM3"}
+        {"id": id_, "index": i, "count": 10, "devmem": TOTAL_MIB, "devcore": 100, "type": "NVIDIA H100 80GB HBM3"}
         | {"numa": i // 4, "mode": "hami-core", "health": i != broken}
-        for i, each in enumerate(uuids)
+        for i, id_ in enumerate(uuids)
     ]
     annotations = {"hami.io/node-nvidia-register": json.dumps(devices)}
     resources = {"nvidia.com/gpu": str(10 * len(uuids))}
@@ -105,7 +105,7 @@ def write(nodes: int, path: Path) -> list[str]:
     """Write a cluster file for ``python -m scheduler serve --cluster``; returns the names of its nodes."""
     objects = list(nodes_and_pods(nodes))
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
+    return [object_["metadata"]["name"] for object_ in objects if object_["kind"] == "Node"]
 
 
 LIFE: Final = Life(Identity("default", "bench"), 1_795_230_000_000_000)

@@ -30,8 +30,8 @@ def apart(one: int, others: Iterable[int]) -> Iterator[None]:
     if not own:
         raise RuntimeError("this benchmark needs two CPUs, one for each side; this machine has one")
     _pin(one, own)
-    for each in (os.getpid(), *others):
-        _pin(each, rest)
+    for pid in (os.getpid(), *others):
+        _pin(pid, rest)
     try:
         yield
     finally:

@@ -80,7 +80,7 @@ def run(
     ``replicas``: the same URL of other processes, among which the connections are divided.
     """
     parts = urlsplit(url)
-    addresses = [(each.hostname, each.port) for each in map(urlsplit, (url, *replicas))]
+    addresses = [(endpoint.hostname, endpoint.port) for endpoint in map(urlsplit, (url, *replicas))]
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     fields = "".join(f"{name}: {value}\r\n" for name, value in {"Host": parts.netloc, **(headers or {})}.items())
     request, latencies = f"GET {path} HTTP/1.1\r\n{fields}\r\n".encode(), list[float]()

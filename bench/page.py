@@ -113,7 +113,7 @@ def _browsed(addresses: dict[int, str]) -> list[Figure]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found.stdout.split("\n")[0], args=["--no-sandbox"])
         try:
-            return [each for nodes, url in addresses.items() for each in _visited(browser, nodes, url)]
+            return [figure for nodes, url in addresses.items() for figure in _visited(browser, nodes, url)]
         finally:
             browser.close()
 

@@ -16,9 +16,9 @@ def planned() -> Result:
         for name, (path, unit) in COSTS.items()
     }
     figures = []
-    for each in at(NODES, PODS):
-        value = expected[each.path, each.unit]
-        figures.append(Figure(each.path, each.value, each.unit, round(each.value / value, 2), f"expected {value:,.3g}"))
+    for cost in at(NODES, PODS):
+        value = expected[cost.path, cost.unit]
+        figures.append(Figure(cost.path, cost.value, cost.unit, round(cost.value / value, 2), f"expected {value:,.3g}"))
     return Result(
         "capacity",
         "The costs of an attempt, and their ratio to those that the model of bench/capacity.py expects. CPU is that of "

@@ -30,9 +30,9 @@ def refusals() -> Result:
         url = backends.opensearch_url
         documents = of_day(list(_attempts()), "2001.01.01")
         without = of_day(
-            [_edited(each, lambda fields: fields | {"node_reasons": None}) for each in documents], "2001.01.02"
+            [_edited(document, lambda fields: fields | {"node_reasons": None}) for document in documents], "2001.01.02"
         )
-        nodes = [each for document in documents for each in _by_node(document)]
+        nodes = [node for document in documents for node in _by_node(document)]
         mapping = {"dynamic_templates": [{"text": {"match": "*", "mapping": {"type": "keyword"}}}]}
         codec = {"index": {"codec": "best_compression"}}
         httpx.put(f"{url}/{PER_NODE}", json={"mappings": mapping, "settings": codec}).raise_for_status()
@@ -56,7 +56,7 @@ def refusals() -> Result:
 def _attempts() -> Iterator[Document]:
     alone = InProcess()
     for _, records in cluster.attempts_and_states(NODES, COUNT, changing=0.01):
-        yield from (each for each in alone.attempt(records) if each.index.startswith(ATTEMPTS.alias))
+        yield from (document for document in alone.attempt(records) if document.index.startswith(ATTEMPTS.alias))
 
 
 def _edited(document: Document, edit: Any) -> Document:

@@ -78,7 +78,7 @@ def at(nodes: int, pods: int) -> Iterator[Figure]:
             _add(again_cpu, _fed(backends, processes, pids, again))
             after_all = after_all if number else _stored(backends)
     for place, unit in (("indices", "index bytes"), ("kafka", "Kafka bytes")):
-        sizes = [getattr(each, place) for each in (begun, after_first, after_all)]
+        sizes = [getattr(stored, place) for stored in (begun, after_first, after_all)]
         first = (sizes[1] - sizes[0]) / pods
         yield Figure(f"{nodes:,} nodes: first attempt", first, unit)
         yield _against(f"{nodes:,} nodes: unchanged retry", (sizes[2] - sizes[1]) / tries, first, unit)

@@ -30,8 +30,8 @@ def server_start() -> Result:
         # No file can be below it.
         without = replace(with_cache, aot_folder=Path(os.devnull))
         runs = [(_start(kind, without), _start(kind, with_cache)) for _ in range(RUNS)]
-        plain, cached = (min(cpu for cpu, _ in each) for each in zip(*runs, strict=True))
-        plain_s, cached_s = (min(seconds for _, seconds in each) for each in zip(*runs, strict=True))
+        plain, cached = (min(cpu for cpu, _ in starts) for starts in zip(*runs, strict=True))
+        plain_s, cached_s = (min(seconds for _, seconds in starts) for starts in zip(*runs, strict=True))
         figures += [
             Figure(kind, plain, "s", 1.0, f"ready after {plain_s:.1f} s"),
             Figure(f"{kind} with the cache", cached, "s", round(cached / plain, 2), f"ready after {cached_s:.1f} s"),

@@ -93,6 +93,6 @@ def settled(processes: Processes, servers: str, group: str, topics: Iterable[Top
 async def unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
     """How many records of the topics the group has not committed."""
     async with connected(new_consumer(kafka_at(servers), group=group)) as consumer:
-        consumer.assign([TopicPartition(topic.name, each) for topic in topics for each in range(topic.partitions)])
+        consumer.assign([TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)])
         ends: dict[TopicPartition, int] = await consumer.end_offsets(consumer.assignment())
-        return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])
+        return sum([end - (await consumer.committed(partition) or 0) for partition, end in ends.items()])

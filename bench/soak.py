@@ -119,7 +119,7 @@ def read(path: Path) -> list[list[float]]:
 
 
 def _soaked(about: tuple[str, float, int, float], readings: list[list[float]], warm_until: float) -> Soaked:
-    columns = [list(each) for each in zip(*(line for line in readings if line[0] > warm_until), strict=True)]
+    columns = [list(values) for values in zip(*(line for line in readings if line[0] > warm_until), strict=True)]
     slopes = {name: slope(columns[0], column) for name, column in zip(READINGS, columns[1:], strict=True)}
     return Soaked(*about, max(line[1] for line in readings), slopes)
 
@@ -165,17 +165,17 @@ def main() -> int:
     parser.add_argument("--attempts-a-second", type=float, default=1)
     options = parser.parse_args()
     done = soak(options.minutes, options.attempts_a_second, lambda line: print(line, flush=True))
-    for each in done:
+    for run in done:
         print(
-            f"{each.process}: {each.attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices in "
-            f"{each.minutes:g} minutes, {each.cpu_ms_an_attempt:.1f} ms of CPU each: {each.peak_mib:.0f} MiB at most"
+            f"{run.process}: {run.attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices in "
+            f"{run.minutes:g} minutes, {run.cpu_ms_an_attempt:.1f} ms of CPU each: {run.peak_mib:.0f} MiB at most"
         )
-        for name, rise in each.slopes.items():
+        for name, rise in run.slopes.items():
             verdict = "flat" if rise.is_certainly_flat else "not certainly flat" if rise.may_be_flat else "rises"
             text = f"{rise.mean:,.1f} on average, {rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
             print(f"{name:>8}: {text}: {verdict}")
-        print(json.dumps(asdict(each)))
-    return 0 if all(each.is_good for each in done) else 1
+        print(json.dumps(asdict(run)))
+    return 0 if all(run.is_good for run in done) else 1
 
 
 if __name__ == "__main__":

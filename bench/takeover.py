@@ -134,7 +134,7 @@ async def _published(servers: str, namespace: str) -> None:
         found: set[bytes] = set()
         while len(found) < TRIED:
             for records in (await consumer.getmany(timeout_ms=100)).values():
-                found.update(each.key for each in records if each.key.startswith(f"default/{namespace}/".encode()))
+                found.update(event.key for event in records if event.key.startswith(f"default/{namespace}/".encode()))
 
 
 def _attempts(namespace: str) -> Sequence[EncodedRecord]:

@@ -89,9 +89,9 @@ async def _measured(processes: Processes, servers: str, ports: dict[str, str]) -
         theirs = [bare.watch(pod, f"/default/llm/hopeless-{pod}") for pod in pods]
         open_now += await asyncio.gather(*ours, *theirs)
     await _send(servers, WARM_SECONDS, api, bare)
-    for each in (api, bare):
-        each.sent_at.clear()
-        each.delays.clear()
+    for server in (api, bare):
+        server.sent_at.clear()
+        server.delays.clear()
     spent = {name: cpu_seconds(processes.pid(name)) for name in ("api", "bare")}
     await _send(servers, SECONDS, api, bare)
     await asyncio.sleep(3)
@@ -99,7 +99,7 @@ async def _measured(processes: Processes, servers: str, ports: dict[str, str]) -
     figures = []
     for name, path, watched in (("bare", "the record's own bytes", bare), ("api", "the API", api)):
         cost = (cpu_seconds(processes.pid(name)) - spent[name]) / len(watched.delays) * 1000
-        p50, p99 = (float(each) * 1000 for each in np.percentile(watched.delays, [50, 99]))
+        p50, p99 = (float(delay) * 1000 for delay in np.percentile(watched.delays, [50, 99]))
         seen = f"{len(watched.delays):,} of {SECONDS * A_SECOND:,} seen; {cost:.2f} ms of CPU each"
         figures += [Figure(f"{path}, p50", p50, "ms", note=seen), Figure(f"{path}, p99", p99, "ms")]
     pid = processes.pid("api")
@@ -120,7 +120,7 @@ async def _send(servers: str, seconds: int, *watched: Watched) -> None:
             await asyncio.sleep(max(0.0, began + number / A_SECOND - time.perf_counter()))
             pod = number % WATCHERS
             records = cluster.attempt(whole, pod)
-            for each in watched:
-                each.sent_at[pod] = time.perf_counter()
+            for server in watched:
+                server.sent_at[pod] = time.perf_counter()
             for record in records:
                 await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)

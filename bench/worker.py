@@ -96,7 +96,7 @@ def columns(attempts: int = 20, rows: int = 40_000) -> Result:
     """The cost of one record per device through Faust, compared with the same verdicts in columns."""
     with provisioned(FOLDER / "columns") as (backends, _):
         servers = backends.bootstrap_servers
-        records = [each for one in cluster.attempts(NODES, attempts) for each in one]
+        records = [record for attempt in cluster.attempts(NODES, attempts) for record in attempt]
         in_columns = send(servers, "bench.columns", records)
         by_device = send(servers, "bench.devices", one_per_device(records, rows))
         columns_seconds = read("faust", servers, "bench.columns", in_columns)
