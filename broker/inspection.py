@@ -33,7 +33,7 @@ async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
         await admin.start()
         brokers = len((await admin.describe_cluster())["brokers"])
         described = [topic for topic in await admin.describe_topics() if topic["topic"].startswith(prefix)]
-        names = [each["topic"] for each in described if not each["error_code"]]
+        names = [topic["topic"] for topic in described if not topic["error_code"]]
         answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in names])
         # Of a resource: error, message, type, name, entries; an entry begins with name and value.
         configurations = {
@@ -44,13 +44,13 @@ async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
     finally:
         await admin.close()
     topics = {
-        each["topic"]: TopicAsItIs(
-            len(each["partitions"]),
-            min(len(partition["replicas"]) for partition in each["partitions"]),
-            min(len(partition["isr"]) for partition in each["partitions"]),
-            configurations.get(each["topic"], {}),
+        topic["topic"]: TopicAsItIs(
+            len(topic["partitions"]),
+            min(len(partition["replicas"]) for partition in topic["partitions"]),
+            min(len(partition["isr"]) for partition in topic["partitions"]),
+            configurations.get(topic["topic"], {}),
         )
-        for each in described
-        if each["topic"] in names
+        for topic in described
+        if topic["topic"] in names
     }
     return KafkaAsItIs(brokers, topics)

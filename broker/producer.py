@@ -141,7 +141,7 @@ class TopicsSink:
 
         After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
         """
-        outgoing = [self._instead_of(each) if is_too_large(each) else each for each in outgoing]
+        outgoing = [self._instead_of(record) if is_too_large(record) else record for record in outgoing]
         while True:
             try:
                 # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
@@ -170,5 +170,5 @@ class TopicsSink:
             producer = idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
             self._producer = await started(producer)
         # All are queued, in their order, before the first is awaited, so that they share batches.
-        acknowledged = await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])
-        return [Place(each.partition, each.offset) for each in acknowledged]
+        acknowledged = await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
+        return [Place(metadata.partition, metadata.offset) for metadata in acknowledged]
