@@ -27,13 +27,13 @@ _OTHERS: Final = "All others"
 
 def all_settings() -> list[Setting]:
     """The settings of every command of every service."""
-    return [each for name in SERVICES for each in settings_of_command(load(COMMANDS[name]), name)]
+    return [setting for name in SERVICES for setting in settings_of_command(load(COMMANDS[name]), name)]
 
 
 def tables(settings: Iterable[Setting]) -> str:
     """Markdown: a table for each group, a row for each variable."""
-    ordered = sorted(settings, key=lambda each: (_group(each.variable), each.variable))
-    return "\n".join(_table(title, list(rows)) for title, rows in groupby(ordered, lambda each: _group(each.variable)))
+    ordered = sorted(settings, key=lambda setting: (_group(setting.variable), setting.variable))
+    return "\n".join(_table(title, list(rows)) for title, rows in groupby(ordered, lambda row: _group(row.variable)))
 
 
 def page(before: str, settings: Iterable[Setting]) -> str:
@@ -57,23 +57,23 @@ def _table(title: str, rows: list[Setting]) -> str:
         "| variable | flag | form | default | what for | commands |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [_row(list(same)) for _, same in groupby(rows, lambda each: each.variable)]
+    lines += [_row(list(same)) for _, same in groupby(rows, lambda row: row.variable)]
     return "\n".join(lines) + "\n"
 
 
 def _row(same: list[Setting]) -> str:
     """One variable, which several commands may read, maybe with different defaults."""
-    flags = ", ".join(f"`{flag}`" for flag in dict.fromkeys(flag for each in same for flag in each.flags))
-    defaults = " or ".join(dict.fromkeys(f"`{each.default}`" for each in same if each.default))
+    flags = ", ".join(f"`{flag}`" for flag in dict.fromkeys(flag for setting in same for flag in setting.flags))
+    defaults = " or ".join(dict.fromkeys(f"`{setting.default}`" for setting in same if setting.default))
     commands = ", ".join(_commands(same))
     # The text of most commands: one of them may have a reason to say it in another way.
-    about = Counter(each.about for each in same).most_common(1)[0][0]
+    about = Counter(setting.about for setting in same).most_common(1)[0][0]
     cells = f"`{same[0].variable}`", flags or "–", f"`{same[0].form}`", defaults or "–", about, commands
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _commands(same: list[Setting]) -> Iterator[str]:
-    by_service = groupby(dict.fromkeys(each.command for each in same), lambda command: command.partition(" ")[0])
+    by_service = groupby(dict.fromkeys(setting.command for setting in same), lambda command: command.partition(" ")[0])
     for service, commands in by_service:
         below = ", ".join(command.partition(" ")[2] for command in commands)
         yield f"{service} ({below})" if below else service
