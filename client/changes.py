@@ -57,11 +57,11 @@ def follow(
         if version:
             # What was there before is behind it already.
             asked.pop("sendInitialEvents", None)
-        for each in transport.stream(path, asked):
-            if isinstance(each, Problem):
-                yield each
+        for change in transport.stream(path, asked):
+            if isinstance(change, Problem):
+                yield change
                 return
-            version = each.version or version
-            if each.kind != _BOOKMARK:
-                yield each
+            version = change.version or version
+            if change.kind != _BOOKMARK:
+                yield change
         sleep(PAUSE_SECONDS)
