@@ -74,7 +74,7 @@ def install(server: DashboardsServer, objects: Sequence[SavedObject]) -> int:
     answer = _request(server, "/api/saved_objects/_import?overwrite=true", _multipart(ndjson(objects)))
     if problems := list(_refused(answer, objects)):
         raise ImportRefusedError("\n".join(problems))
-    if problems := [problem for each in objects if (problem := _difference(server, each))]:
+    if problems := [problem for object_ in objects if (problem := _difference(server, object_))]:
         raise ImportRefusedError("\n".join(problems))
     return len(objects)
 
@@ -115,7 +115,7 @@ def _difference(server: DashboardsServer, wanted: SavedObject) -> str:
     other = sorted(key for key, value in sent.items() if key not in later and attributes.get(key) != value)
     if other:
         return f"{name}: Dashboards stored other {', '.join(other)} than were sent"
-    references = {(each.get("name"), each.get("type"), each.get("id")) for each in found.get("references", [])}
+    references = {(entry.get("name"), entry.get("type"), entry.get("id")) for entry in found.get("references", [])}
     if references != {(reference.name, reference.type, reference.id) for reference in wanted.references}:
         return f"{name}: Dashboards stored other references than were sent"
     return ""

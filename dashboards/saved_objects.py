@@ -54,7 +54,7 @@ class SavedObject:
 
 def ndjson(objects: Iterable[SavedObject]) -> bytes:
     """A file for the import."""
-    return b"".join(each.line() + b"\n" for each in objects)
+    return b"".join(object_.line() + b"\n" for object_ in objects)
 
 
 def text(value: object) -> str:

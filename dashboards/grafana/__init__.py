@@ -16,4 +16,4 @@ from dashboards.grafana.scheduling import scheduling
 def files() -> dict[str, str]:
     """Name to content of a JSON file for each dashboard."""
     found = (operating(), scheduling())
-    return {f"{each['uid']}.json": orjson.dumps(each, option=orjson.OPT_INDENT_2).decode() + "\n" for each in found}
+    return {f"{model['uid']}.json": orjson.dumps(model, option=orjson.OPT_INDENT_2).decode() + "\n" for model in found}

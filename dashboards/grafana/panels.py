@@ -118,25 +118,25 @@ def _on_the_grid(rows: Sequence[PanelRow]) -> list[Json]:
         )
         y += _ROW_HEIGHT
         x = 0
-        for each in row.panels:
-            if x + each.width > COLUMNS:
+        for spec in row.panels:
+            if x + spec.width > COLUMNS:
                 x, y = 0, y + row.height
-            grid = {"x": x, "y": y, "w": each.width, "h": row.height}
-            found.append({"id": len(found) + 1, "gridPos": grid} | _panel(each))
-            x += each.width
+            grid = {"x": x, "y": y, "w": spec.width, "h": row.height}
+            found.append({"id": len(found) + 1, "gridPos": grid} | _panel(spec))
+            x += spec.width
         y += row.height
     return found
 
 
-def _panel(each: Panel) -> Json:
+def _panel(spec: Panel) -> Json:
     return {
-        "type": each.kind,
-        "title": each.title,
-        "description": each.about,
+        "type": spec.kind,
+        "title": spec.title,
+        "description": spec.about,
         "datasource": _DATASOURCE,
-        "targets": [_target(place, query) for place, query in enumerate(each.queries)],
-        "fieldConfig": {"defaults": _defaults(each), "overrides": []},
-        "options": _stat_options() if each.kind == "stat" else _series_options(),
+        "targets": [_target(place, query) for place, query in enumerate(spec.queries)],
+        "fieldConfig": {"defaults": _defaults(spec), "overrides": []},
+        "options": _stat_options() if spec.kind == "stat" else _series_options(),
     }
 
 
@@ -145,14 +145,14 @@ def _target(place: int, query: PanelQuery) -> Json:
     return {"datasource": _DATASOURCE, "editorMode": "code", "range": True} | name
 
 
-def _defaults(each: Panel) -> Json:
+def _defaults(spec: Panel) -> Json:
     steps: list[Json] = [{"color": "green", "value": None}]
-    if each.red_from is not None:
-        steps.append({"color": "red", "value": each.red_from})
-    found: Json = {"unit": each.unit, "thresholds": {"mode": "absolute", "steps": steps}}
-    if each.kind == "timeseries":
-        stacking = {"mode": "normal" if each.stacked else "none", "group": "A"}
-        found["custom"] = {"fillOpacity": 25 if each.stacked else 5, "lineWidth": 1, "stacking": stacking}
+    if spec.red_from is not None:
+        steps.append({"color": "red", "value": spec.red_from})
+    found: Json = {"unit": spec.unit, "thresholds": {"mode": "absolute", "steps": steps}}
+    if spec.kind == "timeseries":
+        stacking = {"mode": "normal" if spec.stacked else "none", "group": "A"}
+        found["custom"] = {"fillOpacity": 25 if spec.stacked else 5, "lineWidth": 1, "stacking": stacking}
         found["min"] = 0
     else:
         found["color"] = {"mode": "thresholds"}
