@@ -55,7 +55,7 @@ class SimulatedApiServer:
             return {"items": self._events, "metadata": {"resourceVersion": str(len(self._events))}}
         if path not in KINDS:
             return None
-        found = [each for each in self._cluster.objects() if each["kind"] == KINDS[path]]
+        found = [object_ for object_ in self._cluster.objects() if object_["kind"] == KINDS[path]]
         return {"items": found, "metadata": {"resourceVersion": "1"}}
 
     def watched(self, path: str, version: int) -> Iterator[Json | None]:
@@ -66,7 +66,7 @@ class SimulatedApiServer:
                 if not (news := self._events[version:] if path == EVENTS else []):
                     self._changed.wait(POLL_SECONDS)
             version += len(news)
-            yield from ({"type": "ADDED", "object": each} for each in news)
+            yield from ({"type": "ADDED", "object": event} for event in news)
             if news or time.monotonic() < bookmark_at:
                 yield None
                 continue
