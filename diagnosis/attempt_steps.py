@@ -69,7 +69,7 @@ def _of_error(facts: DiagnosisFacts, attempt: AttemptSummarized, shown: Evidence
     words: dict[str, Word] = {"scheduler": attempt.scheduler, "namespace": facts.namespace}
     words["words"] = quoted(attempt.error)
     wanted = {"ClaimMissing": "", "ClaimUnbound": "Pending"}.get(code)
-    claim = next((each for each in facts.claims or () if each.phase == wanted), None)
+    claim = next((candidate for candidate in facts.claims or () if candidate.phase == wanted), None)
     if claim is None:
         return FoundObstacle(code, words, evidence=[shown])
     words |= {"claim": claim.name, "phase": claim.phase}
@@ -166,7 +166,7 @@ def _device_quota(facts: DiagnosisFacts) -> tuple[Evidence, dict[str, Word]] | N
                 found.append((used / hard, name, used, hard, quota.source))
     if not found:
         return None
-    _, name, used, hard, source = max(found, key=lambda each: each[:2])
+    _, name, used, hard, source = max(found, key=lambda usage: usage[:2])
     return source, {"resource": name, "used": used, "hard": hard}
 
 

@@ -30,8 +30,8 @@ def claims_ready(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         elif claim.phase == "Lost" or (claim.phase == "Pending" and claim.waits_for_pod is False):
             found.append(FoundObstacle("ClaimUnbound", words, evidence=[claim.source], clauses=["claim"]))
     evidence = [
-        Evidence(each.source.kind, each.source.record, each.source.at, words=each.phase or "not found")
-        for each in claims
+        Evidence(claim.source.kind, claim.source.record, claim.source.at, words=claim.phase or "not found")
+        for claim in claims
     ]
     yield TreeStep("ClaimsReady", "no" if found else "yes", evidence, facts.unknown_of("claims"), found)
 
@@ -41,13 +41,13 @@ def quota_left(facts: DiagnosisFacts) -> TreeStep:
     if facts.quotas is None:
         return TreeStep("QuotaLeft", "not known", (), facts.unknown_of("quotas"))
     full = [found for quota in facts.quotas for found in _used_up(quota)]
-    evidence = [each.source for each in facts.quotas] if not full else [quota.source for quota, *_ in full]
+    evidence = [quota.source for quota in facts.quotas] if not full else [quota.source for quota, *_ in full]
     numbers = {
         f"{name}.{what}": amount
         for _, name, *amounts in full
         for what, amount in zip(("used", "hard"), amounts, strict=True)
     }
-    shown = [Evidence(each.kind, each.record, each.at, each.reported_by, numbers) for each in evidence]
+    shown = [Evidence(source.kind, source.record, source.at, source.reported_by, numbers) for source in evidence]
     return TreeStep("QuotaLeft", "no" if full else "yes", shown)
 
 
@@ -80,7 +80,7 @@ def nodes_open(facts: DiagnosisFacts, closed: Mapping[str, Closed], *, is_judged
     if spec is None or not nodes:
         return TreeStep("NodesOpen", "not known", (), facts.unknown_of("nodes", "pod"))
     shown = [state for state in nodes if state.name in closed][:MAX_EVIDENCE]
-    evidence = [Evidence("node", each.source.record, each.source.at, words=_why(closed[each.name])) for each in shown]
+    evidence = [Evidence("node", node.source.record, node.source.at, words=_why(closed[node.name])) for node in shown]
     is_open = len(closed) < len(nodes)
     selected = [state for state in nodes if is_selected(spec, state)]
     obstacles = [] if is_open and not is_judged else _closed_obstacles(nodes, selected, closed)

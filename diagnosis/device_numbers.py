@@ -125,7 +125,7 @@ def _max_free(
     free = [(total - used, row) for row, total, used in known if total is not None and used is not None]
     if len(free) < len(rows):
         return None
-    max_free, best = max(free, key=lambda each: (each[0], each[1].node))
+    max_free, best = max(free, key=lambda pair: (pair[0], pair[1].node))
     # A device that is overcommitted has less than nothing free.
     return Numbers({"free": max(max_free, 0), "node": best.node}, ("free",))
 
@@ -153,7 +153,7 @@ def _models(rows: Sequence[DeviceLog]) -> Numbers | None:
 def _suitable(rows: Sequence[DeviceLog]) -> Numbers:
     """The most devices of one node that would do for the container that wants more of them."""
     counts = Counter(row.node for row in rows)
-    node = max(counts, key=lambda each: (counts[each], each))
+    node = max(counts, key=lambda name: (counts[name], name))
     return Numbers({"good": counts[node], "node": node}, ("good",))
 
 

@@ -151,4 +151,4 @@ class DiagnosisFacts:
 
     def unknown_of(self, *subjects: str) -> tuple[Unknown, ...]:
         """What could not be known of these subjects."""
-        return tuple(each for each in self.unknown if each.subject in subjects)
+        return tuple(unknown for unknown in self.unknown if unknown.subject in subjects)

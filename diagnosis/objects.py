@@ -108,15 +108,15 @@ def owner_problem(events: Iterable[Fields], pod: str, path: str) -> OwnerProblem
     Owners call their pods by their own name, a hyphen and a suffix.
     """
     found = [
-        (at, each)
-        for each in events
-        if text(each, "reason") in _CREATE_FAILED
-        and pod.startswith(f"{text(each, 'regarding', 'name')}-")
-        and (at := _seen_at(each))
+        (at, entry)
+        for entry in events
+        if text(entry, "reason") in _CREATE_FAILED
+        and pod.startswith(f"{text(entry, 'regarding', 'name')}-")
+        and (at := _seen_at(entry))
     ]
     if not found:
         return None
-    at, latest = max(found, key=lambda each: each[0])
+    at, latest = max(found, key=lambda pair: pair[0])
     source = event(latest, path)
     problem = ObjectProblem(
         reason=text(latest, "reason"), message=text(latest, "note"), at=at, reported_by=source.reported_by

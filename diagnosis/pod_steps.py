@@ -45,7 +45,7 @@ def _not_made(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str, Word]
     _, is_quota, behind = owner.problem.message.partition(_QUOTA)
     if not is_quota:
         return FoundObstacle("OwnerRefused", words, evidence=[owner.source])
-    quota = next((each for each in facts.quotas or () if behind.startswith(f"{each.name},")), None)
+    quota = next((candidate for candidate in facts.quotas or () if behind.startswith(f"{candidate.name},")), None)
     # Of the quota's resources, the one of which the largest share is used.
     amounts = (
         [(whole(quota.used.get(name, "0")) or 0, whole(hard), name) for name, hard in quota.hard.items()]

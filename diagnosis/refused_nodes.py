@@ -107,7 +107,7 @@ def refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
     for group in (*_named(attempt), *_counted(attempt)):
         apart = group.rest[0] if group.code in _APART and group.rest else ""
         groups.setdefault((group.code, apart, _asked(group)), []).append(group)
-    joined = (_joined(each, judged_nodes(attempt)) for each in groups.values())
+    joined = (_joined(members, judged_nodes(attempt)) for members in groups.values())
     return sorted(joined, key=lambda group: (KINDS[kind_of(group.code)], -group.count))
 
 
@@ -165,7 +165,7 @@ def deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
     if not found:
         return ReasonCode.NODE_UNFIT_POD, ()
     # Of two reasons of a kind, the one of more devices; then the one that is checked later, which is nearer to a fit.
-    code, rest = min(found, key=lambda each: (KINDS[kind_of(each[0])], -found[each], -_CHECKED.get(each[0], 0)))
+    code, rest = min(found, key=lambda pair: (KINDS[kind_of(pair[0])], -found[pair], -_CHECKED.get(pair[0], 0)))
     return code, (rest,) if rest else ()
 
 

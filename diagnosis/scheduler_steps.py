@@ -117,7 +117,7 @@ def _runs(facts: DiagnosisFacts, name: str) -> TreeStep:
         return TreeStep("SchedulerRuns", "not known", evidence, facts.unknown_of("pod", "attempt", "schedulers"))
     waited, last = (
         facts.now - pod.created_at,
-        max((each.last_decided_at for each in known if each.last_decided_at), default=None),
+        max((scheduler.last_decided_at for scheduler in known if scheduler.last_decided_at), default=None),
     )
     words: dict[str, Word] = {"scheduler": name, "waited": since(pod.created_at, facts)}
     numbers = {"waited_seconds": int(waited.total_seconds())}

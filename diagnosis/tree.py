@@ -158,16 +158,16 @@ def _step(step: TreeStep) -> DiagnosisStep:
 def _evidence(found: Sequence[Evidence]) -> list[DiagnosisEvidence]:
     return [
         DiagnosisEvidence(
-            kind=each.kind,
-            record=each.record,
-            at=rfc3339(each.at) if each.at else None,
-            reported_by=each.reported_by,
-            numbers=dict(each.numbers),
-            words=each.words,
+            kind=evidence.kind,
+            record=evidence.record,
+            at=rfc3339(evidence.at) if evidence.at else None,
+            reported_by=evidence.reported_by,
+            numbers=dict(evidence.numbers),
+            words=evidence.words,
         )
-        for each in found
+        for evidence in found
     ]
 
 
 def _not_known(found: Sequence[Unknown]) -> list[NotKnown]:
-    return [NotKnown(subject=each.subject, cause=each.cause, text=texts.unknown_text(each)) for each in found]
+    return [NotKnown(subject=fact.subject, cause=fact.cause, text=texts.unknown_text(fact)) for fact in found]

@@ -47,7 +47,7 @@ def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = N
     words = sentence(obstacle) if obstacle else None
     # Where a node fitted, and its bind failed, no other one is near.
     refused = () if summary.fit_nodes else _near(summary)
-    near = min(refused, key=lambda each: each.rank, default=None)
+    near = min(refused, key=lambda group: group.rank, default=None)
     return PodWait.model_construct(
         code=obstacle.code if obstacle else "",
         sentence_en=words.en if words else "",

@@ -79,7 +79,7 @@ def _taken(allocation: Allocation, ask: Ask, vendor: str) -> tuple[int, int]:
     sums = {True: [(0, 0)], False: [(0, 0)]}
     for request, grants in zip(ask.requests, allocation.containers, strict=True):
         own = [grant for grant in grants if grant.type == vendor]
-        sums[request.is_init].append((sum(each.memory_mib for each in own), sum(each.cores for each in own)))
+        sums[request.is_init].append((sum(grant.memory_mib for grant in own), sum(grant.cores for grant in own)))
     apps = tuple(sum(column) for column in zip(*sums[False], strict=True))
     inits = tuple(max(column) for column in zip(*sums[True], strict=True))
     return max(apps[0], inits[0]), max(apps[1], inits[1])

@@ -69,7 +69,7 @@ def changes_by_admission(
                 admitted = _placed(change.trial, change.pods, undone)
             if admitted:
                 found.append(AdmittingChange(change.constraint, change.where, tuple(admitted)))
-    found.sort(key=lambda each: (-len(each.admitted), each.constraint, each.where))
+    found.sort(key=lambda admission: (-len(admission.admitted), admission.constraint, admission.where))
     return AdmissionResult(tuple(fit), found)
 
 

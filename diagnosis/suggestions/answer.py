@@ -53,8 +53,8 @@ def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str
         sentence=sentence(found, edits),
         who_acts=found.actor,
         edits=[
-            SuggestedEdit(constraint=each.constraint, where=each.where, before=each.before, after=each.after)
-            for each in edits
+            SuggestedEdit(constraint=edit.constraint, where=edit.where, before=edit.before, after=edit.after)
+            for edit in edits
         ],
         cost=round(found.cost, 3),
         node=found.allocation.node,

@@ -69,8 +69,8 @@ class Ask:
         """No request (at one of ``places``, if given) is for more than ``limit``; what is not named stays unnamed."""
         requests = enumerate(self.requests)
         capped = (
-            _capped(each, name, limit, self.vendors) if places is None or place in places else each
-            for place, each in requests
+            _capped(request, name, limit, self.vendors) if places is None or place in places else request
+            for place, request in requests
         )
         return replace(self, requests=tuple(capped))
 

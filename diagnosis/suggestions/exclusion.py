@@ -19,7 +19,7 @@ def excluding_constraints(trial: Trial, ask: Ask, unregistered: UnregisteredNode
     again = among(trial, unregistered, trial.offered) if unregistered else None
     trials = _Trials(trial, again if again and again.offered else None)
     annotated = [annotation for annotation in OF_ANNOTATIONS if ask.annotation_keys(annotation)]
-    lifted = [each for each in _LIFTED if trials.is_in_force(ask, each)]
+    lifted = [constraint for constraint in _LIFTED if trials.is_in_force(ask, constraint)]
     candidates: list[Constraint] = [*lifted, *annotated, *_ALL]
     if trials.fits(ask, []) or not trials.fits(ask, candidates):
         return []
@@ -43,7 +43,7 @@ class _Trials(NamedTuple):
     def is_in_force(self, ask: Ask, constraint: Constraint) -> bool:
         if constraint == "registration":
             return self.again is not None
-        return any(each.is_in_force(ask, constraint) for each in self if each)
+        return any(trial.is_in_force(ask, constraint) for trial in self if trial)
 
     def fits(self, ask: Ask, gone: list[Constraint]) -> bool:
         eased = ask.without(gone)
@@ -53,6 +53,6 @@ class _Trials(NamedTuple):
             eased = eased.capped("cores", 0)
         if "count" in gone:
             eased = eased.capped("count", 1)
-        lifted = [each for each in _LIFTED if each in gone]
+        lifted = [constraint for constraint in _LIFTED if constraint in gone]
         trials = self if "registration" in gone else (self.registered,)
         return any(trial.fits(eased, lifted) for trial in trials if trial)

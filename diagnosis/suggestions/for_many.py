@@ -100,14 +100,14 @@ def suggestions_for_many(
 
 def _item(change: AdmittingChange, pods: Sequence[PendingPods]) -> AdmittingChangeFound:
     admitted = [pods[place] for place in change.admitted]
-    workloads = Counter((each.attempt.pod.namespace, each.workload) for each in admitted)
+    workloads = Counter((pod.attempt.pod.namespace, pod.workload) for pod in admitted)
     return AdmittingChangeFound(
         sentence=_sentence(change, len(pods)),
         who_acts=_actor(change.constraint),
         constraint=change.constraint,
         where=change.where,
         pods=len(admitted),
-        devices=sum(request.count for each in admitted for request in each.attempt.requests if not request.init),
+        devices=sum(request.count for pod in admitted for request in pod.attempt.requests if not request.init),
         workloads=[
             AdmittedWorkload(namespace=namespace, workload=workload, pods=count)
             for (namespace, workload), count in workloads.most_common(_MAX_WORKLOADS)

@@ -66,10 +66,10 @@ def unregistered_nodes(
 ) -> UnregisteredNodes:
     """The devices of the nodes by what each registered last, of the others by what their capacity says."""
     columns, since, without = ClusterColumns(vendors), dict[str, datetime | None](), list[str]()
-    for each in last:
-        put(columns, each.state)
-        since[each.state.node] = each.state.observed_at
-        _follow_pods(columns, each)
+    for registration in last:
+        put(columns, registration.state)
+        since[registration.state.node] = registration.state.observed_at
+        _follow_pods(columns, registration)
     for status in observed:
         if status.node in since:
             continue

@@ -26,7 +26,7 @@ def own_changes(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
     """What the owner of the pod may change: amounts and annotations, and what keeps kube-scheduler from nodes."""
     annotated = [constraint for constraint in OF_ANNOTATIONS if ask.annotation_keys(constraint)]
     # None of the annotations, each of them, all of them: with every amount that could be lowered as well.
-    some: list[list[Constraint]] = [[], *([each] for each in annotated), *([annotated] if len(annotated) > 1 else [])]
+    some: list[list[Constraint]] = [[], *([kind] for kind in annotated), *([annotated] if len(annotated) > 1 else [])]
     for constraints in some:
         eased = ask.without(constraints)
         if constraints and (decision := trial.decide(eased)):

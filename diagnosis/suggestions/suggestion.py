@@ -84,7 +84,7 @@ class Suggestion:
 def pareto(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     """Those of which no other gives up no more of anything and less of something; the cheapest first."""
     found: list[Suggestion] = []
-    for one in sorted(suggestions, key=lambda each: (each.cost, [edit.where for edit in each.edits])):
+    for one in sorted(suggestions, key=lambda suggestion: (suggestion.cost, [edit.where for edit in suggestion.edits])):
         mine = one.given_up()
         if not any(_is_no_worse(other.given_up(), mine) for other in found):
             found.append(one)
