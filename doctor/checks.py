@@ -47,7 +47,7 @@ async def report_of(settings: Settings, *, in_pod: bool) -> Checkup:
     else:
         skipped.append("Kubernetes: no --kubeconfig, and this is not a pod")
     found = await asyncio.gather(*works)
-    return Checkup([finding for each in found for finding in each], checked, skipped)
+    return Checkup([finding for faults in found for finding in faults], checked, skipped)
 
 
 async def _of_cluster(check: Coroutine[Any, Any, tuple[list[Fault], list[str]]], skipped: list[str]) -> list[Fault]:

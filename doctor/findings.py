@@ -34,7 +34,7 @@ def as_text(report: Checkup) -> str:
     parts = [
         f"{finding.check}: {finding.about}: {finding.problem}\n    {finding.remedy}" for finding in report.findings
     ]
-    parts += [f"not checked: {each}" for each in report.skipped]
+    parts += [f"not checked: {check}" for check in report.skipped]
     checked = ", ".join(report.checked)
     # "Nothing is wrong" would be read as an answer.
     parts.append(f"checked: {checked}; {_count(len(report.findings))}" if checked else "nothing was checked")

@@ -61,7 +61,7 @@ def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
         problem = f"managedResources lacks {', '.join(missing)}"
         remedy = "Add them: kube-scheduler looks for them on the nodes otherwise, and refuses the pod."
         yield Fault("kube-scheduler", about, problem, remedy)
-    if wrong := [name for name, each in managed.items() if not each.get("ignoredByScheduler")]:
+    if wrong := [name for name, resource in managed.items() if not resource.get("ignoredByScheduler")]:
         remedy = "Write ignoredByScheduler: true, or kube-scheduler counts them on nodes itself."
         yield Fault("kube-scheduler", about, f"does not ignore {', '.join(wrong)}", remedy)
     if {"filterVerb", "bindVerb"} - {key for key in extender if extender[key]}:

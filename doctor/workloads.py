@@ -99,7 +99,7 @@ def _files(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterator[st
         for source in container.get("envFrom") or ():
             name = source.get("configMapRef", {}).get("name", "")
             yield from (text for text in settings.get(name, {}).values() if text.startswith("/"))
-        yield from (each["value"] for each in container.get("env") or () if each.get("value", "").startswith("/"))
+        yield from (entry["value"] for entry in container.get("env") or () if entry.get("value", "").startswith("/"))
 
 
 def secret_findings(name: str, keys: Mapping[str, str], has: Iterable[str] | None) -> Iterator[Fault]:
