@@ -77,7 +77,7 @@ class ProcessId:
 def _runs(pid: int) -> bool:
     """Whether a thread of it is not stopped; False where the system shows no threads."""
     with contextlib.suppress(OSError):
-        stats = [each.read_text(errors="replace") for each in Path(f"/proc/{pid}/task").glob("*/stat")]
+        stats = [file.read_text(errors="replace") for file in Path(f"/proc/{pid}/task").glob("*/stat")]
         return any(stat.rpartition(")")[2].split()[0] not in ("T", "t", "Z", "X") for stat in stats)
     # A thread has ended meanwhile, or there is no such folder.
     return Path(f"/proc/{pid}/task").exists()

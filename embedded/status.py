@@ -65,18 +65,18 @@ Output = Annotated[
 
 def show(found: Sequence[Status], folder: Path, output: Output = "text") -> None:
     """Print a line for each server; raises ``typer.Exit(1)`` if one is dead or none was started."""
-    for each in found:
-        typer.echo(each.json_line() if output == "json" else each.line(_width(found)))
+    for status in found:
+        typer.echo(status.json_line() if output == "json" else status.line(_width(found)))
     if not found:
         say(f"nothing was started in {folder}")
-    if not found or not all(each.is_up for each in found):
+    if not found or not all(status.is_up for status in found):
         raise typer.Exit(1)
 
 
 def say_started(found: Sequence[Status]) -> None:
-    for each in found:
-        say(each.line(_width(found)))
+    for status in found:
+        say(status.line(_width(found)))
 
 
 def _width(found: Sequence[Status]) -> int:
-    return max((len(each.name) for each in found), default=0)
+    return max((len(status.name) for status in found), default=0)

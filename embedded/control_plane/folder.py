@@ -43,7 +43,7 @@ def down(folder: Path) -> list[ProgramName]:
 def status(folder: Path) -> list[Status]:
     """Every program that was started in this folder and not stopped by ``down``."""
     started = [record for record in read_records(folder) if record.process]
-    return [status_of(folder, each.name, each.port, each.process) for each in started]
+    return [status_of(folder, record.name, record.port, record.process) for record in started]
 
 
 def environment(folder: Path) -> dict[str, str]:

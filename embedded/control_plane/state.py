@@ -57,9 +57,9 @@ def write_records(folder: Path, records: Sequence[ProgramRecord]) -> None:
 
 def _records(document: Any) -> tuple[ProgramRecord, ...]:
     # Written by another version: guessing which process is which could stop the wrong one.
-    if [each["name"] for each in document] != list(NAMES):
+    if [entry["name"] for entry in document] != list(NAMES):
         raise ValueError(f"expected the programs {', '.join(NAMES)}")
-    return tuple(_record(each) for each in document)
+    return tuple(_record(entry) for entry in document)
 
 
 def _record(document: Any) -> ProgramRecord:
