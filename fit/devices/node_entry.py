@@ -116,7 +116,7 @@ class NodeEntry:
         """Devices with fields that single vendors' rules read beside the columns: position, and these as JSON."""
         if self._peculiar_devices is None:
             devices = enumerate(self.devices.registration.devices)
-            self._peculiar_devices = tuple((place, extra_as_json(each)) for place, each in devices if each.extra)
+            self._peculiar_devices = tuple((place, extra_as_json(device)) for place, device in devices if device.extra)
         return self._peculiar_devices
 
     def note_class(self, row: int, app_class: str, sign: int) -> None:

@@ -126,11 +126,11 @@ def gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
 def _first_refusals(matrix: DeviceMatrix, checks: Sequence[DeviceCheck]) -> Codes:
     code = np.zeros(matrix.rows.shape, np.uint8)
     # From the last check to the first, so that the first refusal of a device overwrites the later ones.
-    for each in reversed(checks):
-        where = each.refuses()
+    for device_check in reversed(checks):
+        where = device_check.refuses()
         # Arithmetic, because a branch for each device takes twelve times as long where every second one is refused.
         code *= ~where
-        code += where * np.uint8(each.code)
+        code += where * np.uint8(device_check.code)
     return code
 
 

@@ -167,10 +167,12 @@ def max_left(
     nodes = next(iter(by_vendor.values())).columns.nodes
     if not ids.size or nodes["size"][ids].max() > _MAX_WIDTH or _exempt(by_vendor, ids).any():
         return None
-    if any(by_vendor[each.vendor].vendor.family in FITS for each in asked):
+    if any(by_vendor[request.vendor].vendor.family in FITS for request in asked):
         return None
     return int(
-        np.min([_left_on_each(by_vendor[each.vendor], each, ids, amount, passing) for each in asked], axis=0).max()
+        np.min(
+            [_left_on_each(by_vendor[request.vendor], request, ids, amount, passing) for request in asked], axis=0
+        ).max()
     )
 
 

@@ -181,8 +181,8 @@ class _Quantities:
         named = (self.limits.keys() | self.requests.keys()) - {""}
         if not named:
             return ()
-        each = ((vendor, vendor.resources) for vendor in vendors)
-        return [vendor for vendor, names in each if not named.isdisjoint((names.count, names.memory, names.cores))]
+        pairs = ((vendor, vendor.resources) for vendor in vendors)
+        return [vendor for vendor, names in pairs if not named.isdisjoint((names.count, names.memory, names.cores))]
 
     def names(self, resource: str) -> bool:
         return any(resource in amounts for amounts in self._maps)

@@ -80,8 +80,8 @@ def _pairs_of(slots: Ints, pairs: Sequence[Ints | None]) -> Ints:
     for node, matrix in enumerate(pairs):
         if matrix is not None:
             found[node] = matrix[slots[node][:, None], slots[node]]
-    each = np.arange(slots.shape[1])
-    found[:, each, each] = 0
+    diagonal = np.arange(slots.shape[1])
+    found[:, diagonal, diagonal] = 0
     return found
 
 

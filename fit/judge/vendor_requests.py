@@ -161,10 +161,10 @@ def _enflame(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
 def split_cores(cores: int, vendor: Vendor) -> tuple[int, int] | None:
     """Neuron devices and cores of each; None where the cores do not fill devices."""
     # HAMi learns the number of cores from the first node that registers.
-    each = min(vendor.amounts.default_cores or _NEURON_CORES, _NEURON_CORES)
-    if cores <= each:
+    device_cores = min(vendor.amounts.default_cores or _NEURON_CORES, _NEURON_CORES)
+    if cores <= device_cores:
         return 1, cores
-    return None if cores % each or cores // each > _INT32_MAX else (cores // each, each)
+    return None if cores % device_cores or cores // device_cores > _INT32_MAX else (cores // device_cores, device_cores)
 
 
 def _neuron(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:

@@ -66,9 +66,9 @@ def observed(columns: ClusterColumns) -> Vendors:
     """The table of vendors, with the cores of a Neuron device, which HAMi learns from the nodes."""
     if not any(vendor.family is Family.NEURON for vendor in columns.vendors):
         return columns.vendors
-    each = next((kind.slots for kind in columns.kinds if kind.vendor == NEURON.word), 0)
+    cores = next((kind.slots for kind in columns.kinds if kind.vendor == NEURON.word), 0)
     return tuple(
-        replace(vendor, amounts=replace(vendor.amounts, default_cores=each))
+        replace(vendor, amounts=replace(vendor.amounts, default_cores=cores))
         if vendor.family is Family.NEURON
         else vendor
         for vendor in columns.vendors

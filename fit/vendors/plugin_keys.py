@@ -120,7 +120,7 @@ def _enflame(given: Given) -> dict[str, str]:
 
 
 def _neuron(given: Given) -> dict[str, str]:
-    each = given.vendor.amounts.default_cores
+    device_cores = given.vendor.amounts.default_cores
     numbers: list[int] = []
     by_core = False
     for container, grants in zip(given.containers, given.grants, strict=True):
@@ -128,7 +128,7 @@ def _neuron(given: Given) -> dict[str, str]:
         if given.vendor.resources.count in limits:
             numbers += [grant.index for grant in grants]
             continue
-        cores = [each * grant.index + bit for grant in grants for bit in (0, 1) if grant.cores & (1 << bit)]
+        cores = [device_cores * grant.index + bit for grant in grants for bit in (0, 1) if grant.cores & (1 << bit)]
         by_core |= bool(cores)
         numbers += cores
     kind = {keys.NEURON_TYPE: given.vendor.resources.cores} if by_core else {}
