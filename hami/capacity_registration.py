@@ -47,8 +47,8 @@ def _equal(count: int, slots: int, memory_mib: int, cores: int) -> list[Amounts]
 def _shared(vendor: Vendor, cores: int, memory: int, cores_each: int) -> list[Amounts]:
     """One device per `cores_each` cores, with equal shares of memory, in HAMi's 32 bits."""
     total = memory * vendor.amounts.memory_unit_mib * cores_each
-    each = total // cores if total >= 0 < cores else 0
-    return _equal(-(-cores // cores_each), 100, min(each, 2**31 - 1), cores_each)
+    share = total // cores if total >= 0 < cores else 0
+    return _equal(-(-cores // cores_each), 100, min(share, 2**31 - 1), cores_each)
 
 
 def _kunlun(count: int) -> list[Amounts]:
@@ -59,8 +59,8 @@ def _kunlun(count: int) -> list[Amounts]:
 
 def _neuron(count: int, cores: int) -> list[Amounts]:
     """Their cores are a mask: a bit per core."""
-    each = max(cores, 0) // count if count > 0 else 0
-    return _equal(count, each, 0, 2 ** min(each, 31) - 1)
+    device_cores = max(cores, 0) // count if count > 0 else 0
+    return _equal(count, device_cores, 0, 2 ** min(device_cores, 31) - 1)
 
 
 _MADE: Final[Mapping[Family, Callable[[Vendor, int, int, int], Iterable[Amounts]]]] = {
