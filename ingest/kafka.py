@@ -75,7 +75,7 @@ class KafkaSink:
             warning.cancel()
 
     async def _send(self, events: Iterable[Event]) -> None:
-        outgoing = [each for event in events if (each := _outgoing(event))]
+        outgoing = [record for event in events if (record := _outgoing(event))]
         # Handed over one after the other, which keeps the order within a partition, and awaited together.
         await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
 

@@ -36,7 +36,7 @@ class PodInLog:
     def latest(self) -> tuple[AttemptSummarized, list[DeviceLog]]:
         """The attempt that began last, and the devices that it judged."""
         found = [(attempt.fold.summarize(), attempt) for attempt in self._latest.values()]
-        summary, attempt = max(found, key=lambda each: each[0].started_at)
+        summary, attempt = max(found, key=lambda pair: pair[0].started_at)
         return summary, list(attempt.device_rows())
 
 
@@ -62,7 +62,7 @@ class LogPods:
 
     def named(self, pod: str) -> list[PodInLog]:
         """The pods of this name, which may be ``namespace/name`` or a name in any namespace."""
-        return [each for name, each in self.pods.items() if pod in (name, name.partition("/")[2])]
+        return [candidate for name, candidate in self.pods.items() if pod in (name, name.partition("/")[2])]
 
     def _add(self, event: AttemptEvent) -> None:
         self.last_started_at = max(self.last_started_at, event.started_at)

@@ -146,7 +146,7 @@ class OpenHamiAttempts:
         memory = self.memory
         unfinished = self._unfinished()
         # A single attempt may be as large as the cluster; only together must they stay within bounds.
-        rows = sum(len(each.devices) + len(each.nodes) for each in unfinished) if len(unfinished) > 1 else 0
+        rows = sum(len(attempt.devices) + len(attempt.nodes) for attempt in unfinished) if len(unfinished) > 1 else 0
 
         def is_within(oldest: datetime) -> bool:
             return len(unfinished) <= MAX_OPEN and rows <= MAX_ROWS and now - oldest <= MAX_SILENCE

@@ -103,7 +103,7 @@ class PodClaims:
 
     def _released(self, pods: list[str]) -> list[PodObserved]:
         held = [self._held.pop(pod) for pod in pods]
-        return [self._with_devices(each.observed, each.claims) for each in held]
+        return [self._with_devices(held_pod.observed, held_pod.claims) for held_pod in held]
 
     def _with_devices(self, observed: PodObserved, claims: list[_PodClaim]) -> PodObserved:
         found = [
