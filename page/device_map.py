@@ -35,8 +35,8 @@ def device_map(
 ) -> DeviceMap | None:
     """``devices`` as ``DeviceLog``, ``codes`` in the order of their colours, ``chosen`` the node; None without any."""
     devices = [
-        {**each, "verdict": WOULD_BE_PICKED} if each["verdict"] == PICKED and each["node"] != chosen else each
-        for each in devices
+        {**device, "verdict": WOULD_BE_PICKED} if device["verdict"] == PICKED and device["node"] != chosen else device
+        for device in devices
     ]
     rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for device in devices:
@@ -46,7 +46,7 @@ def device_map(
     found = {device["verdict"] for device in devices}
     others = found - {*codes, PICKED, WOULD_BE_PICKED, FITS, NOT_REACHED}
     colours = colour_of([*codes, *sorted(others)]) | {WOULD_BE_PICKED: "would-be-picked"}
-    by_name = sorted(rows.items(), key=lambda each: natural_order(each[0][0]))
+    by_name = sorted(rows.items(), key=lambda item: natural_order(item[0][0]))
     judged = [MappedNode(node, container, row) for (node, container), row in by_name]
     shown = {verdict: colour for verdict, colour in colours.items() if verdict in found}
     containers = len({container for _, container in rows})

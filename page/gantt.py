@@ -59,7 +59,7 @@ def _line(
     seconds = (end - begin).total_seconds()
     ends: list[float] = []
     bars: list[Bar] = []
-    for placement, device in sorted(found, key=lambda each: str(each[0]["started_at"])):
+    for placement, device in sorted(found, key=lambda pair: str(pair[0]["started_at"])):
         start = (parsed(placement["started_at"]) - begin).total_seconds() / seconds * WIDTH
         stop = float(WIDTH)
         if placement["ended_at"]:

@@ -26,7 +26,7 @@ class Series(NamedTuple):
 
 def highest_bar(series: Sequence[Series]) -> float:
     """Of the sums over all series, the greatest; 0 without any."""
-    return max((sum(values) for values in zip(*(each.values for each in series), strict=True)), default=0)
+    return max((sum(values) for values in zip(*(layer.values for layer in series), strict=True)), default=0)
 
 
 def bars_over_time(title: str, times: Sequence[str], series: Sequence[Series]) -> Markup:
@@ -36,8 +36,8 @@ def bars_over_time(title: str, times: Sequence[str], series: Sequence[Series]) -
     parts = []
     for place, time in enumerate(times if series else ()):
         bottom = float(HEIGHT)
-        for number, each in enumerate(series):
-            height = each.values[place] / highest * HEIGHT
+        for number, layer in enumerate(series):
+            height = layer.values[place] / highest * HEIGHT
             bottom -= height
             if height:
                 parts.append(
@@ -47,7 +47,7 @@ def bars_over_time(title: str, times: Sequence[str], series: Sequence[Series]) -
                         bottom,
                         max(width - 1, 1),
                         height,
-                        f"{time} {visible(each.key)}: {each.values[place]:g}",
+                        f"{time} {visible(layer.key)}: {layer.values[place]:g}",
                     )
                 )
     return _drawing(title, parts)

@@ -75,7 +75,7 @@ def environment() -> Environment:
 
 def _by_name(items: Iterable[Any], attribute: str = "") -> list[Any]:
     """Names, or what has its name in the attribute."""
-    return sorted(items, key=lambda each: natural_order(each[attribute] if attribute else each))
+    return sorted(items, key=lambda item: natural_order(item[attribute] if attribute else item))
 
 
 @pass_context

@@ -36,9 +36,9 @@ def numbers(report: FailureReport) -> Iterator[Row]:
         for name in ("attempts", "attempts_before", "devices"):
             yield "reason", reason.code, name, getattr(reason, name)
     for section in ("namespaces", "pools"):
-        for each in getattr(report, section):
-            yield section, each.key, "failed", each.failed
-            yield section, each.key, "failed_before", each.failed_before
+        for item in getattr(report, section):
+            yield section, item.key, "failed", item.failed
+            yield section, item.key, "failed_before", item.failed_before
     for section in ("waiting", "placed"):
         waited = getattr(report, section)
         yield section, "", "pods", waited.pods
@@ -84,7 +84,7 @@ def view_of(report: FailureReport) -> dict[str, Any]:
         "over_time": bars_over_time(say("report.over_time"), report.over_time.times, over_time),
         **{name: bars_side_by_side(say(f"report.{name}"), bars, "h") if bars else "" for name, bars in causes.items()},
     }
-    legend = [each.key for each in over_time]
+    legend = [series.key for series in over_time]
     return {
         "report": report,
         "plots": plots,
@@ -153,7 +153,7 @@ def _lines(report: FailureReport, say: Any) -> Iterator[str]:
         listed = getattr(report, section)
         if listed:
             yield f"\n## {say(f'report.{section}')}\n"
-            rows = [[each.key, each.failed, _number(each.failed_before)] for each in listed]
+            rows = [[item.key, item.failed, _number(item.failed_before)] for item in listed]
             yield from _table(["", say("report.failed"), say("report.before")], rows)
     if found := report.fragmentation:
         yield f"\n## {say('report.fragmentation')}\n"
