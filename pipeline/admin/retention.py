@@ -180,4 +180,4 @@ async def _made_at(store: AsyncOpenSearch, index: Index) -> dict[str, datetime]:
         "GET", path, params={"format": "json", "h": "index,creation.date", "expand_wildcards": "all"}
     )
     # Milliseconds since 1970.
-    return {each["index"]: datetime.fromtimestamp(int(each["creation.date"]) / 1000, UTC) for each in found}
+    return {row["index"]: datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC) for row in found}

@@ -151,9 +151,9 @@ class DocumentBatchBuilder:
         parts = self._parts.add(partition, part)
         if parts is None:
             return "taken"
-        records = [each.record for each in parts]
+        records = [chunk.record for chunk in parts]
         try:
-            summary = join([each.summary for each in parts])
+            summary = join([chunk.summary for chunk in parts])
         except ValueError as error:
             return self._reject(records, str(error))
         self._batch.add(summary_document(summary, records))

@@ -166,7 +166,7 @@ class TopicsReader:
     @property
     def behind_seconds(self) -> float:
         """How old the oldest record is that was read and is not written."""
-        oldest = [each for each in (self._oldest_ms, self._builder.oldest_ms) if each is not None]
+        oldest = [time_ms for time_ms in (self._oldest_ms, self._builder.oldest_ms) if time_ms is not None]
         return max(time.time() - min(oldest) / 1000, 0.0) if oldest else 0.0
 
     async def work(self, consumer: Any) -> None:

@@ -65,7 +65,7 @@ class SummaryParts:
 
     def first_offset(self, partition: Partition) -> int | None:
         """Where the first record lies that waits for others; None where none waits."""
-        return min((each.first_offset for each in self._waiting.get(partition, {}).values()), default=None)
+        return min((incomplete.first_offset for incomplete in self._waiting.get(partition, {}).values()), default=None)
 
     def add(self, partition: Partition, part: SummaryPart) -> list[SummaryPart] | None:
         """All parts of the summary in their order, if this one was the last that was missing."""
@@ -75,7 +75,7 @@ class SummaryParts:
         key, waiting = _Key(summary.attempt_id, summary.version), self._waiting.setdefault(partition, OrderedDict())
         known = waiting.get(key)
         # The parts of one version are always equally many; with another number, those before can't be joined.
-        if known and any(each.summary.parts != summary.parts for each in known.parts.values()):
+        if known and any(chunk.summary.parts != summary.parts for chunk in known.parts.values()):
             self._remove(partition, key)
             known = None
         if known is None:
@@ -90,8 +90,8 @@ class SummaryParts:
 
     def advance(self, partition: Partition, timestamp_ms: int) -> None:
         """A record of this time was read: give up what is much older."""
-        for key, each in list(self._waiting.get(partition, {}).items()):
-            if timestamp_ms - each.read_ms > GIVE_UP_MS:
+        for key, incomplete in list(self._waiting.get(partition, {}).items()):
+            if timestamp_ms - incomplete.read_ms > GIVE_UP_MS:
                 self._give_up(partition, key, "the records that are missing did not come")
 
     def take_given_up(self) -> int:
@@ -119,24 +119,24 @@ class SummaryParts:
     def _shrink(self) -> None:
         while self._size > self._max_bytes:
             found = (
-                (each.read_ms, partition, key)
+                (incomplete.read_ms, partition, key)
                 for partition, waiting in self._waiting.items()
-                for key, each in waiting.items()
+                for key, incomplete in waiting.items()
             )
-            _, partition, key = min(found, key=lambda each: each[0])
+            _, partition, key = min(found, key=lambda entry: entry[0])
             self._give_up(partition, key, f"more than {self._max_bytes} bytes of records wait for others")
 
     def _give_up(self, partition: Partition, key: _Key, cause: str) -> None:
-        each = self._remove(partition, key)
+        incomplete = self._remove(partition, key)
         self._given_up += 1
         logger.warning(
             "gave up the summary of attempt %s, version %d, from %s[%d]@%d: %d of %d records are there; %s",
-            key.attempt_id, key.version, *partition, each.first_offset, len(each.parts),
-            next(iter(each.parts.values())).summary.parts, cause,
-            extra=about_attempt(next(iter(each.parts.values())).summary),
+            key.attempt_id, key.version, *partition, incomplete.first_offset, len(incomplete.parts),
+            next(iter(incomplete.parts.values())).summary.parts, cause,
+            extra=about_attempt(next(iter(incomplete.parts.values())).summary),
         )  # fmt: skip
 
     def _remove(self, partition: Partition, key: _Key) -> _Incomplete:
-        each = self._waiting[partition].pop(key)
-        self._size -= each.size
-        return each
+        incomplete = self._waiting[partition].pop(key)
+        self._size -= incomplete.size
+        return incomplete

@@ -115,7 +115,7 @@ class BatchWriter:
 
     async def _with_reasons(self, inputs: Sequence[_SourcedInput]) -> list[_SourcedInput]:
         """The inputs; binds with the reasons that the pod had waited for, as far as the index has them by now."""
-        attempts = (each.item for each in inputs if isinstance(each.item, BoundAttempt))
+        attempts = (sourced.item for sourced in inputs if isinstance(sourced.item, BoundAttempt))
         # A pod that was bound at its first attempt has waited for nothing: most pods cost no search.
         binds = [
             attempt
@@ -127,7 +127,7 @@ class BatchWriter:
         reasons = {
             bind.attempt_id: occupancy_queries.reasons_in(hits) for bind, hits in zip(binds, answers, strict=True)
         }
-        return [_SourcedInput(_waiting_for(each.item, reasons), each.record) for each in inputs]
+        return [_SourcedInput(_waiting_for(sourced.item, reasons), sourced.record) for sourced in inputs]
 
     async def _dead_letter(self, record: Source, cause: str) -> None:
         self._dead_letter_log.note(record, cause)
@@ -138,7 +138,7 @@ class BatchWriter:
         while some := list(islice(lacking, _MAX_LOADED)):
             await self._load_pods([subject for subject in some if isinstance(subject, PodKey)])
             await self._load_nodes([subject for subject in some if isinstance(subject, NodeKey)])
-            await self._load_observed([each for each in some if isinstance(each, WorkloadKey | SchedulerKey)])
+            await self._load_observed([subject for subject in some if isinstance(subject, WorkloadKey | SchedulerKey)])
 
     async def _load_pods(self, pods: Sequence[PodKey]) -> None:
         searches: list[Search] = []
@@ -170,7 +170,7 @@ class BatchWriter:
         conflicting: set[Subject] = set()
         # Deletions in a second request: a fact must be in another document before the one that has it is deleted.
         for is_deletion in (False, True):
-            result = await self._index.write([each for each in documents if each.is_deletion is is_deletion])
+            result = await self._index.write([action for action in documents if action.is_deletion is is_deletion])
             for document, cause in result.refused:
                 record: Any = document.origin.record
                 await self._dead_letter(record, f"the index refuses document {document.id}: {cause}")

@@ -127,7 +127,7 @@ class TrendCounter:
         if assignments != self._assignments:
             return False
         self._committed |= committed
-        self._counts |= {each: PartitionCounts(each.partition, offset) for each, offset in committed.items()}
+        self._counts |= {key: PartitionCounts(key.partition, offset) for key, offset in committed.items()}
         return True
 
     def _count(self, found: Mapping[TopicPartition, Sequence[Any]]) -> list[Outgoing]:

@@ -75,12 +75,12 @@ def past_of(history: PodHistoryChanged | None, summary: AttemptSummarized) -> Po
     """What the history and the attempt say of the attempt's pod."""
     uid = summary.pod.uid
     own = [attempt for attempt in (history.attempts if history else []) if is_one_pod(attempt.pod_uid, uid)]
-    known = next((each.attempts for each in own if each.attempt_id == summary.attempt_id), 0)
+    known = next((attempt.attempts for attempt in own if attempt.attempt_id == summary.attempt_id), 0)
     described = history.description if history and is_one_pod(history.pod.uid, uid) else None
     return PodPast(
-        min([summary.started_at, *(each.first_judged_at for each in own)]),
+        min([summary.started_at, *(attempt.first_judged_at for attempt in own)]),
         # Also where an earlier attempt is reported last: it is one more.
-        known or 1 + max((each.attempts for each in own), default=0),
+        known or 1 + max((attempt.attempts for attempt in own), default=0),
         merged_description(described, summary.description),
     )
 
@@ -89,7 +89,7 @@ def published_reports(
     known: PublishedAttempt | None, summary: AttemptSummarized, own: AttemptSummarized
 ) -> list[PublishedReport]:
     """Those of ``summary``, the attempt when its report ``own`` is published."""
-    versions = {each.attempt_id: each.version for each in known.reports} if known else {}
+    versions = {report.attempt_id: report.version for report in known.reports} if known else {}
     versions[own.attempt_id] = max(versions.get(own.attempt_id, 0), own.version)
     # A summary that only the memory had has reports of which the history knows nothing.
     return [published_report(report, versions.get(report.attempt_id, 0)) for report in summary.reports]
@@ -102,7 +102,7 @@ def with_published(
     others = history.attempts if history else []
     attempts = [attempt, *(other for other in others if other.attempt_id != attempt.attempt_id)]
     # A stable order: of two that began together the one that was published last is the later one.
-    attempts.sort(key=lambda each: each.started_at, reverse=True)
+    attempts.sort(key=lambda entry: entry.started_at, reverse=True)
     until = closed.offsets[-1] if not closed.has_expired else history.published_until if history else -1
     pod = summary.pod
     # Of the latest attempt's pod: an earlier one of the name has another description.

@@ -118,8 +118,8 @@ def _take(pods: _Pods, record: Any) -> None:
 def _is_older(value: bytes | None, known: bytes) -> bool:
     """Does ``value`` know less than what was written before it?"""
     try:
-        one, other = (orjson.loads(each or b"null") for each in (value, known))
-        begins = [datetime.fromisoformat(each["attempts"][0]["started_at"]) for each in (one, other)]
+        one, other = (orjson.loads(text or b"null") for text in (value, known))
+        begins = [datetime.fromisoformat(history["attempts"][0]["started_at"]) for history in (one, other)]
         # By both: where the topic of decisions was deleted and made again, its offsets begin at 0.
         return bool(one["published_until"] < other["published_until"] and begins[0] <= begins[1])
     except (TypeError, LookupError, ValueError):

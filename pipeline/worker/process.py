@@ -127,7 +127,7 @@ class Worker:
         watch("pod_histories", lambda: self._writer.pod_histories)
         watch("lag_records", lambda: self._state.lag)
         watch("is_waiting", lambda: self._is_waiting)
-        watch("waiting_seconds", lambda: max(each.waiting.waiting_seconds for each in (self._topics, self._published)))
+        watch("waiting_seconds", lambda: max(side.waiting.waiting_seconds for side in (self._topics, self._published)))
 
     @property
     def _is_waiting(self) -> bool:
