@@ -53,7 +53,7 @@ def takes(
                 typer.echo(line, err=True)
             command(*first, **{parameter.name: given[parameter.name] for parameter in own})
 
-        parameters = [*(each for kind in kinds for each in _parameters(kind)), *own]
+        parameters = [*(parameter for kind in kinds for parameter in _parameters(kind)), *own]
         keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
         # typer reads parameters from the signature, and their types from the annotations: both have to be replaced.
         call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]

@@ -55,7 +55,7 @@ class Authority:
     ) -> tuple[bytes, bytes]:
         """A new certificate and key (PEM) for a server of these names and addresses, or for other ``usages``."""
         key = ec.generate_private_key(ec.SECP256R1())
-        alternatives = x509.SubjectAlternativeName([_alternative(each) for each in names])
+        alternatives = x509.SubjectAlternativeName([_alternative(host) for host in names])
         # Python 3.13 and later refuse a certificate without it (VERIFY_X509_STRICT).
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         certificate = (

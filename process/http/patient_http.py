@@ -192,13 +192,13 @@ class PatientHttp(HttpToolsProtocol):
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
     def _make_place(self, max_connections: int) -> None:
-        others = [each for each in cast("Collection[Self]", self.connections) if each is not self]
+        others = [other for other in cast("Collection[Self]", self.connections) if other is not self]
         awaited = [other for other in others if other._is_awaited and not other.transport.is_closing()]
         if not awaited:
             self.refuse(503, "too many requests are being answered; ask again")
         # Some at once: to look for one takes as long.
-        for each in nsmallest(max_connections // 20 + 1, awaited, key=lambda each: each._since):
-            each._hang_up()
+        for connection in nsmallest(max_connections // 20 + 1, awaited, key=lambda other: other._since):
+            connection._hang_up()
 
     def _refuse_long_head(self) -> None:
         """Stop parsing if the head that is complete now is too long: it may have arrived at once."""

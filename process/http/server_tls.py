@@ -62,7 +62,7 @@ class CertificatePair:
         except (ssl.SSLError, OSError) as error:
             raise BrokenPairError(self._complaint(error)) from None
         if client_ca or self.asks_clients:
-            authorities = [each.decode("latin-1") for each in client_ca]
+            authorities = [pem.decode("latin-1") for pem in client_ca]
             self._ask_for_client_certificates(context, [*authorities, also_trusted])
         return context
 

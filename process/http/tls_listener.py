@@ -98,13 +98,13 @@ class PatientServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup([])
-        for each in sockets or ():
+        for sock in sockets or ():
             if context := self.config.ssl:
-                secured = TlsListener(each, self.new_protocol, context)
+                secured = TlsListener(sock, self.new_protocol, context)
                 secured.start(self.config.backlog)
                 self.servers.append(secured)  # type: ignore[arg-type]
             else:
                 plain = await asyncio.get_running_loop().create_server(
-                    self.new_protocol, sock=each, backlog=self.config.backlog
+                    self.new_protocol, sock=sock, backlog=self.config.backlog
                 )
                 self.servers.append(plain)

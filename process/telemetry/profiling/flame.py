@@ -36,7 +36,7 @@ def _place(frame: Frame) -> str:
 
 
 def _lines(branch: _Branch, total: int, depth: int, unit_ns: int) -> Iterator[str]:
-    for place, each in sorted(branch.below.items(), key=lambda below: (-below[1].value, below[0])):
-        if total and each.value >= LEAST_SHARE * total:
-            yield f"{each.value / total:6.1%} {each.value / unit_ns:10.1f} ms  {'  ' * depth}{place}\n"
-            yield from _lines(each, total, depth + 1, unit_ns)
+    for place, child in sorted(branch.below.items(), key=lambda below: (-below[1].value, below[0])):
+        if total and child.value >= LEAST_SHARE * total:
+            yield f"{child.value / total:6.1%} {child.value / unit_ns:10.1f} ms  {'  ' * depth}{place}\n"
+            yield from _lines(child, total, depth + 1, unit_ns)

@@ -57,10 +57,10 @@ class _Writer:
     locations: dict[Frame, int] = field(default_factory=dict)
 
     def message(self, profile: Profile) -> bytes:
-        parts = [_sub(1, self._value_type(each)) for each in profile.types]
+        parts = [_sub(1, self._value_type(value_type)) for value_type in profile.types]
         parts += [_sub(2, self._sample(sample)) for sample in profile.samples]
         parts += [_sub(4, self._location(frame, number)) for frame, number in list(self.locations.items())]
-        parts += [_sub(5, self._function(each, number)) for each, number in list(self.functions.items())]
+        parts += [_sub(5, self._function(function, number)) for function, number in list(self.functions.items())]
         parts += [_number(9, profile.time_ns), _number(10, profile.duration_ns)]
         parts += [_sub(11, self._value_type(profile.period_type)), _number(12, profile.period)]
         parts += [_number(13, self._string(comment)) for comment in profile.comments]
