@@ -185,11 +185,11 @@ def _neuron(_: Json, container: Json, vendor: Vendor) -> bool:
         return False
     asked = _check_range(cores, names.cores, 2 * _INT32_MAX)
     if split_cores(asked, vendor) is None:
-        each = min(vendor.amounts.default_cores or 2, 2)
-        if asked % each:
-            raise InvalidRequestError(f"{names.cores} must be 1 or a multiple of {each}, got {asked}")
+        device_cores = min(vendor.amounts.default_cores or 2, 2)
+        if asked % device_cores:
+            raise InvalidRequestError(f"{names.cores} must be 1 or a multiple of {device_cores}, got {asked}")
         raise InvalidRequestError(
-            f"{names.cores} needs {asked // each} devices, which exceeds the maximum of {_INT32_MAX}"
+            f"{names.cores} needs {asked // device_cores} devices, which exceeds the maximum of {_INT32_MAX}"
         )
     return True
 
