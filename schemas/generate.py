@@ -86,7 +86,7 @@ def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
 def _plain(schema: Any, *, names: bool = False) -> Any:
     """Without the titles that only repeat a field's name; open to more properties."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {

@@ -50,7 +50,7 @@ def refusal_runs(
     a node is never cut.
     """
     # The last entry is what -1, no refusal, costs.
-    words = np.array([*(len(encode_value(each)) + 1 for each in refusals), 0], dtype=np.int64)
+    words = np.array([*(len(encode_value(entry)) + 1 for entry in refusals), 0], dtype=np.int64)
     firsts = np.zeros(len(words), dtype=np.int64)
     start = 0
     while start < len(rows):

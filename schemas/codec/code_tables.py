@@ -26,7 +26,7 @@ def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[l
 def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Ints]) -> tuple[list[Refusal], Ints]:
     """``one_table`` for refusals: two are equal when their counts are, in any order."""
     by_key: dict[Hashable, Refusal] = {}
-    keys = [[refusal_key(each) for each in table] for table in tables]
+    keys = [[refusal_key(refusal) for refusal in table] for table in tables]
     for table, its_keys in zip(tables, keys, strict=True):
         # A ``Refusal`` holds a dict and can't be hashed; its key can.
         by_key |= dict(zip(its_keys, table, strict=True))

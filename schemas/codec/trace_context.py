@@ -73,7 +73,7 @@ def _headers(trace: Trace) -> Iterator[tuple[str, bytes]]:
 
 
 def _state(text: bytes) -> bytes:
-    members = [member for each in text.split(b",") if (member := each.strip(b" \t"))]
+    members = [member for part in text.split(b",") if (member := part.strip(b" \t"))]
     if len(members) > _MAX_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
         return b""
     if len(b",".join(members)) > _MAX_BYTES:

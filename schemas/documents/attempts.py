@@ -74,7 +74,7 @@ def verdict_digest(summary: AttemptSummarized) -> str:
 
 def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
     verdicts, verdict = _in_order(summary.verdicts, summary.verdict)
-    refusals, refusal = _in_order([_canonical(each) for each in summary.refusals], summary.refusal)
+    refusals, refusal = _in_order([_canonical(entry) for entry in summary.refusals], summary.refusal)
     tables = orjson.dumps([summary.nodes, verdicts, refusals])
     # Table entries are fewer than 2**31: each takes bytes of its own in a record.
     rows = np.concatenate([verdict, refusal, summary.refused_by], dtype="<i4", casting="unsafe")

@@ -92,7 +92,7 @@ class NodeStateChanged(NodeEvent):
         check_codes({"kind": (self.kind, len(self.kinds))})
         if self.kind.size and self.kind.min() < 0:
             raise ValueError("every device has a kind")
-        if any(each.device >= len(self.uuid) for each in self.mig):
+        if any(use.device >= len(self.uuid) for use in self.mig):
             raise ValueError(f"mig names a device beyond the {len(self.uuid)} of the node")
         if any(field.device >= len(self.uuid) for field in self.vendor_fields):
             raise ValueError(f"vendor_fields names a device beyond the {len(self.uuid)} of the node")
