@@ -45,8 +45,8 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
         return
     # One device may be picked for several containers of the pod: only their sum shows an overcommitment.
     taken: dict[str, list[PickedDevice]] = {}
-    for each in summary.picked:
-        taken.setdefault(each.uuid, []).append(each)
+    for device in summary.picked:
+        taken.setdefault(device.uuid, []).append(device)
     for uuid, rows in taken.items():
         numbers = _beyond(rows)
         if numbers:

@@ -128,8 +128,8 @@ def _counts(summary: AttemptSummarized) -> str:
 
 def _by_node(summary: AttemptSummarized) -> dict[str, str]:
     """The outcome of each node, in words."""
-    refusals = [refusal_text(each) for each in summary.refusals]
-    words = [_word(each) for each in summary.verdicts]
+    refusals = [refusal_text(refusal) for refusal in summary.refusals]
+    words = [_word(verdict) for verdict in summary.verdicts]
     rows: Sequence[tuple[str, int, int]] = list(
         zip(summary.nodes, summary.verdict.tolist(), summary.refusal.tolist(), strict=True)
     )

@@ -111,7 +111,7 @@ class AttemptFold:
     def _lost_devices(self) -> int:
         # The spool drops device rows first when it is full (decision 0004) and reports how many; waiting for them would
         # not end.
-        given_up = sum(each.device_records for each in self._dropped.values())
+        given_up = sum(event.device_records for event in self._dropped.values())
         return max(self._concluded.device_records - len(self._devices) - given_up, 0) if self._concluded else 0
 
     def summarize(self) -> AttemptSummarized:
@@ -121,7 +121,7 @@ class AttemptFold:
         table = node_table(_in_order(self._nodes), _in_order(self._devices))
         summary = self._summary_of(self._head, table)
         # By time: a bind that failed and was tried again ends as its last try did.
-        for bind in sorted(self._binds.values(), key=lambda each: (each.ended_at, each.id)):
+        for bind in sorted(self._binds.values(), key=lambda event: (event.ended_at, event.id)):
             summary = with_bind(summary, bind)
         return summary
 
@@ -131,7 +131,7 @@ class AttemptFold:
         missing = "; ".join([*unbalanced, *self._left_open()])
         chosen = end.chosen if end else None
         # By container, as HAMi's annotation lists the devices; an attempt that chose no node took none.
-        picked = sorted(end.picked, key=lambda each: each.container) if end and chosen is not None else []
+        picked = sorted(end.picked, key=lambda device: device.container) if end and chosen is not None else []
         return settled(
             AttemptSummarized.model_construct(
                 cluster=head.cluster,
@@ -155,7 +155,7 @@ class AttemptFold:
                 fit_nodes=fitting(table.by_verdict),
                 judged_devices=end.judged_devices if end else judged(self._devices.values()),
                 chosen=chosen,
-                picked_devices=[each.uuid for each in picked],
+                picked_devices=[device.uuid for device in picked],
                 picked=picked,
                 balance=self._balance(table, "; ".join(unbalanced)),
                 error=end.error if end else "",
@@ -192,7 +192,7 @@ class AttemptFold:
             judged_nodes=end.judged_nodes if end else len(table.nodes),
             judged_devices=end.judged_devices if end else sum(sum(device.values()) for device in devices),
             # A sum of what records claim may need more than 64 bits, which no reader has.
-            dropped_devices=min(sum(each.judged_devices for each in self._dropped.values()), 2**63 - 1),
+            dropped_devices=min(sum(event.judged_devices for event in self._dropped.values()), 2**63 - 1),
             nodes=table.by_verdict,
             devices=devices,
             models=by_model(records),
@@ -237,7 +237,7 @@ class AttemptFold:
             return
         if len(table.nodes) != end.judged_nodes:
             yield f"the end counts {end.judged_nodes} nodes, the records hold {len(table.nodes)}"
-        given_up = sum(each.judged_devices for each in self._dropped.values())
+        given_up = sum(event.judged_devices for event in self._dropped.values())
         rows = judged(self._devices.values())
         # A record that was reported as dropped may have reached Kafka nevertheless: then more rows are no imbalance.
         if rows + given_up < end.judged_devices or (rows > end.judged_devices and not given_up):

@@ -54,15 +54,15 @@ def match(attempts: Sequence[PublishedAttempt], summary: AttemptSummarized) -> M
         if _can_be(attempt, summary, report) and (gap := _gap_to(attempt, report)) is not None
     ]
     # Events say less of the time: where a scheduler and its log agree on it, they can't take that back.
-    found = [each for each in found if each.has_same_clock] or found
+    found = [candidate for candidate in found if candidate.has_same_clock] or found
     # An event comes after what it is about: the next try, which begins soon after it, is not meant.
-    found = [each for each in found if not each.gap.needs_skew] or found
-    found.sort(key=lambda each: each.gap)
+    found = [candidate for candidate in found if not candidate.gap.needs_skew] or found
+    found.sort(key=lambda candidate: candidate.gap)
     if not found:
         return Match(None, [])
     if len(found) == 1 or found[1].gap.length - found[0].gap.length >= CLEARLY:
         return Match(found[0].attempt, [])
-    return Match(None, [each.attempt.attempt_id for each in found])
+    return Match(None, [candidate.attempt.attempt_id for candidate in found])
 
 
 def _can_be(attempt: PublishedAttempt, summary: AttemptSummarized, report: PublishedReport) -> bool:
@@ -129,7 +129,7 @@ class _Time(NamedTuple):
 
 def _gap(one: _Time, other: _Time) -> _Gap | None:
     """Between two that can be one time; None for those that can't."""
-    first, second = sorted((one, other), key=lambda each: each.earliest)
+    first, second = sorted((one, other), key=lambda time: time.earliest)
     length = max(second.earliest - first.latest, _NONE)
     skew = max(first.skew, second.skew)
     return _Gap(length > second.delay, length) if length <= second.delay + skew else None

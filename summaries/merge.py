@@ -91,7 +91,7 @@ def bound_at(reports: Sequence[Report], bind: BindOutcome | None) -> list[Report
 
 def later(one: BindOutcome | None, other: BindOutcome | None) -> BindOutcome | None:
     # Two binds in one microsecond: any rule will do that does not depend on who comes first.
-    return max((each for each in (one, other) if each), key=_bind_order, default=None)
+    return max((bind for bind in (one, other) if bind), key=_bind_order, default=None)
 
 
 def _bind_order(bind: BindOutcome) -> tuple[datetime, bool, str, str]:

@@ -148,9 +148,9 @@ def _offered_is_known(summary: AttemptSummarized) -> bool:
 
 def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:
     """Binpack takes the highest score, spread the lowest, of equals the name that sorts first; the chosen is last."""
-    by_name = sorted(fit, key=lambda each: each[1], reverse=True)
-    by_score = sorted(by_name, key=lambda each: each[0], reverse=summary.node_policy == "spread")
-    return sorted(by_score, key=lambda each: each[1] == summary.chosen)
+    by_name = sorted(fit, key=lambda node: node[1], reverse=True)
+    by_score = sorted(by_name, key=lambda node: node[0], reverse=summary.node_policy == "spread")
+    return sorted(by_score, key=lambda node: node[1] == summary.chosen)
 
 
 def _named_lines(summary: AttemptSummarized) -> Sequence[tuple[str, str]]:

@@ -116,8 +116,8 @@ class Facts:
         return first != known
 
     def _forget_old_ones(self) -> None:
-        each = sorted((sight.at, repr(key), key) for key, sight in self._sights.items() if _counts_each(sight))
-        for *_, key in each[:-MAX_SIGHTINGS]:
+        sightings = sorted((sight.at, repr(key), key) for key, sight in self._sights.items() if _counts_each(sight))
+        for *_, key in sightings[:-MAX_SIGHTINGS]:
             del self._sights[key]
 
     def placements(self) -> list[DerivedPlacement]:
@@ -132,7 +132,7 @@ class Facts:
             is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
             until, ended_by = later.started_at, MOVED if is_same else REPLACED
         bind = part.bind
-        judged = (each.first_judged_at or each.started_at for each in part.binds)
+        judged = (attempt.first_judged_at or attempt.started_at for attempt in part.binds)
         placement = PodPlacement.model_construct(
             cluster=self.cluster,
             id=part.id(self.cluster, f"{self.namespace}/{self.name}"),
@@ -169,7 +169,7 @@ def _first(one: PodSighting, other: PodSighting) -> PodSighting:
         one.node,
         one.state,
         min(one.at, other.at),
-        min((each.scheduled for each in both if each.scheduled), default=None),
-        min((each.running_at for each in both if each.running_at), default=None),
-        max((each.held for each in both), key=knowledge_of_devices),
+        min((sighting.scheduled for sighting in both if sighting.scheduled), default=None),
+        min((sighting.running_at for sighting in both if sighting.running_at), default=None),
+        max((sighting.held for sighting in both), key=knowledge_of_devices),
     )

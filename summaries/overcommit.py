@@ -66,12 +66,12 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
 def taken(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
     """What one pod holds of one device at its peak: init containers run before the others, one after the other."""
     first, then = DeviceAmounts(), DeviceAmounts()
-    for each in held:
-        if each.uuid == uuid:
-            amounts = DeviceAmounts(each.memory_mib or 0, each.cores_percent or 0, each.slots)
+    for allocation in held:
+        if allocation.uuid == uuid:
+            amounts = DeviceAmounts(allocation.memory_mib or 0, allocation.cores_percent or 0, allocation.slots)
             # Kubernetes runs init containers one after the other before all others: the peak is the larger of the two
             # phases, which is also how HAMi counts usage.
-            first, then = (first.max(amounts), then) if each.init else (first, then.plus(amounts))
+            first, then = (first.max(amounts), then) if allocation.init else (first, then.plus(amounts))
     return first.max(then)
 
 
@@ -84,18 +84,18 @@ def overcommitted(
     """
     # Usage only grows when a placement begins, and capacity only when the node registers: no other time has to be
     # looked at.
-    beginnings = {holding.placement.started_at for holding in holdings} | {each.since for each in totals[1:]}
+    beginnings = {holding.placement.started_at for holding in holdings} | {change.since for change in totals[1:]}
     for at in sorted(beginnings):
         # Too early to judge: an end that is read later may still lie within the overlap.
         if not totals or at + LASTS > until:
             continue
         there = [holding for holding in holdings if holding.placement.is_on(at) and holding.placement.is_on(at + LASTS)]
-        total = next((each for each in reversed(totals) if each.since <= at), totals[0]).amounts
+        total = next((change for change in reversed(totals) if change.since <= at), totals[0]).amounts
         held = DeviceAmounts()
-        for each in there:
-            held = held.plus(taken(each.placement.allocations, uuid))
+        for holding in there:
+            held = held.plus(taken(holding.placement.allocations, uuid))
         # A finding is about an attempt: nothing of this project placed pods that were there before it.
-        is_ours = any(each.placement.attempt_id for each in there)
+        is_ours = any(holding.placement.attempt_id for holding in there)
         if is_ours and (numbers := _beyond(total, held)):
             yield _finding(uuid, at, there, numbers)
 
@@ -111,8 +111,8 @@ def _beyond(total: DeviceAmounts, held: DeviceAmounts) -> dict[str, int]:
 
 def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
     """About the placement that came last of those whose attempt is known."""
-    by_time = sorted(there, key=lambda each: (each.placement.started_at, each.placement.id))
-    placement, started_at = next(each for each in reversed(by_time) if each.placement.attempt_id)
+    by_time = sorted(there, key=lambda holding: (holding.placement.started_at, holding.placement.id))
+    placement, started_at = next(holding for holding in reversed(by_time) if holding.placement.attempt_id)
     return FindingReported.model_construct(
         cluster=placement.cluster,
         attempt_id=placement.attempt_id,
@@ -124,8 +124,8 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
         node=placement.node,
         device=uuid,
         numbers=numbers | {"pods": len(there)},
-        evidence=[_line(each.placement, uuid) for each in by_time],
-        evidence_pods=[str(each.placement.pod) for each in by_time],
+        evidence=[_line(holding.placement, uuid) for holding in by_time],
+        evidence_pods=[str(holding.placement.pod) for holding in by_time],
     )
 
 

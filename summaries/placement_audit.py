@@ -193,9 +193,9 @@ def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | 
     """
     same = [sighting for sighting in sightings if sighting.uid and sighting.uid == placed.pod.uid]
     # The watch may deliver the state from before the bind after it.
-    other = [each for each in same if each.node != placed.node and each.at > placed.bound_at + GRACE]
-    first = min(other, key=lambda each: (each.at, each.id), default=None)
-    if first and any(each.node == placed.node and each.at <= first.at + SOON for each in same):
+    other = [sighting for sighting in same if sighting.node != placed.node and sighting.at > placed.bound_at + GRACE]
+    first = min(other, key=lambda sighting: (sighting.at, sighting.id), default=None)
+    if first and any(sighting.node == placed.node and sighting.at <= first.at + SOON for sighting in same):
         return None
     return first
 

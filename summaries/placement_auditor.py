@@ -81,7 +81,7 @@ class PlacementAuditor:
         pod = self._pod(event.key, event.observed_at)
         pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed_at)
         if len(pod.sightings) > _MAX_SIGHTINGS:
-            del pod.sightings[min(pod.sightings, key=lambda each: pod.sightings[each].at)]
+            del pod.sightings[min(pod.sightings, key=lambda id_: pod.sightings[id_].at)]
         if pod.placed:
             heappush(self._due, (event.observed_at + LATE, event.key))
 
@@ -91,8 +91,8 @@ class PlacementAuditor:
     def nodes_lacking(self, until: datetime) -> set[NodeKey]:
         """Nodes of due placements whose earlier events have not been loaded: call `load_node` for them."""
         due = (self._pods.get(name) for at, name in self._due if at <= until)
-        placed = (each for pod in due if pod for each in pod.placed.values() if each.attempt_id not in pod.judged)
-        return {each.node_key for each in placed} - self._loaded
+        binds = (bind for pod in due if pod for bind in pod.placed.values() if bind.attempt_id not in pod.judged)
+        return {bind.node_key for bind in binds} - self._loaded
 
     def load_node(self, node: NodeKey, events: Iterable[NodeChecked | NodeRegistered]) -> None:
         """Add all earlier events about the node."""
@@ -116,16 +116,16 @@ class PlacementAuditor:
         while self._due and self._due[0][0] <= until:
             pod = self._pods.get(heappop(self._due)[1])
             if pod:
-                found |= {each.id: each for each in self._judge(pod, until - LATE)}
+                found |= {finding.id: finding for finding in self._judge(pod, until - LATE)}
         self._forget(until - REMEMBERED)
         # Sorted by id: a replay after a crash publishes in the same order.
-        new = [each for _, each in sorted(found.items()) if each.id not in self._reported]
-        self.mark_reported(each.id for each in new)
+        new = [finding for _, finding in sorted(found.items()) if finding.id not in self._reported]
+        self.mark_reported(finding.id for finding in new)
         return new
 
     def _judge(self, pod: _Pod, until: datetime) -> Iterator[FindingReported]:
         sightings = [sighting for sighting in pod.sightings.values() if sighting.at <= until]
-        for placed in [each for each in pod.placed.values() if each.bound_at <= until]:
+        for placed in [bind for bind in pod.placed.values() if bind.bound_at <= until]:
             if placed.attempt_id not in pod.judged:
                 pod.judged.add(placed.attempt_id)
                 yield from self._of_its_node(placed)

@@ -7,8 +7,8 @@ def merged_description(one: PodDescription | None, other: PodDescription | None)
     """Every field from the source that says more of it. Neither the order nor the repetition of sources matters."""
     if one is None or other is None or one == other:
         return one or other
-    created = [each.created_at for each in (one, other) if each.created_at]
-    priorities = [each.priority for each in (one, other) if each.priority is not None]
+    created = [description.created_at for description in (one, other) if description.created_at]
+    priorities = [description.priority for description in (one, other) if description.priority is not None]
     return PodDescription(
         created_at=min(created, default=None),
         # The longer chain reaches further up; a source may know no more than the pod's own controller.

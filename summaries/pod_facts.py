@@ -66,5 +66,5 @@ def knowledge(bind: BindFact) -> tuple[object, ...]:
 
 def knowledge_of_devices(held: tuple[DeviceAllocation, ...]) -> tuple[object, ...]:
     """A sort key: of two reports of what a pod holds the one with the greater key is used."""
-    amounts = sum(each.memory_mib is not None for each in held)
+    amounts = sum(allocation.memory_mib is not None for allocation in held)
     return len(held), amounts, repr(held)

@@ -61,8 +61,8 @@ def _explained(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> list[Int
     """Per record and node of it, which of ``nodes`` its rows explain; -1 for none."""
     # HAMi evaluates containers in order and stops at the first that fails: its rows alone explain the refusal.
     return [
-        np.where((each.rows > 0) & (nodes.refused_by[place] == each.container), place, -1)
-        for each, place in zip(records, _places(nodes.nodes, records), strict=True)
+        np.where((record.rows > 0) & (nodes.refused_by[place] == record.container), place, -1)
+        for record, place in zip(records, _places(nodes.nodes, records), strict=True)
     ]
 
 
@@ -114,8 +114,8 @@ def _weighed(refusal: Refusal, weight: Mapping[str, int], rows: int) -> int | No
 def _differ(nodes: NodeColumns, found: Sums, devices: Ints, recorded: Sequence[int | None]) -> Flags:
     """Per node: do its rows differ from the counts of its refusal? ``recorded`` has the sum of each refusal."""
     # The last entry of each table is for -1: a node without a refusal, whose rows are always counted.
-    is_possible = np.array([*(each is not None for each in recorded), False])[nodes.refusal]
-    sums = np.array([*(each or 0 for each in recorded), 0], dtype=np.uint64)[nodes.refusal]
+    is_possible = np.array([*(total is not None for total in recorded), False])[nodes.refusal]
+    sums = np.array([*(total or 0 for total in recorded), 0], dtype=np.uint64)[nodes.refusal]
     recorded_devices = np.array([*(refusal.devices for refusal in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
     has_counts = np.array([*(not refusal.bare and not refusal.uncounted for refusal in nodes.refusals), True])[
         nodes.refusal

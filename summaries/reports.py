@@ -130,7 +130,7 @@ def combined(published: AttemptSummarized, other: AttemptSummarized) -> AttemptS
         fields["chosen"] = bind.node
     fields["requests"] = _at_least(fields.get("requests", whole.requests), whole)
     own = {name: getattr(published, name) for name in ("cluster", "attempt_id", "scheduler", "started_at")}
-    pod = max(published.pod, other.pod, key=lambda each: each.uid)
+    pod = max(published.pod, other.pod, key=lambda ref: ref.uid)
     return settled(
         whole.model_copy(
             update={
@@ -148,7 +148,7 @@ def _with_holder(bind: BindOutcome | None, *known: BindOutcome | None) -> BindOu
     """A bind that failed, with the holder of the lock: only the scheduler says it."""
     if bind is None or bind.bound or bind.lock_holder:
         return bind
-    holder = next((each.lock_holder for each in known if each and each.lock_holder and each.node == bind.node), None)
+    holder = next((side.lock_holder for side in known if side and side.lock_holder and side.node == bind.node), None)
     return bind.model_copy(update={"lock_holder": holder}) if holder else bind
 
 
@@ -202,7 +202,7 @@ def _joined(one: Report, other: Report) -> Report:
 
 def _named(reports: Sequence[Report], givers: Mapping[str, Report]) -> list[Report]:
     """The best source first, each with the parts that it gives."""
-    in_order = sorted(reports, key=lambda each: (-_SOURCES.get(each.source, 0), each.attempt_id))
+    in_order = sorted(reports, key=lambda report: (-_SOURCES.get(report.source, 0), report.attempt_id))
     return [
         report.model_copy(update={"gives": [name for name, by in givers.items() if by.attempt_id == report.attempt_id]})
         for report in in_order

@@ -30,4 +30,4 @@ def by_verdict(records: Iterable[DevicesJudged]) -> list[dict[str, int]]:
         for word, count in zip(record.verdicts, np.bincount(record.verdict, minlength=1).tolist(), strict=False):
             if count:  # a table may hold words that no row has, and a word twice
                 known[word] = known.get(word, 0) + count
-    return [dict(sorted(each.items())) for each in counts]
+    return [dict(sorted(tally.items())) for tally in counts]

@@ -35,7 +35,7 @@ def read_reasons(text: str) -> list[CountedReason | None]:
     Read as HAMi reads it (``common.ParseReason``): numbers may have signs, and what follows the code is passed over.
     """
     found = [_COUNTED.match(part) for part in text.split(", ")]
-    return [CountedReason(int(each[1]), int(each[2]), each[3]) if each else None for each in found]
+    return [CountedReason(int(match[1]), int(match[2]), match[3]) if match else None for match in found]
 
 
 def refusal_text(refusal: Refusal) -> str:

@@ -157,7 +157,7 @@ class Minute:
     def rows(self) -> list[Row]:
         """Sorted by key; also those in which nothing is left: readers have to overwrite what they were before."""
         sums = ((key, self._sums[key]) for key in sorted(self._sums))
-        return [Row(key, each.attempts, each.pods, each.nodes, each.devices) for key, each in sums]
+        return [Row(key, total.attempts, total.pods, total.nodes, total.devices) for key, total in sums]
 
 
 def records(minute: Minute) -> Iterator[TrendsCounted]:
