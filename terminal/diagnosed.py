@@ -42,7 +42,7 @@ def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
     screen.line(obstacle["likely_cause"]["en"], indent=2)
     screen.line(f"Remedy, by {who}", "bold")
     screen.line(obstacle["remedy"]["en"], indent=2)
-    if records := [each["record"] for each in obstacle["evidence"]]:
+    if records := [evidence["record"] for evidence in obstacle["evidence"]]:
         screen.line(f"Evidence: {', '.join(records)}", "dim")
 
 
@@ -57,12 +57,12 @@ def _show_suggestions(screen: Screen, suggestions: Json) -> None:
 
 
 def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:
-    texts = list(dict.fromkeys(each["text"]["en"] for each in not_known))
+    texts = list(dict.fromkeys(fact["text"]["en"] for fact in not_known))
     if not texts:
         return
     screen.blank()
     if not is_wide:
-        subjects = ", ".join(dict.fromkeys(each["subject"] for each in not_known))
+        subjects = ", ".join(dict.fromkeys(fact["subject"] for fact in not_known))
         screen.line(f"Not known: {subjects} (-o wide says why).", "dim")
         return
     for text in texts:

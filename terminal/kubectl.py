@@ -36,5 +36,5 @@ def complete(words: Sequence[str]) -> None:
     found = io.StringIO()
     with redirect_stdout(found), suppress(SystemExit):
         lazy_application(_ABOUT, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
-    lines = [each for each in found.getvalue().split() if each not in _OF_TYPER]
-    sys.stdout.write("".join(f"{each}\n" for each in [*lines, _NO_FILES if lines else _FILES_TOO]))
+    lines = [completion for completion in found.getvalue().split() if completion not in _OF_TYPER]
+    sys.stdout.write("".join(f"{completion}\n" for completion in [*lines, _NO_FILES if lines else _FILES_TOO]))

@@ -68,10 +68,10 @@ def _show_pending(asking: Asking, answer: Json, by: By, namespace: str) -> None:
     columns = waiting.columns(by, is_wide=asking.output == "wide")
     rows = waiting.rows(answer, by, lambda since: (now - read_time(since)).total_seconds())
     screen = _show(asking, _in(namespace, waiting.headline(answer, by)), columns, rows, answer["total"])
-    for each in answer.get("blocked", ()):
+    for owner in answer.get("blocked", ()):
         screen.blank()
-        problem = each["problem"]
-        screen.line(f"{each['namespace']}/{each['workload']} can't make its pods: {problem['message']}", "yellow")
+        problem = owner["problem"]
+        screen.line(f"{owner['namespace']}/{owner['workload']} can't make its pods: {problem['message']}", "yellow")
 
 
 def _show_attempts(asking: Asking, answer: Json, namespace: str) -> None:

@@ -74,7 +74,7 @@ def _read(log: Path, pod: str) -> list[Json]:
     if not wanted:
         _stop(absence(_named(log), pod, pods), UNKNOWN)
     if pod and len(wanted) > 1:
-        _stop(f"{pod} is in several namespaces: name one of {', '.join(each.name for each in wanted)}", USAGE)
+        _stop(f"{pod} is in several namespaces: name one of {', '.join(match.name for match in wanted)}", USAGE)
     return [_row(answer) for answer in answers(wanted, pods.last_started_at)]
 
 
@@ -112,7 +112,7 @@ def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -
         return
     screen.blank()
     columns = ["POD", "STATUS", "NODE", "#ATTEMPTS", "MAIN OBSTACLE"]
-    cells = [_cells(each)[: 6 if is_wide else 5] for each in ordered]
+    cells = [_cells(row)[: 6 if is_wide else 5] for row in ordered]
     screen.table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
     if waiting:
         screen.blank()

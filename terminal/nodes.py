@@ -54,7 +54,7 @@ def _show(asking: Asking, occupancy: Json, state: Json | Problem) -> None:
 
 def _row(device: dict[str, Any], *, is_wide: bool) -> list[str]:
     holders = [
-        f"{each['namespace']}/{each['name']}" if each["name"] else "(another namespace)" for each in device["held_by"]
+        f"{pod['namespace']}/{pod['name']}" if pod["name"] else "(another namespace)" for pod in device["held_by"]
     ]
     return [
         device["uuid"] if is_wide else device["uuid"][:12],

@@ -117,11 +117,11 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         )
         for field in dataclasses.fields(kind)
     ]
-    parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared]
+    parameters = [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *shared]
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
-        asking = kind(**{each.name: given.pop(each.name) for each in shared})
+        asking = kind(**{parameter.name: given.pop(parameter.name) for parameter in shared})
         command(asking, **given)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

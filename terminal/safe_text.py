@@ -19,7 +19,7 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_INERT.get(each) or (_escaped(each) if _is_hidden(each) else each) for each in text)
+    return "".join(_INERT.get(char) or (_escaped(char) if _is_hidden(char) else char) for char in text)
 
 
 def on_one_line(text: str) -> str:
@@ -31,7 +31,7 @@ def hidden_characters(text: str) -> set[str]:
     """Those that ``printable`` would write otherwise; line breaks and tabs are none."""
     if text.isascii() and text.isprintable():
         return set()
-    return {each for each in text if each not in _INERT and _is_hidden(each)}
+    return {char for char in text if char not in _INERT and _is_hidden(char)}
 
 
 def _is_hidden(character: str) -> bool:

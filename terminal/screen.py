@@ -49,7 +49,7 @@ class Screen:
     def line(self, text: str = "", style: str = "", *, indent: int = 0) -> None:
         """A paragraph, folded at the width; all of its lines are indented."""
         if self._console is None:
-            _write(f"{' ' * indent}{each}" for each in printable(text).split("\n"))
+            _write(f"{' ' * indent}{line}" for line in printable(text).split("\n"))
             return
         from rich.padding import Padding
         from rich.text import Text

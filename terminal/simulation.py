@@ -56,7 +56,7 @@ def simulate(
     else:
         found = answered(asking.transport().post("/simulate", pod))
     code = PLACED if found["node"] or not found["diagnosis"] else WAITING
-    if not is_printed(asking.output, found, lambda answer: [each for each in [answer["diagnosis"]] if each]):
+    if not is_printed(asking.output, found, lambda answer: [item for item in [answer["diagnosis"]] if item]):
         _show(Screen(), found, is_wide=asking.output == "wide")
     raise typer.Exit(code)
 

@@ -60,9 +60,9 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
     screen.blank()
     bucket = duration(answer["interval_seconds"])
     columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}"]
-    if any(each["changes"] for each in series):
+    if any(item["changes"] for item in series):
         columns.append("CHANGES (UTC)")
-    rows = [_row(each, is_wide=is_wide)[: len(columns)] for each in series]
+    rows = [_row(item, is_wide=is_wide)[: len(columns)] for item in series]
     screen.table(columns, rows, is_wide=is_wide)
 
 
@@ -83,7 +83,7 @@ def shape(values: Sequence[int]) -> str:
     size = max(1, -(-len(values) // _SHAPE_CHARACTERS))
     sums = [sum(values[start : start + size]) for start in range(0, len(values), size)]
     highest = max(sums, default=0)
-    return "".join(_bar(each, highest) for each in sums)
+    return "".join(_bar(total, highest) for total in sums)
 
 
 def _bar(value: int, highest: int) -> str:

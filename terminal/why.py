@@ -78,7 +78,7 @@ def _at_once(transport: Transport, asked: Sequence[tuple[str, Query]]) -> list[J
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda each: transport.get(*each), asked))
+        return list(pool.map(lambda request: transport.get(*request), asked))
 
 
 def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
