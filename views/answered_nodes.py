@@ -39,7 +39,7 @@ def _judgement(node: Mapping[str, Any], chosen: str | None) -> tuple[str, str, s
 def _refusal(reason: str) -> SharedRefusal:
     """Raises nothing: what is no list of counts is words."""
     found = [_COUNTED.fullmatch(part) for part in reason.split(", ")]
-    counted = [each for each in found if each]
-    if len(counted) < len(found) or len({each[2] for each in counted}) > 1:
+    counted = [match for match in found if match]
+    if len(counted) < len(found) or len({match[2] for match in counted}) > 1:
         return SharedRefusal({}, words=reason)
-    return SharedRefusal({each[3]: int(each[1]) for each in counted}, int(counted[0][2]))
+    return SharedRefusal({match[3]: int(match[1]) for match in counted}, int(counted[0][2]))

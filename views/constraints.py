@@ -16,7 +16,7 @@ def exclusion_sentence(excluded_by: Sequence[str] | None, language: str) -> str:
     if not excluded_by:
         return ""
     known = constraints()
-    names = [known[each][language] if each in known else each for each in excluded_by]
+    names = [known[constraint][language] if constraint in known else constraint for constraint in excluded_by]
     if language == "zh":
         return f"仅此一项就使它无处可放：{names[0]}。" if len(names) == 1 else _together_zh(names)
     return f"One thing alone keeps it from every node: {names[0]}." if len(names) == 1 else _together_en(names)

@@ -70,7 +70,7 @@ class NodeGroup(NamedTuple):
         """
         if self.refusal is None or not self.refusal.devices:
             return []
-        counted = sorted(self.refusal.counts.items(), key=lambda each: (-each[1], each[0]))
+        counted = sorted(self.refusal.counts.items(), key=lambda item: (-item[1], item[0]))
         cells = [code for code, count in counted for _ in range(count)][: self.refusal.devices]
         # Those that passed each check, and were too few.
         return cells + [FITS] * (self.refusal.devices - len(cells))
@@ -85,7 +85,7 @@ def node_group(
     key: str, verdict: str, container: str, refusal: SharedRefusal | None, scored: Iterable[tuple[str, float]]
 ) -> NodeGroup:
     """Nodes that were judged alike to the last count; ``scored`` has each with its score, in any order."""
-    nodes = sorted(scored, key=lambda each: natural_order(each[0]))
+    nodes = sorted(scored, key=lambda node: natural_order(node[0]))
     return NodeGroup(
         key=key,
         verdict=verdict,
@@ -107,11 +107,11 @@ def readable(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
     # Not by the key, which is another one for the same group where the nodes come from an answer.
     return sorted(
         groups,
-        key=lambda each: (
-            _ORDER.get(each.verdict, 2),
-            -len(each.nodes),
-            each.reason,
-            *map(natural_order, each.nodes[:1]),
+        key=lambda group: (
+            _ORDER.get(group.verdict, 2),
+            -len(group.nodes),
+            group.reason,
+            *map(natural_order, group.nodes[:1]),
         ),
     )
 
@@ -134,7 +134,7 @@ def _without_counts(group: NodeGroup) -> tuple[object, ...]:
 
 
 def _merged(groups: Sequence[NodeGroup]) -> NodeGroup:
-    greatest = max(groups, key=lambda each: len(each.nodes))
+    greatest = max(groups, key=lambda group: len(group.nodes))
     if len(groups) == 1:
         return greatest
     return greatest._replace(
@@ -149,7 +149,7 @@ def _counts(refusals: Sequence[SharedRefusal]) -> list[CountedCode]:
         for code, count in refusal.counts.items():
             counted.setdefault(code, []).append(count)
     found = [CountedCode(code, min(counts), max(counts)) for code, counts in counted.items()]
-    return sorted(found, key=lambda each: (-each.max_count, each.code))
+    return sorted(found, key=lambda reason: (-reason.max_count, reason.code))
 
 
 def _range(counted: CountedCode) -> str:
