@@ -36,7 +36,7 @@ def _acknowledge_before_the_write() -> None:
 def _take_batches() -> None:
     async def records(_app: Any, stream: Any) -> AsyncIterator[Record]:
         async for runs in stream.take(20, within=0.1):
-            for record in (each for run in runs for each in run):
+            for record in (item for run in runs for item in run):
                 about = record.topic, record.partition, record.offset, record.key, record.value, record.headers
                 yield Record(*about, record.timestamp, lambda: None)
 
@@ -80,8 +80,8 @@ def _without(is_lost: Callable[[Outgoing], bool]) -> None:
     send = TopicsSink.send
 
     async def sending(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        kept = [not is_lost(each) for each in outgoing]
-        places = iter(await send(sink, [each for each, is_kept in zip(outgoing, kept, strict=True) if is_kept]))
+        kept = [not is_lost(record) for record in outgoing]
+        places = iter(await send(sink, [record for record, is_kept in zip(outgoing, kept, strict=True) if is_kept]))
         return [next(places) if is_kept else NOWHERE for is_kept in kept]
 
     setattr(TopicsSink, "send", sending)
@@ -100,7 +100,7 @@ def _repeated_under_another_id() -> None:
     send = TopicsSink.send
 
     async def sending(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        again = [_renamed(each) for each in outgoing if each.topic == ATTEMPTS.name]
+        again = [_renamed(record) for record in outgoing if record.topic == ATTEMPTS.name]
         return (await send(sink, [*outgoing, *again]))[: len(outgoing)]
 
     setattr(TopicsSink, "send", sending)
@@ -119,11 +119,11 @@ def _history_before_its_attempt() -> None:
     held: list[Outgoing] = []
 
     async def sending(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        if any(each.topic == ATTEMPTS.name for each in outgoing):
+        if any(record.topic == ATTEMPTS.name for record in outgoing):
             held.extend(outgoing)
             return [NOWHERE] * len(outgoing)
         places = await send(sink, outgoing)
-        if any(each.topic == POD_HISTORIES.name for each in outgoing):
+        if any(record.topic == POD_HISTORIES.name for record in outgoing):
             late, held[:] = list(held), []
             await send(sink, late)
         return places

@@ -41,7 +41,7 @@ _MAX_SHARDS: Final = "cluster.max_shards_per_node"
 _NO_REPLICA: Final = {"number_of_replicas": 0}
 _FLOODED: Final = "index.blocks.read_only_allow_delete"
 _WATERMARKS: Final = tuple(
-    f"cluster.routing.allocation.disk.watermark.{each}" for each in ("low", "high", "flood_stage")
+    f"cluster.routing.allocation.disk.watermark.{level}" for level in ("low", "high", "flood_stage")
 )
 _DISK_SETTINGS: Final = (
     "cluster.routing.allocation.disk.threshold_enabled", "cluster.info.update.interval", *_WATERMARKS,
@@ -248,7 +248,7 @@ class Ground:
             bootstrap_servers=self.servers.bootstrap_servers, group_id=INDEX_WRITERS, enable_auto_commit=False
         )
         async with consumer:
-            partitions = [TopicPartition(topic.name, each) for topic in INDEXED for each in range(topic.partitions)]
+            partitions = [TopicPartition(topic.name, number) for topic in INDEXED for number in range(topic.partitions)]
             consumer.assign(partitions)
             await consumer.commit(await consumer.beginning_offsets(partitions))
 

@@ -44,15 +44,15 @@ def _is_of(index: Index, document: Document) -> bool:
 
 
 def _random_ids() -> None:
-    _write(lambda each: replace(each, id=uuid.uuid4().hex) if _is_of(ATTEMPTS, each) else each)
+    _write(lambda document: replace(document, id=uuid.uuid4().hex) if _is_of(ATTEMPTS, document) else document)
 
 
 def _ids_from_offsets() -> None:
-    def by_offset(each: Document) -> Document:
-        if not _is_of(DEVICES, each):
-            return each
-        (origin,) = each.origin
-        return replace(each, id=f"{origin.topic}-{origin.partition}-{origin.offset}")
+    def by_offset(document: Document) -> Document:
+        if not _is_of(DEVICES, document):
+            return document
+        (origin,) = document.origin
+        return replace(document, id=f"{origin.topic}-{origin.partition}-{origin.offset}")
 
     _write(by_offset)
 
@@ -86,17 +86,17 @@ def _a_failed_request_counts_as_written() -> None:
 
 def _a_state_lost() -> None:
     seen = count(1)
-    _write(lambda each: None if _is_of(NODE_STATES, each) and next(seen) % 3 == 0 else each)
+    _write(lambda document: None if _is_of(NODE_STATES, document) and next(seen) % 3 == 0 else document)
 
 
 def _a_state_expired() -> None:
     """Not written again for two days: the only document is in an index that retention deletes before the verdicts'."""
 
-    def of_long_ago(each: Document) -> Document:
-        if not _is_of(NODE_STATES, each):
-            return each
-        day = datetime.strptime(each.index.rpartition("-")[2], "%Y.%m.%d").replace(tzinfo=UTC)
-        return replace(each, index=NODE_STATES.name(day - timedelta(days=2)))
+    def of_long_ago(document: Document) -> Document:
+        if not _is_of(NODE_STATES, document):
+            return document
+        day = datetime.strptime(document.index.rpartition("-")[2], "%Y.%m.%d").replace(tzinfo=UTC)
+        return replace(document, index=NODE_STATES.name(day - timedelta(days=2)))
 
     _write(of_long_ago)
 

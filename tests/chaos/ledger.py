@@ -140,15 +140,15 @@ def visible(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     """What is missing of these: records on the topic, attempts in the index. More than these may be there."""
     verdict.missing += [f"record {entry.id}" for entry in entries if entry.id not in seen.decisions]
     indexed = {attempt for attempt, _ in seen.attempts}
-    verdict.missing += [f"attempt {each}" for each in {entry.attempt for entry in entries} - indexed]
+    verdict.missing += [f"attempt {attempt}" for attempt in {entry.attempt for entry in entries} - indexed]
 
 
 def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     wanted = {entry.attempt for entry in entries}
     found = Counter(attempt for attempt, _ in seen.attempts)
-    verdict.missing += [f"attempt {each}" for each in wanted - found.keys()]
+    verdict.missing += [f"attempt {attempt}" for attempt in wanted - found.keys()]
     verdict.extra += [f"attempt {key}" for key in found.keys() - wanted]
-    verdict.extra += [f"attempt {each}, {count} times" for each, count in found.items() if count > 1]
+    verdict.extra += [f"attempt {attempt}, {count} times" for attempt, count in found.items() if count > 1]
     first: dict[str, str] = {}
     for entry in entries:
         first.setdefault(entry.key, entry.attempt)
@@ -184,9 +184,9 @@ def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
     published = {summary["attempt_id"] for summary in seen.summaries if summary.get("complete", "repeats" in summary)}
     verdict.missing += [f"summary {end}" for end in ends - published]
-    announced = {each["attempt_id"] for _, each in seen.messages}
+    announced = {message["attempt_id"] for _, message in seen.messages}
     verdict.missing += [f"messages of {end}" for end in ends - announced]
-    verdict.extra += [f"messages of {each}" for each in announced - {entry.attempt for entry in entries}]
+    verdict.extra += [f"messages of {attempt}" for attempt in announced - {entry.attempt for entry in entries}]
 
 
 def _state(answer: Answer, attempt: str | None, seen: Seen, verdict: Verdict) -> None:

@@ -85,11 +85,11 @@ class Load:
             self._refused.append(pod)
 
     def _bind_those_due(self, client: httpx.Client, now: float) -> None:
-        for each in [each for each in self._to_bind if each[0] <= now]:
-            if each not in self._to_bind:
+        for bind in [due for due in self._to_bind if due[0] <= now]:
+            if bind not in self._to_bind:
                 continue  # given up meanwhile
-            self._to_bind.remove(each)
-            _, answer, pod = each
+            self._to_bind.remove(bind)
+            _, answer, pod = bind
             about = pod["metadata"]
             asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"]}
             reply = self._ask(client, "bind", asked | {"Node": answer.chosen}, answer.pod)

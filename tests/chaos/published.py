@@ -116,7 +116,7 @@ def _histories(topics: Topics, latest: Mapping[str, Json]) -> Iterable[str]:
     for value in latest.values():
         pod = value["pod"]
         key = f"{value['cluster']}/{pod['namespace']}/{pod['name']}/{value['scheduler']}"
-        begun[key] = max(begun.get(key, value), value, key=lambda each: datetime.fromisoformat(each["started_at"]))
+        begun[key] = max(begun.get(key, value), value, key=lambda entry: datetime.fromisoformat(entry["started_at"]))
     for key, value in begun.items():
         found = json.loads(topics.histories.get(key, b'{"attempts": [{}]}'))["attempts"][0]
         if (found.get("attempt_id"), found.get("version")) != (value["attempt_id"], value["version"]):

@@ -92,14 +92,14 @@ def _without(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
     if not pods:
         return seen
     gone = {attempt for attempt, document in seen.attempts if document["pod"] in pods}
-    gone |= {each.split("/", 1)[0] for each, value in seen.decisions.items() if _pod(value) in pods}
+    gone |= {id_.split("/", 1)[0] for id_, value in seen.decisions.items() if _pod(value) in pods}
     return replace(
         seen,
-        decisions={each: value for each, value in seen.decisions.items() if each.split("/", 1)[0] not in gone},
+        decisions={id_: value for id_, value in seen.decisions.items() if id_.split("/", 1)[0] not in gone},
         attempts=[(attempt, document) for attempt, document in seen.attempts if attempt not in gone],
-        devices={each: document for each, document in seen.devices.items() if document["attempt_id"] not in gone},
+        devices={id_: document for id_, document in seen.devices.items() if document["attempt_id"] not in gone},
         summaries=[summary for summary in seen.summaries if summary["attempt_id"] not in gone],
-        messages=[(each, value) for each, value in seen.messages if value["attempt_id"] not in gone],
+        messages=[(id_, value) for id_, value in seen.messages if value["attempt_id"] not in gone],
     )
 
 

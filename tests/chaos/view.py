@@ -52,14 +52,14 @@ class View:
             for name in _BY_POD
         }
         return Seen(
-            decisions={_id(each): each.value for each in own[DECISIONS.name] if "ce_id" in dict(each.headers)},
+            decisions={_id(record): record.value for record in own[DECISIONS.name] if "ce_id" in dict(record.headers)},
             attempts=[(hit["_source"]["attempt_id"], hit["_source"]) for hit in documents],
             devices=self._devices(namespace),
-            summaries=[_json(each) for each in own[ATTEMPTS.name]],
-            messages=[(_id(each), _json(each)) for each in own[MESSAGES.name]],
+            summaries=[_json(record) for record in own[ATTEMPTS.name]],
+            messages=[(_id(record), _json(record)) for record in own[MESSAGES.name]],
             schedulerlogs={pod: log for pod in pods if (log := self._schedulerlog(namespace, pod))},
             dead_letters=len(own[DEAD_LETTERS.name]),
-            partitions=len({each.partition for each in own[DECISIONS.name]}),
+            partitions=len({record.partition for record in own[DECISIONS.name]}),
             topics=Topics(
                 attempts=_with_ids(own[ATTEMPTS.name]),
                 messages=_with_ids(own[MESSAGES.name]),
@@ -89,7 +89,9 @@ class View:
         documents = [
             (hit["_index"], hit["_id"], hit["_source"]["state"]) for hit in self._documents("node-states", query)
         ]
-        letters = [_id(each) for each in dead if dict(each.headers)["dead_letter_topic"] == NODE_STATES.name.encode()]
+        letters = [
+            _id(letter) for letter in dead if dict(letter.headers)["dead_letter_topic"] == NODE_STATES.name.encode()
+        ]
         shown = {f"default/{namespace}/{pod}": self._shown(namespace, pod) for pod in pods}
         return SeenStates(published, documents, letters, shown)
 
@@ -145,7 +147,7 @@ class View:
         async with consumer:
             ends = await consumer.end_offsets(consumer.assignment())
             found: list[Any] = []
-            while any([await consumer.position(each) < end for each, end in ends.items()]):
+            while any([await consumer.position(partition) < end for partition, end in ends.items()]):
                 for records in (await consumer.getmany(timeout_ms=200)).values():
                     found += records
             return found

@@ -51,7 +51,7 @@ def _around_a_send(topic: str, before: Callable[[], Any] | None, in_flight: Act 
     send = TopicsSink.send
 
     async def acting(sink: TopicsSink, outgoing: Any) -> Any:
-        if not any(each.topic == topic for each in outgoing):
+        if not any(record.topic == topic for record in outgoing):
             return await send(sink, outgoing)
         if before:
             await before()
