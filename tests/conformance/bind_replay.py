@@ -115,8 +115,8 @@ def _merge(annotations: dict[str, Any], patch: Mapping[str, str | None]) -> None
 
 def _containers(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"name": each["name"], "resources": {key: each[key] for key in ("limits", "requests") if key in each}}
-        for each in listed
+        {"name": spec["name"], "resources": {key: spec[key] for key in ("limits", "requests") if key in spec}}
+        for spec in listed
     ]
 
 

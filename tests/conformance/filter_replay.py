@@ -35,11 +35,11 @@ _WRITTEN_BY: Final = {
 def filter_differences(case: Case) -> Iterator[Difference]:
     """Everything that we would answer otherwise: verdict by verdict, then the rest of the reply and of the pod."""
     columns = cluster_of(case)
-    found = list(_about_verdicts(case, columns))
-    yield from found
+    differences = list(_about_verdicts(case, columns))
+    yield from differences
     # What follows from a difference is no second one: a rule that explains a node leaves all else to be compared.
-    if all(each.node or each.about == "chosen" for each in found):
-        yield from _about_reply(case, columns, found)
+    if all(difference.node or difference.about == "chosen" for difference in differences):
+        yield from _about_reply(case, columns, differences)
 
 
 def _about_verdicts(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
@@ -64,10 +64,10 @@ def _about_reply(case: Case, columns: ClusterColumns, found: Sequence[Difference
     if case.get("out_tie") and not expected["Error"]:
         # HAMi's reply is one of several that would do.
         expected["NodeNames"] = [min(case["out_best_nodes"])]
-    differing = {each.node for each in found}
-    is_other = any(each.about == "chosen" for each in found)
-    yield from _differs("", "reply", *(_without(each, differing, is_other=is_other) for each in (reply, expected)))
-    given = {each.node for each in found if each.about not in ("reason", "score")}
+    differing = {difference.node for difference in found}
+    is_other = any(difference.about == "chosen" for difference in found)
+    yield from _differs("", "reply", *(_without(answer, differing, is_other=is_other) for answer in (reply, expected)))
+    given = {difference.node for difference in found if difference.about not in ("reason", "score")}
     if not is_other and not given & set(expected["NodeNames"] or ()):
         yield from _differs("", "labels", pod.labels, _written(case, expected, "out_pod_labels"))
         yield from _differs("", "annotations", pod.annotations, _annotations(case, expected))
@@ -113,7 +113,7 @@ def _node_annotations(case: Case, name: str) -> dict[str, str]:
 def _vendor_of(key: str, asked: set[str]) -> bool:
     """Whether a vendor that the pod asks writes the annotation."""
     word = _WRITTEN_BY.get(key) or (key.removeprefix("huawei.com/") if key.startswith("huawei.com/") else "")
-    return not word or any(each.startswith(word) for each in asked)
+    return not word or any(vendor.startswith(word) for vendor in asked)
 
 
 def _positional_slices(node: Mapping[str, Any]) -> str:

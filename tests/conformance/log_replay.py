@@ -195,14 +195,14 @@ def _event_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[
         if not any(_without_scores(text) == kept for text in ours):
             yield Difference("", "event", sorted(ours), line)
     counted = [message.message for message in mine if message.reason == FILTERING_FAILED and message.code]
-    for each in mine:
-        is_theirs = f"{each.severity} {each.reason} {each.message}" in truth["events"]
+    for event in mine:
+        is_theirs = f"{event.severity} {event.reason} {event.message}" in truth["events"]
         if (
-            each.message in counted
+            event.message in counted
             and not is_theirs
-            and each.code not in ("NodeInsufficientDevice", "node unregistered")
+            and event.code not in ("NodeInsufficientDevice", "node unregistered")
         ):
-            yield Difference("", "event", each.message, None)
+            yield Difference("", "event", event.message, None)
 
 
 def _without_scores(line: str) -> str:

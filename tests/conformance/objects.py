@@ -38,8 +38,8 @@ def pod_object(pod: Mapping[str, Any]) -> dict[str, Any]:
 
 def _containers(listed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"name": each["name"], "resources": {key: each[key] for key in ("limits", "requests") if key in each}}
-        for each in listed
+        {"name": spec["name"], "resources": {key: spec[key] for key in ("limits", "requests") if key in spec}}
+        for spec in listed
     ]
 
 

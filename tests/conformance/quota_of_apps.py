@@ -35,7 +35,7 @@ def counted_as_hami_counts(inits: int) -> Iterator[None]:
         earlier.clear()
         made(
             evaluation,  # type: ignore[arg-type]
-            {vendor: each._replace(one_by_one=True) for vendor, each in constraints.items()},
+            {vendor: pod_constraints._replace(one_by_one=True) for vendor, pod_constraints in constraints.items()},
             *rest,  # type: ignore[arg-type]
             **how,  # type: ignore[arg-type]
         )

@@ -71,7 +71,7 @@ def _keeps_the_old_cordon(case: Case, difference: Difference, replay: Replay) ->
     kept = {key: value for key, value in node["annotations"].items() if key != _CORDON}
     if _CORDON in before:
         kept[_CORDON] = before[_CORDON]
-    nodes = [{**each, "annotations": kept} if each is node else each for each in case["nodes"]]
+    nodes = [{**candidate, "annotations": kept} if candidate is node else candidate for candidate in case["nodes"]]
     before_case = {**case, "nodes": nodes}
     rest = [found for found in replay(before_case) if found.node == difference.node]
     others = (_wraps_at_32_bits, _sorts_unstably, _takes_apps_for_init_containers)

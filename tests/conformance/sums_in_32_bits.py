@@ -66,4 +66,4 @@ def _device_scores(
 
 
 def _node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
-    return node_scores([int32(each) for each in used], [int32(total) for total in totals])
+    return node_scores([int32(amount) for amount in used], [int32(total) for total in totals])
