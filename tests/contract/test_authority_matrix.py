@@ -36,17 +36,17 @@ def functions_of(file: str) -> dict[str, tuple[str, bool]]:
     """By name: the docstring, and whether it has parameters."""
     tree = ast.parse((FOLDER / file).read_text())
     return {
-        each.name: (ast.get_docstring(each) or "", bool(each.decorator_list))
-        for each in tree.body
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+        statement.name: (ast.get_docstring(statement) or "", bool(statement.decorator_list))
+        for statement in tree.body
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
 
 @cache
 def rows_of_parameters(file: str) -> frozenset[int]:
     """The numbers that the cases of the file's tests begin with."""
-    tuples = (each for each in ast.walk(ast.parse((FOLDER / file).read_text())) if isinstance(each, ast.Tuple))
-    firsts = (each.elts[0] for each in tuples if each.elts)
+    tuples = (node for node in ast.walk(ast.parse((FOLDER / file).read_text())) if isinstance(node, ast.Tuple))
+    firsts = (node.elts[0] for node in tuples if node.elts)
     return frozenset(first.value for first in firsts if isinstance(first, ast.Constant) and type(first.value) is int)
 
 

@@ -57,7 +57,7 @@ def envelope(name: str) -> str:
     """What ``kcat -J`` prints."""
     headers = json.loads((GOLDEN / f"io.schedulerlog.{name}.headers.json").read_bytes())
     key = headers.pop("key")
-    flat = [each for pair in headers.items() for each in pair]
+    flat = [text for pair in headers.items() for text in pair]
     return json.dumps({"topic": "schedulerlog.decisions", "headers": flat, "key": key, "payload": payload(name)})
 
 

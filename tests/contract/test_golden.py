@@ -354,7 +354,7 @@ def test_attempt_summarized_adds_up() -> None:
     event = golden(AttemptSummarized, "006")
     assert event.balance is not None
     assert sum(event.balance.nodes.values()) == event.balance.judged_nodes == len(event.nodes)
-    assert sum(sum(each.values()) for each in event.balance.devices) == event.balance.judged_devices
+    assert sum(sum(counts.values()) for counts in event.balance.devices) == event.balance.judged_devices
     assert [device.uuid for device in event.picked] == event.picked_devices
 
 
@@ -487,7 +487,7 @@ def test_a_node_state_says_what_each_device_has_in_use() -> None:
     assert (event.epoch, event.revision) == (1776865200000000, 17)
     assert [event.kinds[kind].mode for kind in event.kind.tolist()] == ["hami-core", "mig"]
     assert list(zip(event.memory_used_mib.tolist(), event.cordoned, strict=True)) == [(22956, False), (4864, True)]
-    assert [(each.device, each.spans[0].start) for each in event.mig] == [(1, 1)]
+    assert [(mig_use.device, mig_use.spans[0].start) for mig_use in event.mig] == [(1, 1)]
     assert event.pair_scores.reshape(2, 2).tolist() == [[0, 50], [50, 0]]
     unreported, gone = golden(NodeStateChanged, "002"), golden(NodeStateChanged, "003")
     assert (unreported.slots_used.tolist(), unreported.kinds[0].slots) == ([-1, -1], None)

@@ -15,7 +15,7 @@ TARGETS = sorted(set(re.findall(r"`make ([a-z]+)", GUARANTEES.read_text())))
 @cache
 def names_in(path: Path) -> frozenset[str]:
     tree = ast.parse(path.read_text())
-    return frozenset(each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED, ids=[name for _, name in NAMED])
@@ -33,4 +33,4 @@ def test_every_promise_names_what_shows_it() -> None:
     rows = [line for line in promises.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
     shown = ("::", "`make ", "the test above")
     assert rows
-    assert not [row for row in rows if not any(each in row for each in shown)]
+    assert not [row for row in rows if not any(mark in row for mark in shown)]

@@ -18,7 +18,7 @@ _NAMED: Final = re.compile(r"`(?P<file>[\w/]+\.py|…)(?:::(?P<test>\w+)…?)?`"
 def _tests_of(path: Path) -> tuple[tuple[str, str], ...]:
     """Name and words of each test: its docstring and that of its module."""
     tree = ast.parse(path.read_text())
-    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     tests = [function for function in functions if function.name.startswith("test_")]
     own = ast.get_docstring(tree) or ""
     return tuple((test.name, f"{test.name} {ast.get_docstring(test) or ''} {own}") for test in tests)
@@ -50,7 +50,7 @@ def numbers(row: list[str]) -> list[str]:
 
 def test_each_finding_of_the_review_has_one_row() -> None:
     rows = [number for row in ROWS for number in numbers(row)]
-    assert sorted(each for each in rows if each[0] != "N") == sorted(REVIEWED)
+    assert sorted(number for number in rows if number[0] != "N") == sorted(REVIEWED)
     assert len(rows) == len(set(rows))
 
 

@@ -25,8 +25,8 @@ def test_a_variable_means_the_same_in_every_command() -> None:
 def test_a_flag_is_called_as_its_variable_in_every_command() -> None:
     known = names(all_settings())
     # Of a tool that speaks to one server alone, `--url` says enough.
-    for each in (setting for setting in all_settings() if not setting.command.startswith("dashboards ")):
-        dashed = each.variable.removeprefix("SCHEDULERLOG_").removeprefix("SCHEDULER_").lower().replace("_", "-")
+    for entry in (setting for setting in all_settings() if not setting.command.startswith("dashboards ")):
+        dashed = entry.variable.removeprefix("SCHEDULERLOG_").removeprefix("SCHEDULER_").lower().replace("_", "-")
         # Only a secret has no flag.
-        assert not each.flags or f"--{dashed}" in each.flags or each.variable.startswith("SCHEDULERLOG_SCHEDULER_")
-        assert each.flags or f"{each.variable}_FILE" in known
+        assert not entry.flags or f"--{dashed}" in entry.flags or entry.variable.startswith("SCHEDULERLOG_SCHEDULER_")
+        assert entry.flags or f"{entry.variable}_FILE" in known

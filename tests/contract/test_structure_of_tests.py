@@ -50,7 +50,7 @@ def test_folders_of_unit_tests_are_folders_of_the_code() -> None:
 def test_each_unit_test_is_in_one_session() -> None:
     found = unit_sessions.commands(["-k", "word"])
     folders = [tuple(part for part in command if Path(part).is_dir()) for command in found]
-    named = [folder for each in unit_sessions.FOLDERS for folder in each]
+    named = [folder for session in unit_sessions.FOLDERS for folder in session]
     assert folders == [*unit_sessions.FOLDERS, ("tests/unit", "tests/contract")]
     assert len(set(named)) == len(named)
     ignored = [[part for part in command if part.startswith("--ignore=")] for command in found]

@@ -96,7 +96,7 @@ def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
     ]
     if obstacle := diagnosis["obstacle"]:
         texts += [obstacle["code"], obstacle["likely_cause"]["en"], obstacle["remedy"]["en"]]
-        records = [each["record"] for each in obstacle["evidence"]]
+        records = [item["record"] for item in obstacle["evidence"]]
         assert records
         assert set(records) <= set(assistant["evidence"])
         texts += records
@@ -106,7 +106,7 @@ def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
         "terminal": terminal,
         "assistant": plain(assistant["text"]) + " ".join(assistant["evidence"]),
     }
-    missing = {(name, each) for name, words in shown.items() for each in texts if plain(each) not in words}
+    missing = {(name, phrase) for name, words in shown.items() for phrase in texts if plain(phrase) not in words}
     assert missing == set()
 
 
