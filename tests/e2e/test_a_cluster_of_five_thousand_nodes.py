@@ -49,8 +49,8 @@ def test_the_records_are_plain_json_with_cloudevents_headers_below_64_kib(judged
         assert len(value) < 64 * 1024
         assert {"ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion", "content-type"} <= set(headers)
     values = [json.loads(value) for value, _ in decisions]
-    assert all(each["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": uid()} for each in values)
-    assert sum(len(each["verdict"]) for each in values if "rows" in each) == VERDICTS
+    assert all(decision["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": uid()} for decision in values)
+    assert sum(len(decision["verdict"]) for decision in values if "rows" in decision) == VERDICTS
 
 
 def test_each_verdict_is_about_a_device_of_the_state_that_it_names(judged: Stack) -> None:
@@ -82,7 +82,7 @@ async def read(servers: str, topic: Topic) -> list[tuple[bytes, dict[str, bytes]
         topic.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
     ) as consumer:
         while batches := await consumer.getmany(timeout_ms=3000):
-            found += [(each.value, dict(each.headers)) for batch in batches.values() for each in batch]
+            found += [(record.value, dict(record.headers)) for batch in batches.values() for record in batch]
     return found
 
 

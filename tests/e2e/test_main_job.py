@@ -197,13 +197,13 @@ def test_every_panel_of_attempts_has_rows_after_the_scenarios(
 ) -> None:
     found = Imported.read(export("http://127.0.0.1:9090"))
     asked = 0
-    for name, each in found.of_type("visualization").items():
-        pattern = found.pattern_of(each)
+    for name, panel in found.of_type("visualization").items():
+        pattern = found.pattern_of(panel)
         title = pattern["attributes"]["title"] if pattern else ""
         # Nothing observes pods here: no placements, and no findings.
         if not title.startswith(("schedulerlog-attempts", "schedulerlog-trends", "schedulerlog-pod-states")):
             continue
-        body = search_body(each, pattern, "now-1h", "now")
+        body = search_body(panel, pattern, "now-1h", "now")
         url = f"{running.backends.opensearch_url}/{title}/_search"
 
         def buckets(url: str = url, body: Any = body) -> bool:
