@@ -40,7 +40,7 @@ def other_value(value: Any, chance: random.Random) -> Any:
     if isinstance(value, dict) and value and chance.random() < 0.9:
         name = chance.choice(list(value))
         if chance.random() < 0.1:
-            return {key: each for key, each in value.items() if key != name}
+            return {key: member for key, member in value.items() if key != name}
         return value | {name: other_value(value[name], chance)}
     if isinstance(value, list) and value and chance.random() < 0.8:
         place = chance.randrange(len(value))

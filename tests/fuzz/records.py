@@ -36,13 +36,13 @@ class _Topics:
     dead: int = 0
 
     async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        for each in outgoing:
-            if each.topic == DEAD_LETTERS.name:
+        for entry in outgoing:
+            if entry.topic == DEAD_LETTERS.name:
                 self.dead += 1
                 # The agent also dead-letters a record on which its own code failed.
-                assert not any(b"the fold failed" in value for _, value in each.record.headers), each
-            elif each.topic == ATTEMPTS.name:
-                self.published.add(str(orjson.loads(each.record.value)["attempt_id"]))
+                assert not any(b"the fold failed" in value for _, value in entry.record.headers), entry
+            elif entry.topic == ATTEMPTS.name:
+                self.published.add(str(orjson.loads(entry.record.value)["attempt_id"]))
         return [Place(0, 0)] * len(outgoing)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:

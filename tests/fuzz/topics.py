@@ -43,9 +43,9 @@ def input_outcomes(count: int, seed: int) -> Iterator[str]:
 def _records(count: int, seed: int) -> Iterator[Record]:
     chance, whole = random.Random(seed), _golden()
     for offset in range(count):
-        each = broken(chance.choice(whole), chance)
+        record = broken(chance.choice(whole), chance)
         topic = chance.choice(_TOPICS).name
-        yield Record(topic, 0, offset, each.key, each.value, each.headers, offset, _acknowledge)
+        yield Record(topic, 0, offset, record.key, record.value, record.headers, offset, _acknowledge)
 
 
 def _golden() -> list[EncodedRecord]:
