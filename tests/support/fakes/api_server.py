@@ -113,7 +113,7 @@ class FakeApi:
             return _json(self.objects[request.path])
         if request.path.rsplit("/", 1)[1] not in ("pods", "nodes", "resourcequotas"):
             return _status(404, f'"{request.path.rsplit("/", 1)[1]}" not found')
-        found = [each for path, each in self.objects.items() if _is_of(request.path, path)]
+        found = [item for path, item in self.objects.items() if _is_of(request.path, path)]
         start, limit = int(request.query.get("continue", 0)), int(request.query.get("limit", 0)) or len(found) + 1
         metadata: Json = {"resourceVersion": str(self.version)}
         if start + limit < len(found):

@@ -114,17 +114,17 @@ def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], b
     if not name.endswith(".ndjson"):
         return 400, {"statusCode": 400, "message": f"Invalid file extension {name}"}
     objects = [json.loads(line) for line in content.splitlines() if line.strip()]
-    if len({(each["type"], each["id"]) for each in objects}) < len(objects):
+    if len({(item["type"], item["id"]) for item in objects}) < len(objects):
         return 400, {"statusCode": 400, "message": "Non-unique import objects detected"}
-    for each in objects:
-        version = tuple(int(part) for part in each["migrationVersion"].get(each["type"], "0").split("."))
-        if version > NEWEST.get(each["type"], version):
-            return 422, {"statusCode": 422, "message": f"Document {each['id']} belongs to a more recent version"}
-    errors = [error for each in objects if (error := _error(stand_in, objects, each, "overwrite=true" in path))]
-    failed = {(each["type"], each["id"]) for each in errors}
-    for each in objects:
-        if (each["type"], each["id"]) not in failed:
-            stand_in.stored[each["type"], each["id"]] = each | {"attributes": each["attributes"] | stand_in.alters}
+    for saved in objects:
+        version = tuple(int(part) for part in saved["migrationVersion"].get(saved["type"], "0").split("."))
+        if version > NEWEST.get(saved["type"], version):
+            return 422, {"statusCode": 422, "message": f"Document {saved['id']} belongs to a more recent version"}
+    errors = [error for item in objects if (error := _error(stand_in, objects, item, "overwrite=true" in path))]
+    failed = {(failure["type"], failure["id"]) for failure in errors}
+    for saved in objects:
+        if (saved["type"], saved["id"]) not in failed:
+            stand_in.stored[saved["type"], saved["id"]] = saved | {"attributes": saved["attributes"] | stand_in.alters}
     answer = {"success": not errors, "successCount": len(objects) - len(errors)}
     return 200, answer | ({"errors": errors} if errors else {})
 
@@ -137,19 +137,19 @@ def _file(content_type: str, body: bytes) -> tuple[str, bytes]:
     return head.decode().partition('filename="')[2].partition('"')[0], content.removesuffix(b"\r\n")
 
 
-def _error(stand_in: DashboardsStandIn, objects: list[Json], each: Json, overwrite: bool) -> Json:
-    name = {"type": each["type"], "id": each["id"], "title": each["attributes"].get("title")}
-    if each["type"] not in NEWEST:
+def _error(stand_in: DashboardsStandIn, objects: list[Json], item: Json, overwrite: bool) -> Json:
+    name = {"type": item["type"], "id": item["id"], "title": item["attributes"].get("title")}
+    if item["type"] not in NEWEST:
         return name | {"error": {"type": "unsupported_type"}}
     known = {*stand_in.stored, *((other["type"], other["id"]) for other in objects)}
-    needed = [{"type": one["type"], "id": one["id"]} for one in each["references"] if one["type"] in _CHECKED]
+    needed = [{"type": one["type"], "id": one["id"]} for one in item["references"] if one["type"] in _CHECKED]
     if missing := [one for one in needed if (one["type"], one["id"]) not in known]:
         return name | {"error": {"type": "missing_references", "references": missing}}
-    if (each["type"], each["id"]) in stand_in.stored and not overwrite:
+    if (item["type"], item["id"]) in stand_in.stored and not overwrite:
         return name | {"error": {"type": "conflict"}}
-    if strangers := set(each["attributes"]) - STRICT.get(each["type"], set(each["attributes"])):
+    if strangers := set(item["attributes"]) - STRICT.get(item["type"], set(item["attributes"])):
         text = (
-            f"mapping set to strict, dynamic introduction of {sorted(strangers)} within [{each['type']}] is not allowed"
+            f"mapping set to strict, dynamic introduction of {sorted(strangers)} within [{item['type']}] is not allowed"
         )
         return name | {"error": {"type": "unknown", "message": text, "statusCode": 400}}
     return None

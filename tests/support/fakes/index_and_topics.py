@@ -30,17 +30,19 @@ class FakeIndex:
             self._write(document, written)
         return written
 
-    def _write(self, each: Document, written: WriteResult) -> None:
+    def _write(self, document: Document, written: WriteResult) -> None:
         self.writes += 1
-        known = self.versions.get(each.id)
-        if each.id in self.refused:
-            written.refused.append((each, "400 mapper_parsing_exception: because"))
-        elif each.id in self.documents and (each.version is None or (known or 0) + each.keeps_first > each.version):
-            written.conflicts.append(each)
+        known = self.versions.get(document.id)
+        if document.id in self.refused:
+            written.refused.append((document, "400 mapper_parsing_exception: because"))
+        elif document.id in self.documents and (
+            document.version is None or (known or 0) + document.keeps_first > document.version
+        ):
+            written.conflicts.append(document)
         else:
-            self.documents[each.id] = orjson.loads(each.source)
-            self.indices[each.id] = each.index
-            self.versions[each.id] = each.version
+            self.documents[document.id] = orjson.loads(document.source)
+            self.indices[document.id] = document.index
+            self.versions[document.id] = document.version
 
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None:
         found = self.documents.get(document_id)
@@ -53,19 +55,19 @@ class FakeIndex:
     def _search(self, indices: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:
         """Terms and ranges over texts and times; sorted by one field, or one of each value of a field."""
         clauses = body["query"]["bool"]["filter"]
-        found = [
-            each
-            for name, each in self.documents.items()
-            if self.indices[name] in indices and all(_matches(clause, each) for clause in clauses)
+        sources = [
+            source
+            for name, source in self.documents.items()
+            if self.indices[name] in indices and all(_matches(clause, source) for clause in clauses)
         ]
         for field, order in body.get("sort", [{}])[0].items():
             descending = order == "desc" or (isinstance(order, dict) and order["order"] == "desc")
-            found.sort(key=lambda each: str(each[field]), reverse=descending)
+            sources.sort(key=lambda source: str(source[field]), reverse=descending)
         if collapsed := body.get("collapse"):
             field = collapsed["field"]
-            found = list({each[field]: each for each in found}.values())
-            return [{"fields": {field: [each[field]]}} for each in found[: body["size"]]]
-        return [{"_source": each} for each in found[: body["size"]]]
+            sources = list({source[field]: source for source in sources}.values())
+            return [{"fields": {field: [source[field]]}} for source in sources[: body["size"]]]
+        return [{"_source": source} for source in sources[: body["size"]]]
 
     def forget(self) -> None:
         """Nothing is remembered of what others can't see yet."""
@@ -75,7 +77,7 @@ class FakeIndex:
         return self.of("schedulerlog-attempts")
 
     def of(self, alias: str) -> dict[str, dict[str, Any]]:
-        return {key: each for key, each in self.documents.items() if self.indices[key].startswith(alias)}
+        return {key: source for key, source in self.documents.items() if self.indices[key].startswith(alias)}
 
 
 def _matches(clause: dict[str, Any], document: dict[str, Any]) -> bool:

@@ -29,7 +29,7 @@ class FakeIndexStateManagement:
             self.writes.append(f"{request.method} {action}/{rest}")
         if action == "policies":
             return self._policy(request.method, rest, dict(request.url.params), body)
-        named = [name for name in self.indices if any(fnmatch(name, each) for each in rest.split(","))]
+        named = [name for name in self.indices if any(fnmatch(name, pattern) for pattern in rest.split(","))]
         if action == "explain":
             return self._explained(named, int(request.url.params.get("size", "20")))
         seq_no = self.policies[body["policy_id"]][0]

@@ -61,7 +61,7 @@ class FakeOpenSearch:
     def _many(self, wanted: list[dict[str, str]]) -> tuple[int, Any]:
         if next(self.trouble, "none") == "items":
             return 200, {"docs": [{"error": {"type": "shard_not_available_exception"}} for _ in wanted]}
-        return 200, {"docs": [self._document(each["_index"], each["_id"])[1] for each in wanted]}
+        return 200, {"docs": [self._document(document["_index"], document["_id"])[1] for document in wanted]}
 
     def _index(self, method: str, name: str) -> tuple[int, Any]:
         if method == "PUT" and self.refused_indices:

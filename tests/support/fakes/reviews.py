@@ -72,4 +72,4 @@ class FakeReviews:
             for of in {namespace, ""}
             for named in {name, ""}
         )
-        return {"allowed": any(each in self.grants for each in matching)}
+        return {"allowed": any(grant in self.grants for grant in matching)}

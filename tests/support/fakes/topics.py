@@ -26,13 +26,13 @@ class FakeTopics:
         self._logs: dict[tuple[str, int], list[Record]] = defaultdict(list)
 
     async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        return [self._append(each) for each in outgoing]
+        return [self._append(entry) for entry in outgoing]
 
-    def _append(self, each: Outgoing) -> Place:
-        self.sent.append(each)
-        number = crc32(each.record.key or b"") % PARTITIONS if each.partition is None else each.partition
-        log = self._logs[each.topic, number]
-        log.append(Record(each.topic, number, len(log), *each.record, TAKEN_AT_MS, _nothing))
+    def _append(self, entry: Outgoing) -> Place:
+        self.sent.append(entry)
+        number = crc32(entry.record.key or b"") % PARTITIONS if entry.partition is None else entry.partition
+        log = self._logs[entry.topic, number]
+        log.append(Record(entry.topic, number, len(log), *entry.record, TAKEN_AT_MS, _nothing))
         return Place(number, len(log) - 1)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
@@ -44,10 +44,10 @@ class FakeTopics:
         return [record for record in self._logs[topic, partition] if record.offset in offsets]
 
     def of(self, topic: str) -> list[Outgoing]:
-        return [each for each in self.sent if each.topic == topic]
+        return [entry for entry in self.sent if entry.topic == topic]
 
     def events(self, topic: str) -> list[Any]:
-        return [decode(each.record.value, each.record.headers) for each in self.of(topic)]
+        return [decode(entry.record.value, entry.record.headers) for entry in self.of(topic)]
 
 
 def published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
@@ -61,8 +61,8 @@ def published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
             parts[event.attempt_id, event.version][event.part] = event
     # Sorted, so that of one attempt the greatest version is put last.
     found = {name: join(list(parts[name, version].values())) for name, version in sorted(parts)}
-    latest = [each for name, each in repetitions.items() if name not in found or found[name].version < each.version]
-    return found | {each.attempt_id: resolve(each, found[each.repeats]) for each in latest}
+    latest = [retry for name, retry in repetitions.items() if name not in found or found[name].version < retry.version]
+    return found | {retry.attempt_id: resolve(retry, found[retry.repeats]) for retry in latest}
 
 
 class Log:

@@ -106,7 +106,7 @@ class WalkedApi:
         return {"kind": "Status", "status": "Success", "metadata": {}}
 
     def page(self, path: str) -> Json:
-        found = [deepcopy(each) for at, each in self.objects.items() if at.split("/")[-2] == path.split("/")[-1]]
+        found = [deepcopy(item) for at, item in self.objects.items() if at.split("/")[-2] == path.split("/")[-1]]
         return {"items": found, "metadata": {"resourceVersion": str(self._version)}}
 
 
