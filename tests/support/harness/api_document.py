@@ -121,12 +121,12 @@ async def _first_event(caller: Caller, path: str) -> Any:
 def _fix_times(answer: Any) -> None:
     """What grows with the time of the request becomes that of an hour, in place."""
     if isinstance(answer, list):
-        for each in answer:
-            _fix_times(each)
+        for element in answer:
+            _fix_times(element)
     elif isinstance(answer, dict):
         answer |= {name: value for name, value in _OF_AN_HOUR.items() if answer.get(name) is not None}
-        for each in answer.values():
-            _fix_times(each)
+        for member in answer.values():
+            _fix_times(member)
 
 
 def document() -> bytes:

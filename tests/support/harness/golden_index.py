@@ -177,7 +177,7 @@ def golden_index(request: httpx.Request) -> httpx.Response:
     index = wanted[0]["_index"] if wanted else request.url.path.split("/")[1]
     hits = _hits(re.split(r"-?[0-9*,]", index)[0], body)
     by_id = {hit["_id"]: hit for hit in hits}
-    found = [by_id.get(each["_id"], each) | {"found": each["_id"] in by_id} for each in wanted]
+    found = [by_id.get(document["_id"], document) | {"found": document["_id"] in by_id} for document in wanted]
     hits = [hit | {"fields": {name: [value] for name, value in hit["_source"].items()}} for hit in hits]
     if isinstance(fields := body.get("_source"), list | dict):
         hits = [_narrowed(hit, fields) for hit in hits]

@@ -99,9 +99,9 @@ def an_attempt(
         refusals=[Refusal(counts={reason: 8}, devices=8)],
         nodes=list(nodes),
         verdict=verdict,
-        score=[11.579 if each else 0.0 for each in verdict],
-        refused_by=[-1 if each else 0 for each in verdict],
-        refusal=[-1 if each else 0 for each in verdict],
+        score=[11.579 if code else 0.0 for code in verdict],
+        refused_by=[-1 if code else 0 for code in verdict],
+        refusal=[-1 if code else 0 for code in verdict],
     )
     return settled(summary)
 
@@ -109,9 +109,9 @@ def an_attempt(
 def in_one_episode(attempts: Iterable[AttemptSummarized]) -> list[AttemptSummarized]:
     """The attempts, as the worker publishes them when they end alike."""
     listed = list(attempts)
-    first = min(listed, key=lambda each: each.started_at)
+    first = min(listed, key=lambda attempt: attempt.started_at)
     own = {"episode": first.attempt_id, "episode_started_at": first.started_at}
-    return [each.model_copy(update=own) for each in listed]
+    return [attempt.model_copy(update=own) for attempt in listed]
 
 
 def a_finding(
@@ -185,7 +185,7 @@ class Filling:
     def index_pod_states(self, states: Iterable[PodStateDocument | None]) -> None:
         """As the index writer does: the latest of each pod counts, whatever was indexed before."""
         lines: list[bytes] = []
-        for state in sorted((each for each in states if each), key=lambda each: each.version):
+        for state in sorted((document for document in states if document), key=lambda document: document.version):
             head = {"_index": POD_STATES.name(NOW), "_id": state.id, "version": state.version}
             lines += [orjson.dumps({"index": head | {"version_type": "external_gte"}}), encode_value(state.fields)]
         if lines:

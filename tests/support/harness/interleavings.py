@@ -143,8 +143,8 @@ class Walk:
                 await self._quiet()
             await self._end()
         finally:
-            for each in self.both:
-                each.running.cancel()
+            for scheduler in self.both:
+                scheduler.running.cancel()
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()
@@ -204,16 +204,16 @@ class Walk:
             self.api.late.remove(call)
 
     def _ask(self, asker: Asker) -> None:
-        leader = next((each for each in self.both if each.lease.is_leading), self.both[0])
+        leader = next((scheduler for scheduler in self.both if scheduler.lease.is_leading), self.both[0])
         asker.ask(leader if self.draw.random() < 0.9 else self.draw.choice(self.both), self._get(asker.path))
 
     def _move_lease(self) -> None:
         # Who led stops before the other one begins: `LeadershipDeadline` ends before a Lease may be taken.
-        for each in self.both:
-            if each.lease.is_leading:
-                each.lease.is_leading = False
+        for scheduler in self.both:
+            if scheduler.lease.is_leading:
+                scheduler.lease.is_leading = False
             else:
-                each.lease.lead()
+                scheduler.lease.lead()
 
     def _touch(self, path: str) -> None:
         pod = self._get(path)
@@ -261,9 +261,9 @@ class Walk:
         for late in self.api.late:
             late.do()
         await self._calm()
-        if not any(each.lease.is_leading for each in self.both):
+        if not any(scheduler.lease.is_leading for scheduler in self.both):
             self.both[0].lease.lead()
-        leader = next(each for each in self.both if each.lease.is_leading)
+        leader = next(scheduler for scheduler in self.both if scheduler.lease.is_leading)
         for _ in range(12):
             await self._calm()
             self._hold(not leader.cluster.problem(), f"the leader can't decide: {leader.cluster.problem()}")

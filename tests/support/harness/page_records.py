@@ -49,16 +49,16 @@ def fill(filling: Filling) -> None:
         filling.publish_states(*states)
         filling.index_states(*states, written_at=at)
     refused, placed = _example("2-gpu-pod-default", NOW), _example("1-gpu-pod", EARLIER)
-    filling.index_devices(*(each for each in [*refused, *placed] if isinstance(each, DevicesJudged)))
+    filling.index_devices(*(event for event in [*refused, *placed] if isinstance(event, DevicesJudged)))
     bound = _bound(summarize(placed))
     summaries = [
-        each.model_copy(update={"wait": wait_of(each)})
-        for each in (summarize(refused), before(), bound, large(), hostile())
+        summary.model_copy(update={"wait": wait_of(summary)})
+        for summary in (summarize(refused), before(), bound, large(), hostile())
     ]
     filling.publish(*summaries)
     filling.index(*summaries)
     filling.index_placements(_placement(bound))
-    filling.index_trends(*(event for place, each in enumerate(summaries) for event in _counted(each, place)))
+    filling.index_trends(*(event for place, summary in enumerate(summaries) for event in _counted(summary, place)))
     filling.index_findings(
         *(a_finding(pod, node=node, found_at=NOW).model_copy(update={"cluster": CLUSTER})
           for pod, node in ((PLACED, "node1"), (HOSTILE, HARM)))

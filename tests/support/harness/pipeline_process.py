@@ -174,7 +174,7 @@ async def _read(servers: str, topic: str) -> list[Any]:
     ) as consumer:
         ends = await consumer.end_offsets(consumer.assignment())
         found = []
-        while any([await consumer.position(each) < end for each, end in ends.items()]):
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=200)).values():
                 found += records
         return found
@@ -183,9 +183,9 @@ async def _read(servers: str, topic: str) -> list[Any]:
 async def _unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> int:
     """How many records of the topics the group has not acknowledged."""
     async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=group, enable_auto_commit=False) as consumer:
-        consumer.assign([TopicPartition(topic.name, each) for topic in topics for each in range(topic.partitions)])
+        consumer.assign([TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)])
         ends = await consumer.end_offsets(consumer.assignment())
-        return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])
+        return sum([end - (await consumer.committed(partition) or 0) for partition, end in ends.items()])
 
 
 async def recreate(servers: str, topic: NewTopic) -> None:

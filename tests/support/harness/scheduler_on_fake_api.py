@@ -95,15 +95,15 @@ class OnApi:
 async def running(api: FakeApi, folder: Path, *identities: str, **how: Any) -> AsyncIterator[tuple[OnApi, ...]]:
     """Schedulers in sync; those with an identity stand for election."""
     async with serving(api) as url, a_client(url, **how) as client:
-        found = tuple(OnApi(folder, client, identity) for identity in identities or ("",))
-        tasks = [asyncio.create_task(each.cluster.run()) for each in found]
+        schedulers = tuple(OnApi(folder, client, identity) for identity in identities or ("",))
+        tasks = [asyncio.create_task(scheduler.cluster.run()) for scheduler in schedulers]
         try:
-            await eventually_async(lambda: any(not each.cluster.problem() for each in found))
-            yield found
+            await eventually_async(lambda: any(not scheduler.cluster.problem() for scheduler in schedulers))
+            yield schedulers
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for each in found:
-                each.binds.close()
-                each.spool.close()
+            for on_api in schedulers:
+                on_api.binds.close()
+                on_api.spool.close()

@@ -125,13 +125,13 @@ class Tenants(NamedTuple):
 
     def asked(self, path: str) -> list[Json]:
         """The specs of the reviews of this kind, since the proxy forgot."""
-        return [each.json()["spec"] for each in self.reviews.passed if each.path == path]
+        return [request.json()["spec"] for request in self.reviews.passed if request.path == path]
 
     def searched(self) -> list[bytes]:
         """What the index was asked about one of the tenants, or this cluster."""
         marks = [name.encode() for name in (self.cluster, self.team_a, self.team_b)]
-        sent = [each.path.encode() + b" " + each.sent for each in self.searches.passed]
-        return [each for each in sent if any(mark in each for mark in marks)]
+        sent = [request.path.encode() + b" " + request.sent for request in self.searches.passed]
+        return [text for text in sent if any(mark in text for mark in marks)]
 
 
 def b64encoded(content: bytes) -> str:
@@ -213,10 +213,10 @@ def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) ->
     assert locked.bind
     bind = locked.bind.model_dump() | {"lock_holder": {"pod": secret, "locked_at": START}}
     locked = type(locked).model_validate(locked.model_dump() | {"bind": bind})
-    filling.index(*(each.model_copy(update=own) for each in (*attempts, locked, *naming(team_a, secret, node))))
-    filling.index_placements(*(a_placement(cluster, each, node) for each in (train, secret)))
+    filling.index(*(attempt.model_copy(update=own) for attempt in (*attempts, locked, *naming(team_a, secret, node))))
+    filling.index_placements(*(a_placement(cluster, pod, node) for pod in (train, secret)))
     many = (f"team-{number:02}-{cluster}/held-{number:02}" for number in range(MANY))
-    filling.index_placements(*(a_placement(cluster, each, f"{node}-many") for each in many))
+    filling.index_placements(*(a_placement(cluster, pod, f"{node}-many") for pod in many))
     of_train: dict[str, Any] = {
         "attempt_id": attempts[0].attempt_id,
         "pod": attempts[0].pod,
@@ -242,7 +242,7 @@ def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) ->
     logged = a_finding(train, node=f"{node}-b").model_copy(update={**own, "evidence": lines["evidence"]})
     # One name is a part of the other: what hides a line is the pod that it is about.
     alike = [f"{team_a}/train-0-secret", f"{team_b}/train-0"]
-    lines = {"evidence": [f"{each} holds 10 MiB" for each in alike], "evidence_pods": alike}
+    lines = {"evidence": [f"{pod} holds 10 MiB" for pod in alike], "evidence_pods": alike}
     similar = a_finding(train, node=f"{node}-c").model_copy(update={**own, **lines})
     filling.index_findings(shared, logged, similar, a_finding(secret, node=node).model_copy(update=own))
 
