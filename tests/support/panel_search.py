@@ -24,31 +24,31 @@ class Imported:
     @classmethod
     def read(cls, content: bytes) -> "Imported":
         lines = [json.loads(line) for line in content.splitlines()]
-        return cls({(each["type"], each["id"]): each for each in lines})
+        return cls({(saved["type"], saved["id"]): saved for saved in lines})
 
     def of_type(self, kind: str) -> dict[str, Json]:
-        return {name: each for (found, name), each in self.objects.items() if found == kind}
+        return {name: saved for (found, name), saved in self.objects.items() if found == kind}
 
-    def pattern_of(self, each: Json) -> Json | None:
+    def pattern_of(self, saved: Json) -> Json | None:
         """The index pattern that the object searches; None for one that searches nothing."""
-        source = search_source(each)
+        source = search_source(saved)
         if "indexRefName" not in source:
             return None
-        (reference,) = (one for one in each["references"] if one["name"] == source["indexRefName"])
+        (reference,) = (one for one in saved["references"] if one["name"] == source["indexRefName"])
         return self.objects[reference["type"], reference["id"]]
 
 
-def search_source(each: Json) -> Json:
-    return json.loads(each["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
+def search_source(saved: Json) -> Json:
+    return json.loads(saved["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
 
 
-def aggs_of(each: Json) -> list[Json]:
-    aggs: list[Json] = json.loads(each["attributes"]["visState"])["aggs"]
+def aggs_of(panel: Json) -> list[Json]:
+    aggs: list[Json] = json.loads(panel["attributes"]["visState"])["aggs"]
     return aggs
 
 
-def query_of(each: Json, pattern: Json, since: str, until: str) -> Json:
-    text = search_source(each)["query"]
+def query_of(saved: Json, pattern: Json, since: str, until: str) -> Json:
+    text = search_source(saved)["query"]
     assert text["language"] == "lucene"
     words = text["query"]
     clauses = [{"query_string": {"query": words, "analyze_wildcard": True}} if words else {"match_all": {}}]
@@ -57,9 +57,9 @@ def query_of(each: Json, pattern: Json, since: str, until: str) -> Json:
     return {"bool": {"filter": clauses}}
 
 
-def search_body(each: Json, pattern: Json, since: str, until: str) -> Json:
+def search_body(panel: Json, pattern: Json, since: str, until: str) -> Json:
     """The body of the request of a visualization."""
-    aggs = [agg for agg in aggs_of(each) if agg["enabled"]]
+    aggs = [agg for agg in aggs_of(panel) if agg["enabled"]]
     metrics = {agg["id"]: _metric(agg) for agg in aggs if agg["schema"] == _METRIC and agg["type"] != "count"}
     counts = {agg["id"] for agg in aggs if agg["type"] == "count"}
     nested = metrics
@@ -67,7 +67,7 @@ def search_body(each: Json, pattern: Json, since: str, until: str) -> Json:
         # A bucket that is ordered by a metric needs that metric beside its inner buckets.
         ordering = {name: metrics[name] for name in _orders_by(agg) if name in metrics}
         nested = {agg["id"]: _bucket(agg, counts) | ({"aggs": nested | ordering} if nested | ordering else {})}
-    return {"size": 0, "track_total_hits": True, "query": query_of(each, pattern, since, until), "aggs": nested}
+    return {"size": 0, "track_total_hits": True, "query": query_of(panel, pattern, since, until), "aggs": nested}
 
 
 def _orders_by(agg: Json) -> list[str]:
@@ -101,7 +101,7 @@ def _bucket(agg: Json, counts: set[str]) -> Json:
     return {"terms": {"field": params["field"], "size": params["size"], "order": {by: params["order"]}}}
 
 
-def fields_of(each: Json) -> set[str]:
+def fields_of(panel: Json) -> set[str]:
     """Every field that a visualization asks for."""
-    params = [agg["params"] for agg in aggs_of(each)]
+    params = [agg["params"] for agg in aggs_of(panel)]
     return {one[name] for one in params for name in ("field", "sortField") if name in one}

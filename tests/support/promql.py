@@ -41,7 +41,7 @@ def selected(node: Node) -> Iterator[Selected]:
 def grouped(node: Node) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
     """For each aggregation the labels that it groups by, and the names of the series below it."""
     if isinstance(node, promql.AggregateExpr) and node.modifier is not None:
-        yield frozenset(node.modifier.labels), frozenset(each.name for each in selected(node.expr))
+        yield frozenset(node.modifier.labels), frozenset(selector.name for selector in selected(node.expr))
     for inner in _inner(node):
         yield from grouped(inner)
 

@@ -40,9 +40,9 @@ class TcpProxy:
         """End every connection that is open now."""
         with self._lock:
             self.cuts += len(self._open) // 2
-            for each in self._open:
+            for connection in self._open:
                 with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def sever(self) -> None:
         """Cut, and let nobody in until ``mend``."""
@@ -101,6 +101,6 @@ def _pump(source: socket.socket, sink: socket.socket, flows: threading.Event | N
             if flows:
                 flows.wait()
             sink.sendall(data)
-    for each in (source, sink):
+    for side in (source, sink):
         with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+            side.shutdown(socket.SHUT_RDWR)

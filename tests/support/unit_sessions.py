@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             codes = [subprocess.run(first, check=False, env=environment(os.environ)).returncode]
         finally:
-            other_codes = [each.wait() for each in started]
+            other_codes = [process.wait() for process in started]
         # Those that failed come last, where one looks first.
         for _, output in sorted(
             zip(other_codes, outputs, strict=True), key=lambda ended: ended[0] not in (0, NO_TESTS)

@@ -79,7 +79,7 @@ class Objects:
         return unregistered_nodes(ONLY_NVIDIA, last, [])
 
     def register(self, node: str) -> None:
-        (found,) = (each for each in self.nodes if each["metadata"]["name"] == node)
+        (found,) = (candidate for candidate in self.nodes if candidate["metadata"]["name"] == node)
         found["metadata"]["annotations"][REGISTER] = self.lost.pop(node)
 
     def trial(self, columns: ClusterColumns | None = None) -> Trial:
@@ -102,7 +102,7 @@ class Objects:
     def apply(self, edit: Edit) -> None:
         if edit.constraint in ("memory", "cores", "count"):
             name, _, resource = edit.where.partition(": ")
-            (container,) = (each for each in self.pod["spec"]["containers"] if each["name"] == name)
+            (container,) = (candidate for candidate in self.pod["spec"]["containers"] if candidate["name"] == name)
             container["resources"]["limits"][resource] = int(edit.after)
         elif edit.constraint == "quota":
             for quota in self.quotas:
@@ -160,9 +160,9 @@ def clusters(draw: st.DrawFn) -> Objects:
     )
     offered = tuple(draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))
     lost = {}
-    for each in nodes:
+    for item in nodes:
         if draw(st.sampled_from([False, False, False, True])):
-            lost[each["metadata"]["name"]] = each["metadata"]["annotations"].pop(REGISTER)
+            lost[item["metadata"]["name"]] = item["metadata"]["annotations"].pop(REGISTER)
     ended, begun = {}, set()
     for number, name in enumerate(lost):
         held = f"{name}-0,NVIDIA,{draw(st.integers(0, 1500))},{draw(st.sampled_from([0, 30]))}:;"

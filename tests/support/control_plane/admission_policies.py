@@ -17,8 +17,8 @@ _POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/s
 def policy_in(cluster: ControlPlane, component: str, namespace: str, folder: Path) -> Iterator[None]:
     """The component's policy, in this namespace alone: other tests write beside, as the cluster's administrator."""
     objects = built(cluster, combined(folder / "policy", KUSTOMIZE / "base", [component]))
-    found = [each for each in objects if each["kind"].startswith("ValidatingAdmissionPolicy")]
-    [binding] = [each for each in found if each["kind"].endswith("Binding")]
+    found = [item for item in objects if item["kind"].startswith("ValidatingAdmissionPolicy")]
+    [binding] = [item for item in found if item["kind"].endswith("Binding")]
     here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     binding["spec"]["matchResources"] = {"namespaceSelector": here}
     apply(cluster, found)

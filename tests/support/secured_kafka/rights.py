@@ -80,9 +80,9 @@ class _Creations(CreateAclsRequest):  # type: ignore[misc]
 async def grant(bootstrap_servers: str, rights: Mapping[str, Iterable[Right]]) -> None:
     """Give them to the users, by password or token and by certificate, as Strimzi's user operator would."""
     creations = [
-        (_KINDS[each.kind], each.name, _PATTERNS[each.pattern], principal, "*", _OPERATIONS[each.operation], _ALLOW)
+        (_KINDS[acl.kind], acl.name, _PATTERNS[acl.pattern], principal, "*", _OPERATIONS[acl.operation], _ALLOW)
         for user, given in rights.items()
-        for each in given
+        for acl in given
         for principal in (f"User:{user}", f"User:CN={user}")
     ]
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
