@@ -35,7 +35,7 @@ spec:
 def a_state(node: str, revision: int, used: list[int], minutes_ago: float) -> NodeStateChanged:
     return a_node_state(
         node, 2, cluster=CLUSTER, revision=revision, kinds=[KIND], memory_used_mib=used, cores_used_percent=[0, 0],
-        slots_used=[int(each > 0) for each in used], observed_at=NOW - timedelta(minutes=minutes_ago),
+        slots_used=[int(mib > 0) for mib in used], observed_at=NOW - timedelta(minutes=minutes_ago),
     )  # fmt: skip
 
 

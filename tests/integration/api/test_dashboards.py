@@ -188,18 +188,18 @@ def search(filling: Filling, title: str, body: Json) -> Json:
     return answer.json()
 
 
-def request(each: Json) -> tuple[str, Json]:
+def request(panel: Json) -> tuple[str, Json]:
     """The pattern's title and the body."""
-    pattern = FOUND.pattern_of(each)
+    pattern = FOUND.pattern_of(panel)
     assert pattern is not None
     since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
-    return pattern["attributes"]["title"], search_body(each, pattern, since, until)
+    return pattern["attributes"]["title"], search_body(panel, pattern, since, until)
 
 
-def rows(each: Json, answer: Json) -> list[tuple[Any, ...]]:
+def rows(panel: Json, answer: Json) -> list[tuple[Any, ...]]:
     """A row for each innermost bucket: the keys of its buckets, then the metrics in their order."""
-    buckets = [agg for agg in aggs_of(each) if agg["schema"] != "metric"]
-    metrics = [agg for agg in aggs_of(each) if agg["schema"] == "metric"]
+    buckets = [agg for agg in aggs_of(panel) if agg["schema"] != "metric"]
+    metrics = [agg for agg in aggs_of(panel) if agg["schema"] == "metric"]
 
     def below(level: Json, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         if depth == len(buckets):
@@ -232,16 +232,16 @@ def number(agg: Json, bucket: Json) -> Any:
 
 
 def test_every_visualization_that_searches_is_expected_here() -> None:
-    searching = {name for name, each in FOUND.of_type("visualization").items() if FOUND.pattern_of(each)}
+    searching = {name for name, panel in FOUND.of_type("visualization").items() if FOUND.pattern_of(panel)}
     assert searching == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_panel_shows_what_was_counted_by_hand(filling: Filling, name: str) -> None:
-    each = FOUND.objects["visualization", name]
-    answer = search(filling, *request(each))
+    panel = FOUND.objects["visualization", name]
+    answer = search(filling, *request(panel))
     assert answer["_shards"]["failed"] == 0
-    assert sorted(rows(each, answer)) == sorted(EXPECTED[name])
+    assert sorted(rows(panel, answer)) == sorted(EXPECTED[name])
 
 
 LISTED: dict[str, list[AttemptSummarized | AttemptRepeated]] = {
@@ -258,19 +258,19 @@ PODS = {
 
 def hits(filling: Filling, name: str) -> list[Json]:
     """Of a saved search, with the computed field and the columns as Dashboards asks for them."""
-    each = FOUND.objects["search", name]
-    pattern = FOUND.pattern_of(each)
+    saved_search = FOUND.objects["search", name]
+    pattern = FOUND.pattern_of(saved_search)
     assert pattern is not None
-    attributes = each["attributes"]
+    attributes = saved_search["attributes"]
     computed = json.loads(pattern["attributes"].get("fields", "[]"))
     if name == "schedulerlog-pod-history":
-        text = search_source(each)
+        text = search_source(saved_search)
         text["query"]["query"] = text["query"]["query"].replace('"default"', '"panels-a"').replace("gpu-pod", "waits")
         attributes["kibanaSavedObjectMeta"]["searchSourceJSON"] = json.dumps(text)
     since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
     body: Json = {
         "size": 100,
-        "query": query_of(each, pattern, since, until),
+        "query": query_of(saved_search, pattern, since, until),
         "sort": [{field: {"order": order}} for field, order in attributes["sort"]],
         "script_fields": {one["name"]: {"script": {"source": one["script"], "lang": one["lang"]}} for one in computed},
         "_source": True,

@@ -76,8 +76,8 @@ def wrong_values(value: Any) -> Iterator[Any]:
     if isinstance(value, list):
         yield [*value, 1]
         yield value[:-1]
-        for place, each in enumerate(value):
-            for wrong in (*NUMBERS, *TEXTS) if not isinstance(each, str) else (*TEXTS, *NUMBERS):
+        for place, element in enumerate(value):
+            for wrong in (*NUMBERS, *TEXTS) if not isinstance(element, str) else (*TEXTS, *NUMBERS):
                 yield [*value[:place], wrong, *value[place + 1 :]]
     yield from (*TIMES, *EXTREMES, *NUMBERS)
 

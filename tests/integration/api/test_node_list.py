@@ -67,7 +67,7 @@ def test_nodes_are_listed_with_free_memory_problems_and_lock_page_by_page(fillin
         1, 1, 1600, 1000, 0.375,
     )  # fmt: skip
     assert (b["pods"], b["memory_free_mib"]) == (0, 2000)
-    assert [each["code"] for each in b["problems"]] == ["HandshakeTooOld"]
+    assert [node_problem["code"] for node_problem in b["problems"]] == ["HandshakeTooOld"]
     assert b["lock"]["pod"] == "llm/holder"
     assert a["lock"] is None
     assert api.get(a["occupancy"]).json()["devices"][0]["memory_held_mib"] == 400
@@ -110,10 +110,10 @@ def test_the_list_and_the_report_count_the_same_free_devices(filling: Filling, a
     )
     base = f"/api/v1/clusters/{cluster}"
     listed = {item["node"]: item for item in api.get(f"{base}/nodes").json()["items"]}
-    assert {node: each["cordoned"] for node, each in listed.items()} == {
+    assert {node: item["cordoned"] for node, item in listed.items()} == {
         "free": None, "partly": None, "cordoned": True, "was-cordoned": False,
     }  # fmt: skip
-    free = {node: each["free_devices"] for node, each in listed.items()}
+    free = {node: item["free_devices"] for node, item in listed.items()}
     assert free == {"free": 2, "partly": 1, "cordoned": 0, "was-cordoned": 2}
     assert {node: api.get(f"{base}/nodes/{node}/occupancy").json()["free_devices"] for node in free} == free
     fragmentation = api.get(f"{base}/reports/failures", since="1h").json()["fragmentation"]

@@ -182,7 +182,7 @@ def test_what_is_held_now_is_answered_per_device_with_the_pods(api: Served) -> N
     first, second = answer["devices"]
     assert (first["uuid"], first["memory_held_mib"], first["memory_total_mib"]) == ("GPU-n-0", 2000, 40960)
     assert (second["uuid"], second["memory_held_mib"], second["memory_total_mib"]) == ("GPU-n-1", 2000, None)
-    assert [(each["name"], each["started_at"]) for each in first["held_by"]] == [("b", rfc3339(20))]
+    assert [(holder["name"], holder["started_at"]) for holder in first["held_by"]] == [("b", rfc3339(20))]
     assert [pod["name"] for pod in answer["pods"]] == ["b", "a"]
 
 

@@ -314,7 +314,7 @@ def test_h9_readers_who_page_side_by_side_do_not_block_each_other(filling: Filli
             assert {answer.json()["total"] for answer in answers} == {12}, "as on the first page"
             filling.index(an_attempt(f"api-crowd/crowd-later{page}", started_at=NOW + timedelta(seconds=page + 1)))
     assert tokens == [None] * 60
-    assert all(sorted(each) == sorted(f"crowd{n}" for n in range(12)) for each in seen)
+    assert all(sorted(crowd) == sorted(f"crowd{n}" for n in range(12)) for crowd in seen)
     assert until(lambda: _open_contexts(filling.url) == 0)
 
 

@@ -36,7 +36,7 @@ KIND = DeviceKind(
 def a_state(revision: int, used: list[int], minutes_ago: float) -> NodeStateChanged:
     return a_node_state(
         "s-node1", 2, cluster=CLUSTER, revision=revision, kinds=[KIND], memory_used_mib=used, cores_used_percent=[0, 0],
-        slots_used=[int(each > 0) for each in used], observed_at=NOW - timedelta(minutes=minutes_ago),
+        slots_used=[int(mib > 0) for mib in used], observed_at=NOW - timedelta(minutes=minutes_ago),
     )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: N
     text = f"Get the device plugin of node l-gone to register its devices again (last at {at}): then it fits on l-gone."
     assert found["sentence"]["en"] == text
     # How much memory the devices have that the other node's kubelet offers is in no record.
-    assert any("never registered" in each["en"] for each in answer["not_known"])
+    assert any("never registered" in unknown["en"] for unknown in answer["not_known"])
 
 
 def test_as_the_attempt_found_it_the_node_is_judged_by_the_pods_of_that_time(lost: None, api: Served) -> None:
@@ -203,7 +203,7 @@ def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
     filling.index_pod_states([state_after_attempt(summary)])
     asked = partial(api.get, f"/api/v1/clusters/{LOST}/suggestions", since="1d")
     assert until(lambda: bool(asked().json()["items"])), asked().text
-    (item,) = (each for each in asked().json()["items"] if each["constraint"] == "registration")
+    (item,) = (suggestion for suggestion in asked().json()["items"] if suggestion["constraint"] == "registration")
     assert (item["where"], item["pods"], item["who_acts"]) == ("l-gone", 1, "administrator")
     assert item["sentence"]["zh"] == "让节点 l-gone 的设备插件重新注册设备：1 个 Pod 中有 1 个可以调度。"
 
@@ -235,4 +235,4 @@ def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(filling: Filli
     assert until(lambda: api.get(path_of("locked", LOCKED)).json()["state"] == "fits")
     now = api.get(path_of("locked", LOCKED)).json()
     assert now["items"] == []
-    assert any("locked" in each["en"] for each in now["not_known"])
+    assert any("locked" in unknown["en"] for unknown in now["not_known"])

@@ -136,7 +136,7 @@ def test_waiting_pods_and_workloads_have_pages_while_pods_come_and_go(filling: F
     filling.index(tried("api-pages/late", 0.5))
     second = page("/api/v1/pods", first["continue"], state="waiting", limit="10")
     third = page("/api/v1/pods", second["continue"], state="waiting", limit="10")
-    names = [item["name"] for each in (first, second, third) for item in each["items"]]
+    names = [item["name"] for answer in (first, second, third) for item in answer["items"]]
     assert names == [f"p{number}" for number in range(22) if number != 12] + ["late"]
     assert (third["continue"], third["total"]) == (None, 21)
     wrong = api.get("/api/v1/pods", namespace="other", state="waiting", limit="10", **{"continue": first["continue"]})
@@ -209,16 +209,16 @@ def test_each_order_of_pods_has_pages(filling: Filling, api: Served) -> None:
     filling.index(*(waiting(f"api-orders/p{number}", count=number % 4, hours=number / 2 + 1) for number in range(9)))
     for order in ("wait", "gpu_hours", "devices", "attempts", "name"):
         query = {"namespace": "api-orders", "group_by": "pod", "sort": order, "limit": "4"}
-        found: list[dict[str, Any]] = []
+        pods: list[dict[str, Any]] = []
         page = api.get("/api/v1/pending", **query).json()
         while True:
-            found += page["items"]
+            pods += page["items"]
             if not page["continue"]:
                 break
             page = api.get("/api/v1/pending", **query, **{"continue": page["continue"]}).json()
-        assert len({each["name"] for each in found}) == len(found) == 9, order
+        assert len({pod["name"] for pod in pods}) == len(pods) == 9, order
         if order in ("gpu_hours", "devices"):
-            assert all(one[order] >= other[order] for one, other in pairwise(found)), order
+            assert all(one[order] >= other[order] for one, other in pairwise(pods)), order
 
 
 def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> None:
@@ -272,7 +272,7 @@ def test_waiting_pods_are_answered_as_rows_and_as_a_table(filling: Filling, api:
     by_header = api.client.get("/api/v1/pending", params=query, headers={"Accept": "text/csv"})
     assert by_header.text.splitlines()[0] == table.text.splitlines()[0]
     grouped = api.get("/api/v1/pending", namespace="api-rows", format="flat").json()
-    assert [(each["workload"], each["pods"], each["name"]) for each in grouped] == [
+    assert [(group["workload"], group["pods"], group["name"]) for group in grouped] == [
         ("Job/a", 1, "a"),
         ("+Job/b", 1, "b"),
     ]
