@@ -87,7 +87,7 @@ def world(
         # While an APIService has no server, no namespace can be deleted to its end: first of all it has to go.
         stack.callback(control_plane.kubectl, "delete", "apiservice", API_SERVICE, "--ignore-not-found")
         stack.callback(control_plane.kubectl, "delete", "secret", "-n", NAMESPACE, "schedulerlog-api-tls")
-        apply(control_plane, [at_this_machine(each, port) for each in of_kind(objects, "APIService", "Service")])
+        apply(control_plane, [at_this_machine(item, port) for item in of_kind(objects, "APIService", "Service")])
         certificate = made_certificate(control_plane, objects, folder)
         write_token(control_plane, NAMESPACE, "schedulerlog-api", folder / "api")
         settings = settings_of(objects) | {
@@ -120,13 +120,13 @@ def at_this_machine(found: Json, port: int) -> Json:
 
 def settings_of(objects: list[Json]) -> dict[str, str]:
     """Those of the ConfigMap about the API."""
-    (found,) = [each["data"] for each in of_kind(objects, "ConfigMap")]
+    (found,) = [config_map["data"] for config_map in of_kind(objects, "ConfigMap")]
     return {name: value for name, value in found.items() if name.startswith("SCHEDULERLOG_API_")}
 
 
 def made_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
     """The files of the Secret, which the Job's command has made twice: the second time it is there."""
-    (job,) = [each for each in of_kind(objects, "Job") if each["metadata"]["name"] == "schedulerlog-certificate"]
+    (job,) = [item for item in of_kind(objects, "Job") if item["metadata"]["name"] == "schedulerlog-certificate"]
     arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
     write_token(cluster, NAMESPACE, "schedulerlog-certificate", folder / "certificate")
     kubeconfig = a_kubeconfig(folder / "certificate", cluster)

@@ -71,7 +71,7 @@ class World:
 
     def is_refused(self, name: str) -> bool:
         pods = {pod["metadata"]["name"]: pod["status"].get("conditions", []) for pod in self.pods()}
-        return any(each.get("reason") == "Unschedulable" for each in pods[name])
+        return any(condition.get("reason") == "Unschedulable" for condition in pods[name])
 
     def pods(self) -> list[Json]:
         return list_pods(self.client, self.namespace)

@@ -235,11 +235,11 @@ def test_a_page_shows_what_its_caller_may_read(world: Tenants, root: str, name: 
     assert OTHERS_POD not in own.text
     assert world.team_b not in own.text
     other, absent = (
-        world.client.get(root.format(world.team_b, each), headers=cookie) for each in (OTHERS_POD, "no-such-pod1")
+        world.client.get(root.format(world.team_b, pod), headers=cookie) for pod in (OTHERS_POD, "no-such-pod1")
     )
     assert other.status_code == absent.status_code == 403
     # Each page has the time of its making.
-    bodies = [re.sub(r"2\d{3}-[\d-]+[T ][\d:.]+Z?", "", each.text) for each in (other, absent)]
+    bodies = [re.sub(r"2\d{3}-[\d-]+[T ][\d:.]+Z?", "", answer.text) for answer in (other, absent)]
     assert bodies[0].replace(OTHERS_POD, "no-such-pod1") == bodies[1]
     assert world.client.get(root.format(world.team_a, name), headers={"Accept": "text/html"}).status_code != 200
 
@@ -281,11 +281,11 @@ def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
              for name, path in (("own", POD), ("other", OTHER))}  # fmt: skip
     own, other, absent = found["own"], found["other"], "f" * 32
     assert world.get("alice", f"/attempts/{own}").status_code == 200
-    refusals = [world.get("alice", f"/attempts/{each}") for each in (other, absent)]
+    refusals = [world.get("alice", f"/attempts/{id_}") for id_ in (other, absent)]
     assert [refusal.status_code for refusal in refusals] == [403, 403]
     assert refusals[0].text.replace(other, absent) == refusals[1].text
     assert world.get("alice", f"/attempts/{own}/comparison?with={own}").status_code == 200
-    assert [world.get("alice", f"/attempts/{own}/comparison?with={each}").status_code for each in (other, absent)] == [
+    assert [world.get("alice", f"/attempts/{own}/comparison?with={id_}").status_code for id_ in (other, absent)] == [
         403,
         403,
     ]
@@ -293,7 +293,7 @@ def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
         assert world.get("alice", path).status_code == 403, path
     # Another pod's attempt under the name of one's own.
     for rest in ("diagnosis", "scores", "groups", "suggestions"):
-        statuses = {world.get("alice", f"{POD}/{rest}?attempt={each}").status_code for each in (other, absent)}
+        statuses = {world.get("alice", f"{POD}/{rest}?attempt={id_}").status_code for id_ in (other, absent)}
         assert statuses == {403}, rest
     clusters = world.get("alice", "/clusters").json()["items"]
     assert {cluster["name"] for cluster in clusters} == {world.cluster}
@@ -325,11 +325,11 @@ def test_a_node_shows_amounts_of_pods_that_the_caller_may_not_read(world: Tenant
     hidden = world.get("nodes", "/nodes/{node}/occupancy").json()
     assert (hidden["pods"], hidden["other_pods"]) == ([], 2)
     assert hidden["devices"][0]["memory_held_mib"] == 40_000
-    assert [each["memory_mib"] for each in hidden["devices"][0]["held_by"]] == [20_000, 20_000]
+    assert [holder["memory_mib"] for holder in hidden["devices"][0]["held_by"]] == [20_000, 20_000]
     assert "train-0" not in str(hidden)
     own = world.get("nodes-lead", "/nodes/{node}/occupancy").json()
     assert ([pod["name"] for pod in own["pods"]], own["other_pods"]) == (["train-0"], 1)
-    assert sorted(each["name"] for each in own["devices"][0]["held_by"]) == ["", "train-0"]
+    assert sorted(holder["name"] for holder in own["devices"][0]["held_by"]) == ["", "train-0"]
     assert OTHERS_POD not in str(own)
 
 
@@ -368,8 +368,8 @@ def test_the_words_around_a_hidden_name_are_shown(world: Tenants) -> None:
     own = f"{world.team_a}/train-0"
     assert failed["filter"]["summary"] == f"no victim: {hidden}, {own} and /{hidden} stay"
     assert failed["detail"]["scheduler_message"] == f"preempted by {hidden}"
-    found = world.get("lead", "/findings?namespace={team_a}&finding=Overcommitted").json()["items"]
-    (similar,) = (each for each in found if each["node"] == f"{world.node}-c")
+    findings = world.get("lead", "/findings?namespace={team_a}&finding=Overcommitted").json()["items"]
+    (similar,) = (finding for finding in findings if finding["node"] == f"{world.node}-c")
     assert similar["evidence"] == [f"{world.team_a}/train-0-secret holds 10 MiB", hidden]
 
 
@@ -446,15 +446,15 @@ def test_a_search_does_not_show_how_much_others_have(world: Tenants) -> None:
         began = time.perf_counter()
         found = [world.get("lead", path) for path in paths]
         # The token of a page holds the time of its search.
-        bodies = [each.json() | {"continue": None} for each in found]
-        return [(each.headers["x-total-count"], body) for each, body in zip(found, bodies, strict=True)], (
+        bodies = [answer.json() | {"continue": None} for answer in found]
+        return [(answer.headers["x-total-count"], body) for answer, body in zip(found, bodies, strict=True)], (
             time.perf_counter() - began
         )
 
     before, quickest = answers()[0], min(answers()[1] for _ in range(10))
     one = an_attempt(f"{world.team_b}/{OTHERS_POD}", started_at=START).model_copy(update={"cluster": world.cluster})
     document = lines_of(one)
-    world.filling.bulk(b"".join(document.replace(one.attempt_id.encode(), b"%032x" % each) for each in range(10_000)))
+    world.filling.bulk(b"".join(document.replace(one.attempt_id.encode(), b"%032x" % id_) for id_ in range(10_000)))
     assert int(world.get("bob", "/schedulerlogs?namespace={team_b}").headers["x-total-count"]) > 10_000
     assert answers()[0] == before
     # Ten thousand more would take longer each time; other work, and the merges of OpenSearch, come to an end.
@@ -527,8 +527,8 @@ def test_a_slow_reader_is_cut_off(world: Tenants) -> None:
         # Together far more than the kernel keeps: 300 KB each.
         nodes = [f"node-{number:05}" for number in range(3000)]
         attempts = (
-            an_attempt(f"{world.team_a}/wide", started_at=START + timedelta(minutes=10, seconds=each), nodes=nodes)
-            for each in range(40)
+            an_attempt(f"{world.team_a}/wide", started_at=START + timedelta(minutes=10, seconds=second), nodes=nodes)
+            for second in range(40)
         )
         world.filling.publish(*(attempt.model_copy(update={"cluster": world.cluster}) for attempt in attempts))
 

@@ -214,7 +214,7 @@ def test_a_continue_token_is_sealed_by_the_key_of_the_certificate(api: Secured) 
     path = "/schedulerlogs?namespace={team_a}&limit=1"
     token = api.world.get("lead", path).headers["x-continue"]
     forged = b64encoded(blake2b(b64decoded(token)[16:], digest_size=16).digest() + b64decoded(token)[16:])
-    statuses = [api.world.get("lead", f"{path}&continue={each}").status_code for each in (token, forged)]
+    statuses = [api.world.get("lead", f"{path}&continue={value}").status_code for value in (token, forged)]
     assert statuses == [200, 400]
 
 
@@ -249,8 +249,8 @@ def test_no_connection_is_upgraded(api: Secured) -> None:
         upgrade = (f"Upgrade: {protocol}", "Connection: Upgrade, close", "Sec-WebSocket-Version: 13",
                    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "HTTP2-Settings: AAMAAABkAAQAAP__")  # fmt: skip
         for path, status in ((LOG, 200), (OTHERS_LOG, 403), ("/no/such/path", 404)):
-            asked = (api.request(path, *each, close=False) for each in (upgrade, (*upgrade, f"Authorization: {token}")))
-            assert [statuses(api.answer(each)) for each in asked] == [[401], [status]], (protocol, path)
+            asked = (api.request(path, *head, close=False) for head in (upgrade, (*upgrade, f"Authorization: {token}")))
+            assert [statuses(api.answer(request)) for request in asked] == [[401], [status]], (protocol, path)
 
 
 def test_a_path_is_judged_as_it_is_routed(api: Secured) -> None:

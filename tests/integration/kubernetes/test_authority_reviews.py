@@ -169,7 +169,7 @@ def test_a_review_has_everything_of_the_user_and_nothing_of_the_request(world: T
     """Row 10."""
     sent = {"X-Remote-Extra-Scopes": "all", "X-Remote-Group": "dev", "X-Remote-Uid": "u"}
     assert world.get_with(world.fresh("alice") | sent, LOG).status_code == 200
-    (reviewed,) = (each for each in world.reviews.passed if each.path == TOKEN_REVIEW)
+    (reviewed,) = (request for request in world.reviews.passed if request.path == TOKEN_REVIEW)
     known = Passed(*reviewed[:2], reviewed.answered, b"").json()["status"]["user"]
     assert known["groups"] == [
         "system:serviceaccounts",
@@ -278,7 +278,7 @@ def test_the_namespace_is_a_filter_beside_the_words_of_a_search(world: Tenants) 
     for path in ("?namespace={team_a}&q=fit", "?namespace={team_a}&node={node}&q=fit&reason=CardInsufficientMemory"):
         world.searches.reset()
         assert world.get("lead", "/schedulerlogs" + path).status_code == 200
-        bodies = [each.json() for each in world.searches.passed if each.path.partition("?")[0].endswith("_search")]
+        bodies = [call.json() for call in world.searches.passed if call.path.partition("?")[0].endswith("_search")]
         assert bodies
         for body in bodies:
             clauses = body["query"]["bool"]["filter"]
@@ -292,9 +292,9 @@ def test_max_20_namespaces_are_asked_about_for_a_node(world: Tenants) -> None:
     assert (answer.json()["pods"], answer.json()["other_pods"]) == ([], MANY)
     assert "held-" not in answer.text
     asked = [spec["resourceAttributes"] for spec in world.asked(ACCESS_REVIEW)]
-    assert [each["verb"] for each in asked] == ["get"] + ["list"] * 21
+    assert [spec["verb"] for spec in asked] == ["get"] + ["list"] * 21
     assert "namespace" not in asked[1]
-    assert len({each["namespace"] for each in asked[2:]}) == 20
+    assert len({spec["namespace"] for spec in asked[2:]}) == 20
 
 
 def test_two_requests_cost_one_review_of_each_kind(world: Tenants) -> None:
@@ -336,7 +336,7 @@ RUBBISH = [
 ]
 
 
-@pytest.mark.parametrize("answer", RUBBISH, ids=lambda each: f"{each.status} {each.body[:20]!r}")
+@pytest.mark.parametrize("answer", RUBBISH, ids=lambda answer: f"{answer.status} {answer.body[:20]!r}")
 def test_an_answer_that_is_not_a_review_is_503(world: Tenants, answer: Replaced) -> None:
     """Row 56."""
     headers = world.fresh("alice")
@@ -431,7 +431,7 @@ def test_a_token_that_begins_as_another_is_another(world: Tenants) -> None:
     assert world.get_with(headers, LOG).status_code == 200
     longer = {"Authorization": headers["Authorization"] + "e"}
     shorter = {"Authorization": headers["Authorization"][:-1]}
-    assert [world.get_with(each, LOG).status_code for each in (longer, shorter)] == [401, 401]
+    assert [world.get_with(header, LOG).status_code for header in (longer, shorter)] == [401, 401]
     assert len(world.asked(TOKEN_REVIEW)) == 3
     spaced = {"Authorization": headers["Authorization"].replace(" ", "   ")}
     assert world.get_with(spaced, LOG).status_code == 200

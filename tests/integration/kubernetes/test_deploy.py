@@ -162,7 +162,7 @@ def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster:
     apply(cluster, others, "--dry-run=server", "--force-conflicts")
     users, secrets = {}, {}
     for _, spec in pod_templates(objects):
-        given = {each["name"]: each.get("value") for each in spec["containers"][0].get("env", [])}
+        given = {variable["name"]: variable.get("value") for variable in spec["containers"][0].get("env", [])}
         name = spec["serviceAccountName"].removeprefix("schedulerlog-")
         if "SCHEDULERLOG_OPENSEARCH_USERNAME" in given:
             users[name] = given["SCHEDULERLOG_OPENSEARCH_USERNAME"]

@@ -31,7 +31,7 @@ from tests.support.waiting import eventually
 
 DEPLOYED = yaml.safe_load_all(Path("deploy/kustomize/base/rights.yaml").read_text("utf-8"))
 (RIGHTS,) = [
-    each["rules"] for each in DEPLOYED if each["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in each
+    item["rules"] for item in DEPLOYED if item["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in item
 ]
 """What the API's account is given."""
 QUOTA = "gpus"
@@ -220,7 +220,9 @@ def test_a_node_that_takes_no_more_pods_is_counted(world: World) -> None:
             folds.setdefault(event.attempt_id, AttemptFold()).add(event)
     (attempt,) = (fold.summarize() for fold in folds.values())
     found = diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
-    stated = {each.code: each.numbers["nodes"] for each in (found.obstacle, *found.other_obstacles) if each}
+    stated = {
+        obstacle.code: obstacle.numbers["nodes"] for obstacle in (found.obstacle, *found.other_obstacles) if obstacle
+    }
     assert stated["TooManyPods"] == 1, condition.message
 
 

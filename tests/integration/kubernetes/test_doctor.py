@@ -39,12 +39,12 @@ def test_what_deploy_installs_is_sound(installed: ControlPlane) -> None:
 
 def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
     installed.kubectl("delete", "clusterrolebinding", "schedulerlog-events")
-    code, found = doctor(installed)
+    code, findings = doctor(installed)
     apply(installed, of_kind(built(installed, KUSTOMIZE / "overlays/scheduler"), "ClusterRoleBinding"))
     assert code == 1
-    assert {(each["check"], each["about"]) for each in found} == {("rights", "schedulerlog-events")}
-    assert "may not patch events.events.k8s.io" in {each["problem"] for each in found}
-    assert len(found) == 5
+    assert {(finding["check"], finding["about"]) for finding in findings} == {("rights", "schedulerlog-events")}
+    assert "may not patch events.events.k8s.io" in {finding["problem"] for finding in findings}
+    assert len(findings) == 5
 
 
 def test_secrets_that_were_not_made_and_pods_that_wait_are_named(installed: ControlPlane) -> None:
@@ -90,16 +90,16 @@ def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPla
         create(client, maps, {"metadata": {"name": "hami-scheduler"}, "data": {"c": yaml.safe_dump(configuration)}})
         create(client, deployments, {"metadata": metadata, "spec": spec})
         try:
-            code, found = doctor(installed)
+            code, findings = doctor(installed)
         finally:
             client.delete(f"{maps}/hami-scheduler")
             client.delete(f"{deployments}/hami-scheduler")
     assert code == 1
-    assert {(each["check"], each["about"]) for each in found} == {
+    assert {(finding["check"], finding["about"]) for finding in findings} == {
         ("kube-scheduler", "kube-system/hami-scheduler c"), ("hami", "kube-system/hami-scheduler"),
     }  # fmt: skip
 
 
 def test_a_namespace_without_an_installation_is_named(installed: ControlPlane) -> None:
-    code, found = doctor(installed, "--namespace", "nowhere")
-    assert (code, [each["about"] for each in found]) == (1, ["namespace nowhere"])
+    code, findings = doctor(installed, "--namespace", "nowhere")
+    assert (code, [finding["about"] for finding in findings]) == (1, ["namespace nowhere"])

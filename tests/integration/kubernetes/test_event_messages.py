@@ -122,8 +122,8 @@ def writing(cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: st
 
 
 def events_of(client: httpx.Client, namespace: str) -> list[Json]:
-    found = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
-    return [each for each in found if each["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by")]
+    events = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
+    return [event for event in events if event["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by")]
 
 
 def counts(events: Sequence[Json]) -> dict[str, int]:
@@ -204,7 +204,7 @@ async def test_two_processes_that_share_the_partitions_count_together(
             # A broker needs a session's time to see that the first is gone.
             eventually(
                 lambda: (
-                    sorted(each.get("series", {}).get("count") for each in events_of(client, namespace)) == [60] * 8
+                    sorted(event.get("series", {}).get("count") for event in events_of(client, namespace)) == [60] * 8
                 ),
-                lambda: f"{[each.get('series') for each in events_of(client, namespace)]} {logs[1].read_text()}",
+                lambda: f"{[event.get('series') for event in events_of(client, namespace)]} {logs[1].read_text()}",
             )

@@ -130,7 +130,7 @@ def test_the_component_does_the_same_to_a_rendered_chart(
     (tmp_path / "kustomization.yaml").write_text(
         yaml.safe_dump({"resources": ["hami.yaml"], "components": [component]})
     )
-    objects = {(each["kind"], each["metadata"]["name"]): each for each in built(control_plane, tmp_path)}
+    objects = {(item["kind"], item["metadata"]["name"]): item for item in built(control_plane, tmp_path)}
     for kind in ("deployment", "service"):
         patched(control_plane, hami, kind, "in")
     there, selected = specs(control_plane, hami)

@@ -79,9 +79,9 @@ def labelled(node: Json) -> Json:
 
 def tried_at(client: httpx.Client, namespace: str, pod: str) -> set[str]:
     """The times at which kube-scheduler's events say that it tried the pod."""
-    found = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
-    mine = [each for each in found if each["reason"] == "FailedScheduling" and each["regarding"]["name"] == pod]
-    stamps = [(each["eventTime"], (each.get("series") or {}).get("lastObservedTime")) for each in mine]
+    events = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
+    mine = [event for event in events if event["reason"] == "FailedScheduling" and event["regarding"]["name"] == pod]
+    stamps = [(event["eventTime"], (event.get("series") or {}).get("lastObservedTime")) for event in mine]
     return {stamp for pair in stamps for stamp in pair if stamp}
 
 
@@ -104,7 +104,7 @@ async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
     with watching(control_plane, namespace, kafka, log) as process:
         first = attempts(await events_of_namespace(kafka, namespace, set(PODS), log))
         process.kill()
-    counts = {each.pod.name: each for each in first}
+    counts = {summary.pod.name: summary for summary in first}
     cpu, extended, selector = (counts[name] for name in ("cpu", "extended", "selector"))
     assert cpu.refused_nodes["Insufficient cpu"] >= 1
     assert extended.refused_nodes["Insufficient nvidia.com/gpu"] >= 1
@@ -156,7 +156,7 @@ async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
         client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{important}")
     high = [attempt for attempt in attempts(found) if attempt.pod.name == "high"]
     assert high[0].refused_nodes["Insufficient cpu"] >= 1
-    assert any(each.nominated == refused_pods or each.chosen == refused_pods for each in high)
+    assert any(attempt.nominated == refused_pods or attempt.chosen == refused_pods for attempt in high)
     conditions = [condition for event in found if isinstance(event, PodObserved) for condition in event.conditions]
     assert any(condition.type == "Preempted" and "Preempted by" in condition.message for condition in conditions)
     assert any(isinstance(node, NodeRegistered) and len(node.uuid) == 4 for node in about_nodes)
@@ -220,4 +220,4 @@ async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
                 found = attempts(await events_of_namespace(kafka, namespace, {"infer-0"}, log))
         finally:
             client.delete(f"{definitions}/{POD_GROUPS['metadata']['name']}")
-    assert [(each.scheduler, each.scheduler_message) for each in found] == [("kai-scheduler", why)]
+    assert [(attempt.scheduler, attempt.scheduler_message) for attempt in found] == [("kai-scheduler", why)]

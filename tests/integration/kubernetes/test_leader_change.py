@@ -47,10 +47,10 @@ def both(control_plane: ControlPlane, backends: Addresses, namespace: str, tmp_p
     with ExitStack() as stack:
         found = []
         for place in ("one", "two"):
-            each = Extender(tmp_path / place, control_plane.kubeconfig, authority, NAME, *flags)
-            each.start(until_ready=False)
-            stack.callback(each.__exit__)
-            found.append(each)
+            extender = Extender(tmp_path / place, control_plane.kubeconfig, authority, NAME, *flags)
+            extender.start(until_ready=False)
+            stack.callback(extender.__exit__)
+            found.append(extender)
         yield found
 
 
@@ -105,10 +105,10 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
         assert overbooked(shown(found).values()) == {}
         assert astray(found) == []
         # The killed ones had decisions in their spools that nobody has sent: all of them are up again for that.
-        assert all(each.is_alive for each in both), logs(both)
+        assert all(extender.is_alive for extender in both), logs(both)
         # What they were binding when they were killed is told too.
         await agreed(backends.bootstrap_servers, namespace, found)
-        settled = sum(each.log.read_text().count(": was bound") for each in both)
+        settled = sum(extender.log.read_text().count(": was bound") for extender in both)
         figure(
             f"leader change: {PODS} pods over {len(gaps)} killed leaders; the next one answered after {gaps} s; "
             f"{settled} binds that only the API server knew of were told by their scheduler's next life"
@@ -120,7 +120,7 @@ def change_leader(both: list[Extender]) -> float:
     killed = leading(both)
     began = time.monotonic()
     killed.kill()
-    (other,) = (each for each in both if each is not killed)
+    (other,) = (extender for extender in both if extender is not killed)
     eventually(other.is_ready, lambda: logs(both))
     gap = time.monotonic() - began
     killed.start(until_ready=False)
@@ -132,4 +132,4 @@ def bound_pods(pods: list[Json]) -> list[Json]:
 
 
 def logs(both: Sequence[Extender]) -> str:
-    return "\n".join(each.log.read_text()[-4000:] for each in both)
+    return "\n".join(extender.log.read_text()[-4000:] for extender in both)

@@ -169,12 +169,13 @@ def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
                     reader.process.kill()
         with reading(kubeconfig, pod, kafka, tmp_path) as reader:
             eventually(
-                lambda: {each.pod.name for each in summaries_of(kafka, namespace)} >= set(names), "attempts are missing"
+                lambda: {summary.pod.name for summary in summaries_of(kafka, namespace)} >= set(names),
+                "attempts are missing",
             )
             assert reader.lines() < count_of(kubelet) / 2, "the last one did not read it all again"
-    found = summaries_of(kafka, namespace)
-    assert sorted(each.pod.name for each in found) == sorted(names)
-    assert {each.status for each in found} == {"failed"}
+    summaries = summaries_of(kafka, namespace)
+    assert sorted(summary.pod.name for summary in summaries) == sorted(names)
+    assert {summary.status for summary in summaries} == {"failed"}
 
 
 @pytest.mark.parametrize(

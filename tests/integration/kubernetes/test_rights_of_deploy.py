@@ -99,7 +99,7 @@ class Deployed:
 
     def wait_for(self, name: str, *asked: tuple[str, str]) -> None:
         def missing() -> list[tuple[str, str]]:
-            return [each for each in asked if not self.has_asked(name, *each)]
+            return [right for right in asked if not self.has_asked(name, *right)]
 
         eventually(lambda: not missing(), lambda: f"not asked for: {missing()}\n{self.log(name)}")
 
@@ -151,9 +151,9 @@ def _work(deployed: Deployed, stack: ExitStack) -> None:
 def _kube_scheduler(deployed: Deployed, port: int) -> Json:
     """The configuration that is deployed, with the extender's port on this machine."""
     (found,) = [
-        each
-        for each in of_kind(deployed.objects, "ConfigMap")
-        if each["metadata"]["name"].startswith("schedulerlog-kube-scheduler-")
+        config_map
+        for config_map in of_kind(deployed.objects, "ConfigMap")
+        if config_map["metadata"]["name"].startswith("schedulerlog-kube-scheduler-")
     ]
     configuration: Json = yaml.safe_load(found["data"]["scheduler.yaml"])
     assert configuration["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8443"
@@ -236,12 +236,12 @@ def test_every_right_is_used(done: Deployed, name: str) -> None:
 def test_nothing_is_asked_for_that_is_not_allowed(done: Deployed, name: str) -> None:
     refused = [request for request in done.requests(name) if request.status in (401, 403)]
     # Owners of pods that other tests have left in the namespace are of kinds that nothing here reads.
-    assert [each for each in refused if each.group != "apps" or each.namespace != NAMESPACE] == []
+    assert [request for request in refused if request.group != "apps" or request.namespace != NAMESPACE] == []
 
 
 def test_the_rights_of_the_other_readers_are_those_that_were_counted(done: Deployed) -> None:
     def rules(name: str) -> list[Json]:
-        (role,) = [each for each in of_kind(done.objects, "Role") if each["metadata"]["name"] == f"schedulerlog-{name}"]
+        (role,) = [item for item in of_kind(done.objects, "Role") if item["metadata"]["name"] == f"schedulerlog-{name}"]
         found: list[Json] = role["rules"]
         return found
 

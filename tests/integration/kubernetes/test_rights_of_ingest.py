@@ -30,7 +30,7 @@ def documented(role: int = 0) -> list[Json]:
     """The rules that the document's commands make: the roles are for everything, for owners, and for claims."""
     lines = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
     options = dict(word.lstrip("-").split("=") for word in shlex.split(lines[role]) if word.startswith("--"))
-    resources = [each.partition(".")[::2] for each in options["resource"].split(",")]
+    resources = [name.partition(".")[::2] for name in options["resource"].split(",")]
     return [
         {"apiGroups": [group], "resources": [resource], "verbs": options["verb"].split(",")}
         for resource, group in resources
@@ -149,7 +149,7 @@ async def test_every_right_that_is_missing_is_named(
 ) -> None:
     def without(verb: str, resource: str) -> list[Json]:
         return [
-            rule | {"verbs": [each for each in rule["verbs"] if (each, rule["resources"]) != (verb, [resource])]}
+            rule | {"verbs": [action for action in rule["verbs"] if (action, rule["resources"]) != (verb, [resource])]}
             for rule in documented()
         ]
 

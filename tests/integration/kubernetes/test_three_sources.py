@@ -57,12 +57,12 @@ def published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]
             parts[event.attempt_id].append(event)
         elif isinstance(event, AttemptRepeated) and event.pod.namespace == namespace:
             repeated[event.attempt_id] = max(
-                repeated.get(event.attempt_id, event), event, key=lambda each: each.version
+                repeated.get(event.attempt_id, event), event, key=lambda repetition: repetition.version
             )
-    newest = {name: max(each.version for each in found) for name, found in parts.items()}
-    whole = {name: join([each for each in found if each.version == newest[name]]) for name, found in parts.items()}
-    latest = {name: each for name, each in repeated.items() if newest.get(name, 0) < each.version}
-    return whole | {name: resolve(each, whole[each.repeats]) for name, each in latest.items()}
+    newest = {name: max(part.version for part in found) for name, found in parts.items()}
+    whole = {name: join([part for part in found if part.version == newest[name]]) for name, found in parts.items()}
+    latest = {name: repetition for name, repetition in repeated.items() if newest.get(name, 0) < repetition.version}
+    return whole | {name: resolve(repetition, whole[repetition.repeats]) for name, repetition in latest.items()}
 
 
 def reported_by(running: Pipeline, namespace: str, reader: str) -> dict[str, AttemptSummarized]:
@@ -123,26 +123,26 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
             )
         running.settle_group(WORKERS, [DECISIONS])
         found, alone = published(running, namespace), reported_by(running, namespace, "")
-    by_report = {report.attempt_id: each for each in found.values() for report in each.reports}
+    by_report = {report.attempt_id: attempt for attempt in found.values() for report in attempt.reports}
     assert alone.keys() <= by_report.keys()
     for name, own in alone.items():
         assert answer_of(by_report[name]) == answer_of(own)
         assert "hami-log" in {report.source for report in by_report[name].reports}, described_as(found)
     # What only the cluster reported is an event about one of several tries that followed each other at once.
-    apart = [each for each in found.values() if each.reports[0].source != "scheduler"]
+    apart = [attempt for attempt in found.values() if attempt.reports[0].source != "scheduler"]
     assert len(found) == len(alone) + len(apart)
-    assert all(each.may_duplicate for each in apart), described_as(found)
+    assert all(attempt.may_duplicate for attempt in apart), described_as(found)
 
 
 def bind_failures(running: Pipeline, namespace: str) -> list[AttemptSummarized]:
     found = reported_by(running, namespace, "").values()
-    return [each for each in found if each.bind and not each.bind.bound]
+    return [attempt for attempt in found if attempt.bind and not attempt.bind.bound]
 
 
 def of_all_sources(running: Pipeline, namespace: str) -> set[str]:
     """The pods with an attempt that all sources reported."""
     found = published(running, namespace).values()
-    return {each.pod.name for each in found if [report.source for report in each.reports] == SOURCES}
+    return {attempt.pod.name for attempt in found if [report.source for report in attempt.reports] == SOURCES}
 
 
 def described(running: Pipeline, namespace: str) -> str:
