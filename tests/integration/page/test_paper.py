@@ -24,7 +24,7 @@ def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor,
         assert not visitor.page.locator("header.bar").is_visible()
         assert visitor.page.locator(".lead").is_visible()
         # Nobody moves over paper with arrow keys.
-        assert not any(each.is_visible() for each in visitor.page.locator("[data-words]").all())
+        assert not any(element.is_visible() for element in visitor.page.locator("[data-words]").all())
         address = visitor.page.locator(".on-paper").first
         assert address.is_visible()
         assert (address.text_content() or "").startswith(f"{visitor.origin}/ui/pods/{REFUSED}?attempt=")
@@ -35,7 +35,7 @@ def test_on_paper_a_pod_has_its_answer_and_address_and_no_bars(visitor: Visitor,
         assert folded.count() > 0
         visitor.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert folded.count() == 0
-        assert not any(each.is_visible() for each in twice.all())
+        assert not any(element.is_visible() for element in twice.all())
         assert visitor.page.locator(".obstacle details[open] .reason, .obstacle details[open] code").first.is_visible()
         visitor.page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert folded.count() > 0
@@ -62,7 +62,7 @@ def test_the_picture_of_the_readme_is_of_the_page_as_it_is(visitor: Visitor) -> 
     visitor.page.set_viewport_size({"width": 1100, "height": 800})
     visitor.open(VIEWS["refused pod"])
     # The name of the other language, for which not every machine has letters.
-    visitor.page.locator(".corner").evaluate("(each) => { each.style.visibility = 'hidden'; }")
+    visitor.page.locator(".corner").evaluate("(corner) => { corner.style.visibility = 'hidden'; }")
     below = visitor.page.locator("#nodes ~ h2").first
     shown = visitor.page.locator("main").inner_text().partition(f"\n{below.inner_text()}\n")[0]
     text = _PASSING.sub("…", "".join(f"{line}\n" for line in shown.splitlines() if line.strip()))

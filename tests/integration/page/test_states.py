@@ -76,11 +76,11 @@ def test_the_state_is_shown_in_both_languages_at_both_widths_light_and_dark(
             assert visitor.page.evaluate(_EXCESS) <= 0, width
             assert _violations(visitor, rules) == []
         # Chromium itself logs that the page's own status is one of a failure.
-        assert [each for each in visitor.wrong if "Failed to load resource" not in each] == []
+        assert [message for message in visitor.wrong if "Failed to load resource" not in message] == []
         assert visitor.elsewhere == []
 
 
 def _violations(visitor: Visitor, rules: list[str] | None) -> list[tuple[str, str]]:
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
-    found = Axe().run(visitor.page, options=options).response["violations"]
-    return [(each["id"], each["nodes"][0]["html"]) for each in found]
+    violations = Axe().run(visitor.page, options=options).response["violations"]
+    return [(violation["id"], violation["nodes"][0]["html"]) for violation in violations]

@@ -19,31 +19,31 @@ NARROW: Final = (390, 320)
 GUARDED: Final = "/ui/pods/llm/deepseek-a"
 _EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _FOLDED: Final = (
-    "[...document.querySelectorAll('.status')].filter((each) => "
-    "each.offsetHeight > 2.5 * parseFloat(getComputedStyle(each).fontSize)).map((each) => each.textContent)"
+    "[...document.querySelectorAll('.status')].filter((status) => "
+    "status.offsetHeight > 2.5 * parseFloat(getComputedStyle(status).fontSize)).map((status) => status.textContent)"
 )
 """Chinese may be folded behind every character: a narrow column would have one below the other."""
-_CUT: Final = """[...document.querySelectorAll('select')].filter((each) => {
-  const whole = each.cloneNode(true);
+_CUT: Final = """[...document.querySelectorAll('select')].filter((select) => {
+  const whole = select.cloneNode(true);
   whole.style.cssText = 'width: auto; max-width: none; position: absolute;';
-  each.after(whole);
+  select.after(whole);
   const wanted = whole.offsetWidth;
   whole.remove();
-  return each.checkVisibility() && each.offsetWidth < wanted;
-}).map((each) => each.name)"""
+  return select.checkVisibility() && select.offsetWidth < wanted;
+}).map((select) => select.name)"""
 """Choices that are narrower than their longest option."""
 _NAMELESS: Final = (
-    "[...document.querySelectorAll('table')].filter((each) => each.checkVisibility() && !each.caption && "
-    "!each.getAttribute('aria-label')).map((each) => each.outerHTML.slice(0, 120))"
+    "[...document.querySelectorAll('table')].filter((table) => table.checkVisibility() && !table.caption && "
+    "!table.getAttribute('aria-label')).map((table) => table.outerHTML.slice(0, 120))"
 )
 _REACHABLE: Final = (
     "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]"
-    ".filter((each) => each.checkVisibility() && !each.disabled && each.tabIndex >= 0)"
+    ".filter((node) => node.checkVisibility() && !node.disabled && node.tabIndex >= 0)"
 )
-_MISSED: Final = f"{_REACHABLE}.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML.slice(0, 120))"
+_MISSED: Final = f"{_REACHABLE}.filter((node) => !window.reached.has(node)).map((node) => node.outerHTML.slice(0, 120))"
 _ONLY_BY_POINTER: Final = (
-    f"((listed) => [...document.querySelectorAll('a[href][tabindex=\"-1\"]')].map((each) => each.getAttribute('href'))"
-    f".filter((address) => !listed.has(address)))(new Set({_REACHABLE}.map((each) => each.getAttribute('href'))))"
+    f"((listed) => [...document.querySelectorAll('a[href][tabindex=\"-1\"]')].map((link) => link.getAttribute('href'))"
+    f".filter((address) => !listed.has(address)))(new Set({_REACHABLE}.map((link) => link.getAttribute('href'))))"
 )
 """Bars of a drawing are passed over by Tab where a list has the same links."""
 
@@ -69,7 +69,7 @@ def test_axe_finds_no_violation_light_or_dark(inspector: Visitor, view: str) -> 
     inspector.page.emulate_media(color_scheme="light")
     inspector.open(VIEWS[view])
     # What can be opened counts too; groups of many nodes are pages of their own.
-    inspector.page.evaluate("document.querySelectorAll('details:not(.group)').forEach((each) => { each.open = true; })")
+    inspector.page.evaluate("document.querySelectorAll('details:not(.group)').forEach((node) => { node.open = true; })")
     inspector.page.wait_for_load_state("networkidle")
     assert _violations(inspector, None) == []
     inspector.page.emulate_media(color_scheme="dark")
@@ -80,8 +80,8 @@ def test_axe_finds_no_violation_light_or_dark(inspector: Visitor, view: str) -> 
 def _violations(inspector: Visitor, rules: list[str] | None) -> list[tuple[str, str]]:
     """Rule and element. All rules, or those that colours and width can break: they take half of the time."""
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
-    found = Axe().run(inspector.page, options=options).response["violations"]
-    return [(each["id"], each["nodes"][0]["html"]) for each in found]
+    violations = Axe().run(inspector.page, options=options).response["violations"]
+    return [(violation["id"], violation["nodes"][0]["html"]) for violation in violations]
 
 
 @pytest.mark.parametrize("view", ["pending", "search", "node", "refused pod", "5,000 nodes", "simulated pod"])
