@@ -134,8 +134,8 @@ async def _expire(servers: str, before: Offsets) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
-        each = {place: RecordsToDelete(offset) for places in before.values() for place, offset in places.items()}
-        await admin.delete_records(each)
+        records = {place: RecordsToDelete(offset) for places in before.values() for place, offset in places.items()}
+        await admin.delete_records(records)
     finally:
         await admin.close()
 

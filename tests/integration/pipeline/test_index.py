@@ -132,17 +132,17 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
     settle(running)
 
     found = documents(running)
-    attempts = {name: each for name, each in found["attempts"].items() if each["namespace"] == "index"}
+    attempts = {name: document for name, document in found["attempts"].items() if document["namespace"] == "index"}
     assert attempts.keys() == {f"{n:032}" for n in range(240)} | {f"{n:031}r" for n in range(240)}
     whole = join(summary_in_parts(3, **about(7), version=2))
     assert encode_value(whole) == orjson.dumps(attempts[whole.attempt_id]["summary"])
-    assert {len(each["nodes"]) for name, each in attempts.items() if not name.endswith("r")} == {3}
-    assert {each["repeats"] for name, each in attempts.items() if name.endswith("r")} == {
+    assert {len(document["nodes"]) for name, document in attempts.items() if not name.endswith("r")} == {3}
+    assert {document["repeats"] for name, document in attempts.items() if name.endswith("r")} == {
         f"{number:032}" for number in range(240)
     }
-    devices = {name: each["record"] for name, each in found["devices"].items()}
+    devices = {name: document["record"] for name, document in found["devices"].items()}
     judged = [devices_judged(**about(number)) for number in range(240)]
-    assert devices == {each.id: orjson.loads(encode(each).value) for each in judged}
+    assert devices == {event.id: orjson.loads(encode(event).value) for event in judged}
     assert sorted(finding["attempt_id"] for finding in found["findings"].values()) == [f"{n:032}" for n in range(240)]
     assert [trend["attempts"] for trend in found["trends"].values()] == [240]
     assert stored_states(running) == {state.id: encode_value(state) for state in states(10)}
@@ -165,7 +165,7 @@ def test_a_revision_that_is_used_twice_and_what_cant_be_read_or_stored_are_dead_
     wrong = [(NODE_STATES, encode(first)), (NODE_STATES, encode(second)), (NODE_STATES, broken)]
     send(running, [*wrong, (FINDINGS, encode(endless)), (ATTEMPTS, encode(a_summary(**about(1_000))))])
     settle(running)
-    dead = {each.value: dict(each.headers) for each in running.topic(DEAD_LETTERS.name)}
+    dead = {letter.value: dict(letter.headers) for letter in running.topic(DEAD_LETTERS.name)}
     causes = {value: headers["dead_letter_cause"] for value, headers in dead.items()}
     assert causes.keys() == {encode(second).value, b"{", encode(endless).value}
     assert b"another state of the node has this epoch and revision" in causes[encode(second).value]

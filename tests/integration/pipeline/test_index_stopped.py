@@ -68,7 +68,7 @@ def api(running: Pipeline) -> Iterator[Served]:
 
 
 def events(running: Pipeline, topic: str) -> list[Any]:
-    return [decode(each.value, each.headers) for each in running.topic(topic)]
+    return [decode(record.value, record.headers) for record in running.topic(topic)]
 
 
 def announced(running: Pipeline) -> set[str]:
@@ -82,8 +82,8 @@ def counted(running: Pipeline) -> Counter[str]:
         if isinstance(event, TrendsCounted):
             latest[event.started_at, event.partition, event.recorded_at, event.part] = event
     found: Counter[str] = Counter()
-    for each in latest.values():
-        rows = zip(each.namespace, each.dimension, each.result, each.attempts.tolist(), strict=True)
+    for trend in latest.values():
+        rows = zip(trend.namespace, trend.dimension, trend.result, trend.attempts.tolist(), strict=True)
         for namespace, dimension, result, count in rows:
             if (namespace, dimension) == (NAMESPACE, "all"):
                 found[result] += count
@@ -111,7 +111,7 @@ def test_attempts_are_answered_announced_counted_and_alerted_on_and_indexed_late
     expected = Counter({"failed": len(PENDING_MINUTES) + 12, "pending": 12})
     running.servers.opensearch.pause()
     try:
-        running.send([event for each in sent.values() for event in each])
+        running.send([event for attempt in sent.values() for event in attempt])
         for pod, status in (("pending", "failed"), ("refused-7", "failed"), ("placed-7", "pending")):
             answer = until(partial(api.schedulerlog, f"{NAMESPACE}/{pod}"), lambda found: found.is_success)
             assert answer.json().get("status") == status, answer.text
@@ -139,9 +139,9 @@ def assert_indexed_once(running: Pipeline, sent: dict[str, list[AttemptEvent]]) 
     documents = hits(running, "schedulerlog-attempts")
     assert Counter(hit["_id"] for hit in documents) == Counter(sent.keys())
     published = [event for event in events(running, ATTEMPTS.name) if event.pod.namespace == NAMESPACE]
-    whole = {each.attempt_id for each in published if isinstance(each, AttemptSummarized)}
-    assert {each.attempt_id for each in published if isinstance(each, AttemptRepeated)} == sent.keys() - whole
-    verdicts = {each.id for id_ in whole for each in sent[id_] if isinstance(each, DevicesJudged)}
+    whole = {event.attempt_id for event in published if isinstance(event, AttemptSummarized)}
+    assert {event.attempt_id for event in published if isinstance(event, AttemptRepeated)} == sent.keys() - whole
+    verdicts = {event.id for id_ in whole for event in sent[id_] if isinstance(event, DevicesJudged)}
     forwarded = {event.id for event in events(running, DEVICE_VERDICTS.name) if event.pod.namespace == NAMESPACE}
     assert forwarded == verdicts
     assert Counter(hit["_id"] for hit in hits(running, "schedulerlog-devices")) == Counter(verdicts)

@@ -133,7 +133,7 @@ async def send(running: Pipeline, records: Sequence[Sent]) -> None:
 
 
 def findings(running: Pipeline) -> list[FindingReported]:
-    events = [decode(each.value, each.headers) for each in running.topic(FINDINGS.name)]
+    events = [decode(record.value, record.headers) for record in running.topic(FINDINGS.name)]
     return [event for event in events if isinstance(event, FindingReported) and event.finding in WRONG]
 
 
@@ -150,17 +150,17 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
     running.start_index()
     running.start_placements()
     # Binds are read before the records that contradict them, and the process is killed between them and after them.
-    for lot in (sorted(RECORDS, key=lambda each: each[0] is not ATTEMPTS)[half::2] for half in range(2)):
+    for lot in (sorted(RECORDS, key=lambda record: record[0] is not ATTEMPTS)[half::2] for half in range(2)):
         asyncio.run(send(running, lot))
         running.processes.kill("placements")
         running.start_placements()
     found = until(lambda: findings(running), lambda events: len(events) >= len(WRONG))
-    assert {each.finding: (each.pod.name, each.node) for each in found} == WRONG
-    assert set(Counter(each.id for each in found).values()) == {1}
+    assert {finding.finding: (finding.pod.name, finding.node) for finding in found} == WRONG
+    assert set(Counter(finding.id for finding in found).values()) == {1}
     assert {
         source["finding"] for source in until(lambda: in_index(running), lambda ids: len(ids) == 6).values()
     } == set(WRONG)
-    assert all(each.evidence and each.numbers for each in found)
+    assert all(finding.evidence and finding.numbers for finding in found)
 
     running.processes.stop("placements")
     before = in_index(running)

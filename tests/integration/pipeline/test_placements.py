@@ -158,7 +158,7 @@ def everything(running: Pipeline) -> dict[str, Any]:
 
 
 def findings(running: Pipeline) -> list[FindingReported]:
-    events = [decode(each.value, each.headers) for each in running.topic(FINDINGS.name)]
+    events = [decode(record.value, record.headers) for record in running.topic(FINDINGS.name)]
     return [event for event in events if isinstance(event, FindingReported)]
 
 
@@ -172,7 +172,7 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
     for cut in range(3):
         lot = records[cut * len(records) // 3 : (cut + 1) * len(records) // 3]
         # Sightings are read before the binds.
-        send(running, sorted(lot, key=lambda each: each[0] is ATTEMPTS))
+        send(running, sorted(lot, key=lambda record: record[0] is ATTEMPTS))
         time.sleep(0.3 * cut)
         running.processes.kill("placements")
         running.start_placements()
@@ -265,7 +265,7 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     send(running, bound(later[1], node, "GPU-7-1", 60, 20_480))
     both = until(over, lambda found: len(found) > 1)
     # The two pods may lie in two partitions, between which a reader sees no order.
-    of_first, of_later = sorted(both, key=lambda each: each.found_at)
+    of_first, of_later = sorted(both, key=lambda event: event.found_at)
     assert of_first == finding
     assert of_later.pod == later[1]
 

@@ -17,8 +17,8 @@ from tests.support.reused_backends import reused_backends
 
 
 def names(url: str) -> set[str]:
-    found = httpx.get(f"{url}/_cat/indices/schedulerlog-*,other-*", params={"format": "json"}, timeout=30).json()
-    return {each["index"] for each in found}
+    indices = httpx.get(f"{url}/_cat/indices/schedulerlog-*,other-*", params={"format": "json"}, timeout=30).json()
+    return {item["index"] for item in indices}
 
 
 def retention(url: str, *options: str, **more: str) -> str:
@@ -52,7 +52,7 @@ def retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[
         store = new_client(settings)
         try:
             later = datetime.now(UTC) + timedelta(days=100)
-            await drop_expired(store, settings, later, dry_run=dry_run, say=lambda each: lines.append(str(each)))
+            await drop_expired(store, settings, later, dry_run=dry_run, say=lambda line: lines.append(str(line)))
         finally:
             await store.close()
 

@@ -63,7 +63,7 @@ def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
         if not running.processes.is_running("worker"):
             running.start("worker", "--instance-id", "first")
         running.wait_ready()
-    return ", ".join(f"{each:.1f} s" for each in found)
+    return ", ".join(f"{seconds:.1f} s" for seconds in found)
 
 
 @pytest.mark.stress

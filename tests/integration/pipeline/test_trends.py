@@ -90,7 +90,10 @@ def committed(running: Pipeline) -> list[int | None]:
     async def read() -> list[int | None]:
         servers = running.servers.bootstrap_servers
         async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False) as consumer:
-            return [await consumer.committed(TopicPartition(ATTEMPT_COUNTS.name, each)) for each in range(PARTITIONS)]
+            return [
+                await consumer.committed(TopicPartition(ATTEMPT_COUNTS.name, partition))
+                for partition in range(PARTITIONS)
+            ]
 
     return asyncio.run(read())
 
@@ -133,5 +136,5 @@ def test_what_is_no_attempt_count_is_a_dead_letter(running: Pipeline) -> None:
     running.start()
     running.wait_ready()
     asyncio.run(sent())
-    found = until(lambda: [each.value for each in running.topic(DEAD_LETTERS.name) if each.key == b"broken"])
+    found = until(lambda: [letter.value for letter in running.topic(DEAD_LETTERS.name) if letter.key == b"broken"])
     assert set(found) == {b"{"}

@@ -91,28 +91,29 @@ def test_equal_pods_and_nodes_of_two_clusters_do_not_touch_each_other(running: P
 
     with serving(running.servers.bootstrap_servers, running.servers.opensearch_url) as api:
         assert until(api.is_ready)
-        logs = {each: of(api, each, "namespaces/ml/pods/trainer/schedulerlog") for each in ("east", "west")}
-        assert {each: log["status"] for each, log in logs.items()} == {"east": "succeeded", "west": "failed"}
+        logs = {cluster: of(api, cluster, "namespaces/ml/pods/trainer/schedulerlog") for cluster in ("east", "west")}
+        assert {cluster: log["status"] for cluster, log in logs.items()} == {"east": "succeeded", "west": "failed"}
         assert "CardInsufficientMemory" not in str(logs["east"])
         assert "NumaNotFit" not in str(logs["west"])
         histories = {
-            each: of(api, each, "namespaces/ml/pods/trainer/schedulerlog/history")["episodes"] for each in logs
+            cluster: of(api, cluster, "namespaces/ml/pods/trainer/schedulerlog/history")["episodes"] for cluster in logs
         }
-        assert {each: len(episodes) for each, episodes in histories.items()} == {"east": 2, "west": 1}
-        assert {each: len(of(api, each, "schedulerlogs", namespace="ml")["items"]) for each in logs} == {
+        assert {cluster: len(episodes) for cluster, episodes in histories.items()} == {"east": 2, "west": 1}
+        assert {cluster: len(of(api, cluster, "schedulerlogs", namespace="ml")["items"]) for cluster in logs} == {
             "east": 2, "west": 2
         }  # fmt: skip
         assert of(api, "west", "schedulerlogs", reason="NumaNotFit")["items"] == []
         held = {
-            each: of(api, each, "nodes/gpu-1/occupancy", at=LATER.isoformat().replace("+00:00", "Z")) for each in logs
+            cluster: of(api, cluster, "nodes/gpu-1/occupancy", at=LATER.isoformat().replace("+00:00", "Z"))
+            for cluster in logs
         }
-        assert {each: sorted(pod["name"] for pod in occupancy["pods"]) for each, occupancy in held.items()} == {
+        assert {cluster: sorted(pod["name"] for pod in occupancy["pods"]) for cluster, occupancy in held.items()} == {
             "east": ["old", "trainer"], "west": ["old"]
         }  # fmt: skip
-        assert {each: occupancy["devices"][0]["memory_held_mib"] for each, occupancy in held.items()} == {
+        assert {cluster: occupancy["devices"][0]["memory_held_mib"] for cluster, occupancy in held.items()} == {
             "east": 25_480, "west": 25_000
         }  # fmt: skip
-        assert [of(api, each, "findings")["items"] for each in logs] == [[], []]
+        assert [of(api, cluster, "findings")["items"] for cluster in logs] == [[], []]
         assert of(api, "north", "namespaces/ml/pods/trainer/schedulerlog") == 404
         assert api.schedulerlog("ml/trainer").status_code == 404
     placements = running.documents({"term": {"pod": "trainer"}}, "schedulerlog-occupancy").values()

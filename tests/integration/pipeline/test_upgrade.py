@@ -57,7 +57,7 @@ def logged_and_ended(running: Pipeline, line: str) -> bool:
 
 
 def test_the_templates_of_every_older_version_are_kept() -> None:
-    assert {each.name for each in CASES.glob("templates_of_version_*")} == {
+    assert {path.name for path in CASES.glob("templates_of_version_*")} == {
         f"templates_of_version_{version}.json" for version in OLDER
     }
 
@@ -135,14 +135,14 @@ def test_settings_of_an_operator_come_before_ours_and_are_never_overwritten(runn
     }
     with httpx.Client(base_url=running.servers.opensearch_url, timeout=30) as client:
         made = client.get("/_component_template/schedulerlog@custom").json()["component_templates"]
-        assert [each["component_template"]["template"] for each in made] == [{}]
+        assert [item["component_template"]["template"] for item in made] == [{}]
         try:
             for name, index in own.items():
                 body = {"template": {"settings": {"index": index}}}
                 client.put(f"/_component_template/{name}", json=body).raise_for_status()
             running.processes.run("provision", "pipeline", "provision", "--index-shards", "1")
             kept = client.get("/_component_template/schedulerlog*@custom").json()["component_templates"]
-            found = {each["name"]: each["component_template"]["template"]["settings"]["index"] for each in kept}
+            found = {item["name"]: item["component_template"]["template"]["settings"]["index"] for item in kept}
             attempts = settings_of(client, "schedulerlog-attempts-2001.01.01")
             findings = settings_of(client, "schedulerlog-findings-2001.01.01")
         finally:

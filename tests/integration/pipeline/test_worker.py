@@ -50,7 +50,7 @@ def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[Att
 
 
 def messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
-    events = (decode(each.value, each.headers) for each in running.topic("schedulerlog.messages"))
+    events = (decode(record.value, record.headers) for record in running.topic("schedulerlog.messages"))
     return [event for event in events if isinstance(event, MessageEmitted) and event.pod.namespace == namespace]
 
 
@@ -70,8 +70,8 @@ def assert_each_is_stored_once_as_it_was_sent(
         return {key: plain(summary_of(document)) for key, document in documents.items()}
 
     def is_right(found: dict[str, AttemptSummarized]) -> bool:
-        return {key: encode_value(each) for key, each in found.items()} == {
-            key: encode_value(each) for key, each in expected.items()
+        return {key: encode_value(summary) for key, summary in found.items()} == {
+            key: encode_value(summary) for key, summary in expected.items()
         }
 
     documents = until(found, is_right)
@@ -94,8 +94,8 @@ def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> 
         "no available node, 6 nodes do not meet",
     ]
     assert len(lines) == 2 * 2 + 2 * 4
-    read = (decode(each.value, each.headers) for each in running.topic("schedulerlog.attempts"))
-    last = {each.attempt_id: plain(join([each])) for each in read if isinstance(each, AttemptSummarized)}
+    read = (decode(record.value, record.headers) for record in running.topic("schedulerlog.attempts"))
+    last = {event.attempt_id: plain(join([event])) for event in read if isinstance(event, AttemptSummarized)}
     for attempt in sent:
         assert encode_value(last[attempt[0].attempt_id]) == encode_value(summarize(attempt))
 
@@ -151,8 +151,8 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
     for tries in pods:
         first = tries[0][0].attempt_id
         documents = [found[events[0].attempt_id] for events in tries]
-        assert [each.get("repeats") for each in documents[:9]] == [None, *[first] * 6, None, None]
-        assert [each["episode"] for each in documents] == [tries[at][0].attempt_id for at in [0] * 7 + [7, 8, 8]]
+        assert [attempt.get("repeats") for attempt in documents[:9]] == [None, *[first] * 6, None, None]
+        assert [attempt["episode"] for attempt in documents] == [tries[at][0].attempt_id for at in [0] * 7 + [7, 8, 8]]
         assert documents[7]["changes"][0].startswith("node0: 1/3 CardCordoned, 1/3 CardInsufficientMemory")
         for events, document in zip(tries, documents, strict=True):
             base = summary_of(found[document.get("repeats") or events[0].attempt_id])
@@ -243,16 +243,16 @@ def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(runn
         EncodedRecord(b"garbage/pod-0", good[0].value[:-1] + b" " * 1_000_000 + b"]", good[0].headers),
     ]
     mixed = [*good]
-    for place, each in enumerate(garbage):
-        mixed.insert(place * 2, each)
+    for place, piece in enumerate(garbage):
+        mixed.insert(place * 2, piece)
     before = len(running.topic("schedulerlog.dead-letters"))
     running.send_records(mixed)
     assert_each_is_stored_once_as_it_was_sent(running, "garbage", sent)
     dead = until(
         lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == len(garbage), 15
     )
-    assert sorted(each.value or b"" for each in dead) == sorted(each.value or b"" for each in garbage)
-    assert all(dict(each.headers)["dead_letter_topic"] == b"schedulerlog.decisions" for each in dead)
+    assert sorted(letter.value or b"" for letter in dead) == sorted(record.value or b"" for record in garbage)
+    assert all(dict(letter.headers)["dead_letter_topic"] == b"schedulerlog.decisions" for letter in dead)
 
 
 def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -> None:
@@ -273,7 +273,7 @@ def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -
     ]  # fmt: skip
     assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
     again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
-    assert [(each.key, each.value, each.headers[len(DEAD_LETTER_HEADERS) :]) for each in again] == [
+    assert [(record.key, record.value, record.headers[len(DEAD_LETTER_HEADERS) :]) for record in again] == [
         (broken.key, broken.value, tuple(broken.headers))
     ] * 2
 
@@ -286,7 +286,7 @@ def test_l11_a_dead_letter_is_replayed_to_no_topic_but_ours(running: Pipeline) -
     forged = [EncodedRecord(b"key", b"{}", [("dead_letter_topic", topic), *others]) for topic in topics]
     running.send_records(forged, "schedulerlog.dead-letters")
     dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
-    offsets = [str(each.offset) for each in dead]
+    offsets = [str(letter.offset) for letter in dead]
     output = running.command("dead-letters", "replay", "--offset", offsets[0], "--offset", offsets[1])
     assert f"skipped: offset {offsets[0]} names the topic 'elsewhere', which is not ours" in output
     assert "\x1b" not in output

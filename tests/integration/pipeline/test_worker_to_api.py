@@ -24,7 +24,7 @@ FREED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
 def episodes(api: Served) -> Any:
     """Both, once the bind is part of the latest."""
     found = api.schedulerlog("changed/pod", "/history").json().get("episodes", [])
-    return found if [each["status"] for each in found] == ["succeeded", "failed"] else []
+    return found if [episode["status"] for episode in found] == ["succeeded", "failed"] else []
 
 
 def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running: Pipeline) -> None:
@@ -39,7 +39,7 @@ def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running
         assert until(without_memory.is_ready)
         from_index = until(lambda: episodes(without_memory))
     changed = ["bind: nothing became bound to node1", "node1: 2/2 CardCordoned became fit"]
-    assert [each["changes"] for each in from_index] == [changed, []]
+    assert [episode["changes"] for episode in from_index] == [changed, []]
     assert from_memory == from_index
 
 

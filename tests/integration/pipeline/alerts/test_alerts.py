@@ -118,7 +118,7 @@ class Alertmanager:
     def states(self) -> dict[str, bool]:
         """Pod to whether it fires by the latest post about it, as Alertmanager sees it when that comes."""
         alerts = [alert for post in self.posts for alert in post]
-        return {each["labels"]["pod"]: moment(each["endsAt"]) > datetime.now(UTC) for each in alerts}
+        return {alert["labels"]["pod"]: moment(alert["endsAt"]) > datetime.now(UTC) for alert in alerts}
 
 
 def moment(text: str) -> datetime:
