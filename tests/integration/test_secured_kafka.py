@@ -66,7 +66,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
 
 def unused(seen: set[Decision], name: str) -> set[Right]:
     """Of the rights that deploy/ gives to a process."""
-    mine = [each for each in seen if each.user == f"schedulerlog-{name}" and each.is_allowed]
+    mine = [decision for decision in seen if decision.user == f"schedulerlog-{name}" and decision.is_allowed]
     return {right for right in RIGHTS[f"schedulerlog-{name}"] if not any(map(right.is_for, mine))}
 
 
@@ -89,7 +89,7 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
         node = running.scheduler.filter(pod)["NodeNames"][0]
         answer = until(lambda: running.api.schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
     assert running.scheduler.bind(pod, node) == {"Error": ""}
-    assert node in {each["name"] for each in answer.json()["filter"]["nodes"]}
+    assert node in {item["name"] for item in answer.json()["filter"]["nodes"]}
     eventually(lambda: running.documents("schedulerlog-attempts", namespace))
     running.processes.run("hami-log", "ingest", "hami-log", str(PROPOSAL), *flags(running.settings("hami-log")))
     asyncio.run(send_garbage(kafka))
@@ -116,14 +116,16 @@ def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.Temp
 
 
 def test_an_attempt_passes_from_the_decision_to_the_answer_and_no_right_was_missing(seen: set[Decision]) -> None:
-    assert {each for each in seen if not each.is_allowed} == set()
+    assert {decision for decision in seen if not decision.is_allowed} == set()
 
 
 @pytest.mark.parametrize("name", ["scheduler", "hami-log", "worker", "index", "api"])
 def test_each_right_of_a_user_is_used(seen: set[Decision], name: str) -> None:
     granted = RIGHTS[f"schedulerlog-{name}"]
     assert unused(seen, name) <= SELDOM.get(name, set())
-    asked_for = {each.name for each in seen if each.user == f"schedulerlog-{name}" and each.request == "Metadata"}
+    asked_for = {
+        decision.name for decision in seen if decision.user == f"schedulerlog-{name}" and decision.request == "Metadata"
+    }
     assert asked_for >= {right.name for right in granted if right.kind == "topic"}
 
 
@@ -156,7 +158,7 @@ def test_every_process_proves_who_it_is_in_the_same_way(
         for name in ("worker", "placements", "alerts", "alertmanager", "events", "raw-logs"):
             until(lambda name=name: unused(log(), name) <= SELDOM.get(name, set()))  # type: ignore[misc]
             assert unused(log(), name) <= SELDOM.get(name, set())
-    assert {each for each in log() if not each.is_allowed} == set()
+    assert {decision for decision in log() if not decision.is_allowed} == set()
 
 
 def test_all_that_publish_what_they_read_have_the_same_rights() -> None:
@@ -169,9 +171,9 @@ def test_all_that_publish_what_they_read_have_the_same_rights() -> None:
 
 
 def test_provision_needs_what_the_documents_list(seen: set[Decision]) -> None:
-    mine = {each for each in seen if each.user == "schedulerlog-provision"}
-    assert {each.operation for each in mine} <= {right.operation for right in PROVISION} | {"Describe"}
-    assert "schedulerlog.decisions" in {each.name for each in mine if each.operation == "Create"}
+    mine = {decision for decision in seen if decision.user == "schedulerlog-provision"}
+    assert {decision.operation for decision in mine} <= {right.operation for right in PROVISION} | {"Describe"}
+    assert "schedulerlog.decisions" in {decision.name for decision in mine if decision.operation == "Create"}
 
 
 @in_make_stress
@@ -184,7 +186,7 @@ def test_provision_corrects_topics_with_its_rights(kafka: SecuredKafka, backends
     mine = {
         decision for decision in decisions(kafka.broker.log.read_text()) if decision.user == "schedulerlog-provision"
     }
-    used = {(each.operation, each.name) for each in mine if each.is_allowed}
+    used = {(decision.operation, decision.name) for decision in mine if decision.is_allowed}
     assert used >= {("Alter", RAW_LOGS.name), ("AlterConfigs", TRENDS.name), ("DescribeConfigs", TRENDS.name)}
 
 

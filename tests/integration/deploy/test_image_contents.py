@@ -31,7 +31,7 @@ DATA_FILE = re.compile(r"""["']([\w./-]+\.(?:toml|ya?ml|json|proto))["']""")
 def matches(pattern: str, path: Path) -> bool:
     """Whether a pattern of .dockerignore covers a path or a folder above it, as Docker reads ``*`` and ``**/``."""
     expression = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
-    return any(re.fullmatch(expression, each.as_posix()) for each in (path, *path.parents))
+    return any(re.fullmatch(expression, candidate.as_posix()) for candidate in (path, *path.parents))
 
 
 def is_admitted(path: Path) -> bool:

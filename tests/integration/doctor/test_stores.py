@@ -95,4 +95,4 @@ def test_a_wrong_setting_is_exit_code_two() -> None:
 @pytest.mark.parametrize("content", ["", "no certificate"])
 def test_a_file_without_a_certificate_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "ca.crt").write_text(content)
-    assert [each.about for each in check_file(tmp_path / "ca.crt")] == [str(tmp_path / "ca.crt")]
+    assert [fault.about for fault in check_file(tmp_path / "ca.crt")] == [str(tmp_path / "ca.crt")]

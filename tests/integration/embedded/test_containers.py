@@ -80,7 +80,7 @@ def start(compose: Compose) -> None:
     build = [] if os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
     up = compose("up", "--detach", "--wait", *build)
     listed = [json.loads(line) for line in compose("ps", "--all", "--format", "json").stdout.splitlines()]
-    states = {each["Service"]: each["Health"] or f"{each['State']} {each['ExitCode']}" for each in listed}
+    states = {entry["Service"]: entry["Health"] or f"{entry['State']} {entry['ExitCode']}" for entry in listed}
     # One that sleeps between two looks a day serves nothing that could be asked.
     others = {"provision": "exited 0", "retention": "running 0"}
     expected = {name: others.get(name, "healthy") for name in states}

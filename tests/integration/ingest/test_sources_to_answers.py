@@ -77,7 +77,7 @@ def test_the_debugging_tags_give_a_finding_with_its_numbers_and_lines(running: P
     assert finding["numbers"]["is_waiting"] == 1
     all_taken(running)
     written = running.documents({"term": {"pod": "infer-0"}}, "schedulerlog-findings").values()
-    assert {each["finding"] for each in written} == {"ReleasingMemoryCounted"}
+    assert {document["finding"] for document in written} == {"ReleasingMemoryCounted"}
 
 
 def test_a_pod_that_is_bound_to_memory_that_others_still_hold_is_an_overcommit(
@@ -182,7 +182,7 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     )  # fmt: skip
     for moment, pods in (("01:59:59", []), ("02:00:01", ["job-0"]), ("02:09:59", ["job-0"]), ("02:10:01", [])):
         there = answered(api, f"{node}/occupancy?at=2024-04-22T{moment}Z", bool)["pods"]
-        assert [each["name"] for each in there] == pods
+        assert [item["name"] for item in there] == pods
 
 
 def answered(api: Served, path: str, is_whole: Callable[[Any], Any]) -> Any:

@@ -56,6 +56,6 @@ def test_bash_completes_a_line_once_it_is_installed(environment: dict[str, str])
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_completes_a_line(environment: dict[str, str]) -> None:
-    assert [sorted(each) for each in completed(["fish", "--no-config", "-c", FISH], environment)] == list(
+    assert [sorted(words) for words in completed(["fish", "--no-config", "-c", FISH], environment)] == list(
         LINES.values()
     )
