@@ -154,7 +154,7 @@ async def test_a_node_that_has_left_the_cluster_is_not_offered() -> None:
 async def test_without_an_api_server_a_node_that_may_have_left_is_not_offered_and_the_answer_says_so() -> None:
     found = (await simulated(full_and_gone(FakeObjects(is_there=False)), 8_000))["suggestions"]
     assert "registration" not in constraints(found)
-    assert any("register no devices any more" in each["en"] for each in found["not_known"])
+    assert any("register no devices any more" in unknown["en"] for unknown in found["not_known"])
 
 
 async def test_without_one_registered_node_there_is_an_answer() -> None:
@@ -168,7 +168,7 @@ async def test_with_the_index_down_it_is_named_what_could_not_be_known() -> None
         caller_of(wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=down)
     )
     assert constraints(found) == ["memory"]
-    assert any("registered last is not known" in each["en"] for each in found["not_known"])
+    assert any("registered last is not known" in unknown["en"] for unknown in found["not_known"])
 
 
 def locked_out() -> AttemptSummarized:
@@ -193,7 +193,7 @@ async def test_a_lock_that_is_still_on_the_node_is_to_be_removed() -> None:
     assert found["state"] == "fits"
     assert item["edits"] == [{"constraint": "lock", "where": "n1", "before": "team-b/dead", "after": ""}]
     assert item["node"] == "n1"
-    assert not any("locked" in each["en"] for each in found["not_known"])
+    assert not any("locked" in unknown["en"] for unknown in found["not_known"])
 
 
 async def test_a_lock_that_is_gone_or_another_one_is_not_named() -> None:
@@ -205,7 +205,7 @@ async def test_a_lock_that_is_gone_or_another_one_is_not_named() -> None:
 async def test_where_no_node_can_be_read_the_bind_that_failed_is_what_is_known() -> None:
     found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=FakeObjects(is_there=False)))
     assert constraints(found) == ["lock"]
-    assert any("known of a bind that failed" in each["en"] for each in found["not_known"])
+    assert any("known of a bind that failed" in unknown["en"] for unknown in found["not_known"])
 
 
 async def test_who_may_not_read_the_pod_that_left_the_lock_does_not_see_its_name() -> None:

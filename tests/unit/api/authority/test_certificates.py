@@ -107,7 +107,7 @@ async def test_a_certificate_of_the_authority_is_its_user(tmp_path: Path) -> Non
         assert await server.status(POD, ours, alice) == 200
         (review,) = server.reviews.asked(ACCESS_REVIEW)
         assert (review["user"], review["groups"]) == ("alice", ["system:authenticated"])
-        assert [await server.status(POD, ours, each) for each in (stranger, stale)] == [0, 0]
+        assert [await server.status(POD, ours, client) for client in (stranger, stale)] == [0, 0]
         assert await server.status(POD, ours, None) == 401
         # With the token of another caller: the certificate counts, and the token is not reviewed.
         assert await server.status(OTHER, ours, alice, bob) == 403
@@ -123,14 +123,14 @@ async def test_the_authority_of_clients_is_replaced_while_serving(tmp_path: Path
     clients.write_bytes(old.ca_file.read_bytes())
     both = old.issue("alice"), new.issue("alice")
     async with Served(CertificatePair(pair.certificate, pair.key, client_ca=clients)) as server:
-        assert [await server.status(POD, old, each) for each in both] == [200, 0]
+        assert [await server.status(POD, old, client) for client in both] == [200, 0]
         clients.write_bytes(new.ca_file.read_bytes())
         server.certificates.reload()
-        assert [await server.status(POD, old, each) for each in both] == [0, 200]
+        assert [await server.status(POD, old, client) for client in both] == [0, 200]
         clients.write_text("-----BEGIN CERTIFICATE-----\nbroken")
         server.certificates.reload()
         assert "clients.crt" in server.certificates.problem
-        assert [await server.status(POD, old, each) for each in both] == [0, 200]
+        assert [await server.status(POD, old, client) for client in both] == [0, 200]
 
 
 def published(authority: Authority, names: str = '["front-proxy-client"]') -> dict[str, str]:
@@ -167,11 +167,11 @@ async def test_headers_name_the_caller_with_the_certificate_of_the_api_server_al
         assert review["extra"] == {"example.com/scopes": ["read"]}
         token = list(server.reviews.caller("bob").items())
         # Without the headers the certificate is nobody's, also with the token of a caller.
-        assert [await server.status(POD, ours, proxy, each) for each in ([], token)] == [401, 401]
+        assert [await server.status(POD, ours, proxy, headers) for headers in ([], token)] == [401, 401]
         assert await server.status(POD, ours, other_name, ALICE) == 401
         assert await server.status(POD, ours, other_name) == 401
         # Known by itself, as who it is: the headers change nothing.
-        assert [await server.status(POD, ours, same_name, each) for each in ([], ALICE)] == [403, 403]
+        assert [await server.status(POD, ours, same_name, headers) for headers in ([], ALICE)] == [403, 403]
         assert await server.status(POD, ours, None, ALICE) == 401
         assert {spec["user"] for spec in server.reviews.asked(ACCESS_REVIEW)} == {"alice", "front-proxy-client"}
 
@@ -182,10 +182,10 @@ async def test_the_authority_of_the_api_server_is_replaced_while_serving(tmp_pat
     both = old.issue("front-proxy-client"), new.issue("front-proxy-client")
     asked = CertificatePair(pair.certificate, pair.key, asks_clients=True)
     async with Served(asked, published(old)) as server:
-        assert [await server.status(POD, ours, each, ALICE) for each in both] == [200, 0]
+        assert [await server.status(POD, ours, client, ALICE) for client in both] == [200, 0]
         server.proxy = published(new)
         await server.authorities.read()
-        assert [await server.status(POD, ours, each, ALICE) for each in both] == [0, 200]
+        assert [await server.status(POD, ours, client, ALICE) for client in both] == [0, 200]
         server.proxy = {}
         await server.authorities.read()
         assert "--requestheader-client-ca-file" in server.authorities.problem

@@ -43,7 +43,7 @@ async def test_a_failed_review_fails_who_waits_for_it_and_is_not_remembered(
 ) -> None:
     reviews.answer = KubeApiError(500, "etcd is away")
     asked = [reviewer.may(ALICE, get_pod("llm", "a")) for _ in range(3)]
-    assert [type(each) for each in await asyncio.gather(*asked, return_exceptions=True)] == [ReviewerError] * 3
+    assert [type(error) for error in await asyncio.gather(*asked, return_exceptions=True)] == [ReviewerError] * 3
     reviews.answer = None
     assert await reviewer.may(ALICE, get_pod("llm", "a"))
 
@@ -63,7 +63,7 @@ async def test_many_unknown_tokens_do_not_delay_a_known_caller(reviews: FakeRevi
     await asyncio.sleep(0)
     done, waiting = [[guess for guess in guesses if guess.done() is is_done] for is_done in (True, False)]
     assert (len(done), len(waiting)) == (10_000 - 64, 64)
-    assert {type(each.exception()) for each in done} == {ReviewerError}
+    assert {type(guess.exception()) for guess in done} == {ReviewerError}
     assert await reviewer.caller_of("token-of-alice")
     reviews.answering.set()
     assert await asyncio.gather(*waiting) == [None] * 64

@@ -100,7 +100,7 @@ async def test_clusters_are_listed_with_the_default_one_also_before_anything_was
         return httpx.Response(200, json={"aggregations": {"clusters": {"buckets": [{"key": "east", **times}]}}})
 
     found = Clusters.model_validate_json((await Caller(counted).get("/api/v1/clusters")).content).items
-    assert [(each.name, each.is_default, each.path) for each in found] == [
+    assert [(item.name, item.is_default, item.path) for item in found] == [
         ("default", True, "/api/v1/clusters/default"),
         ("east", False, "/api/v1/clusters/east"),
     ]

@@ -48,10 +48,10 @@ async def test_nodes_are_grouped_as_the_terminal_groups_them() -> None:
     body = (await caller.get(POD + "/groups")).json()
     nodes = (await caller.get(POD + "/schedulerlog")).json()["filter"]["nodes"]
     groups = answered_nodes(nodes, body["chosen"])
-    assert [(each["verdict"], each["reason"], each["nodes"], each["is_refused"]) for each in body["groups"]] == [
+    assert [(group["verdict"], group["reason"], group["nodes"], group["is_refused"]) for group in body["groups"]] == [
         (group.verdict, group.reason, group.nodes, group.is_refused) for group in groups
     ]
-    assert [each["counts"] for each in body["groups"]] == [
+    assert [group["counts"] for group in body["groups"]] == [
         [count._asdict() for count in group.counts] for group in groups
     ]
 
@@ -84,8 +84,8 @@ async def test_an_attempt_that_is_given_is_the_one_that_is_shown(answer: str) ->
     caller.remember(before, later, others)
     path = f"{POD}/{answer}{'&' if '?' in answer else '?'}attempt="
     assert (await caller.get(POD + "/" + answer)).json()["attempt_id"] == later.attempt_id
-    for each in (before, later):
-        assert (await caller.get(path + each.attempt_id)).json()["attempt_id"] == each.attempt_id
+    for summary in (before, later):
+        assert (await caller.get(path + summary.attempt_id)).json()["attempt_id"] == summary.attempt_id
     assert (await caller.get(path + others.attempt_id)).status_code == 404
 
 

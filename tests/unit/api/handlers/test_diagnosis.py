@@ -34,14 +34,14 @@ async def test_it_is_answered_from_memory_while_the_index_is_down_and_says_what_
     found = diagnosis_of(await api.get(OF_LOCKED))
     assert found.sentence.en.startswith("Node node5 was chosen, and another pod held its lock: llm/qwen-0")
     assert found.attempt == f"/api/v1/attempts/{LOCKED.attempt_id}"
-    causes = {(each.subject, each.cause) for each in found.not_known}
+    causes = {(unknown.subject, unknown.cause) for unknown in found.not_known}
     assert {("observations", "index-down"), ("schedulers", "index-down"), ("pod", "outside-cluster")} <= causes
 
 
 async def test_with_index_and_memory_away_it_still_says_what_could_not_be_known() -> None:
     found = diagnosis_of(await Caller(down).get(DIAGNOSIS))
     assert (found.state, found.obstacle) == ("not known", None)
-    assert ("attempt", "index-down") in {(each.subject, each.cause) for each in found.not_known}
+    assert ("attempt", "index-down") in {(unknown.subject, unknown.cause) for unknown in found.not_known}
 
 
 async def test_a_pod_that_no_source_knows_is_not_found() -> None:
@@ -153,7 +153,7 @@ async def test_observations_schedulers_and_registrations_come_from_the_index() -
     assert found.state == "not judged"
     obstacles = [found.obstacle, *found.other_obstacles]
     assert "HandshakeTooOld" in [obstacle.code for obstacle in obstacles if obstacle]
-    assert ("claims", "outside-cluster") in {(each.subject, each.cause) for each in found.not_known}
+    assert ("claims", "outside-cluster") in {(unknown.subject, unknown.cause) for unknown in found.not_known}
 
 
 def latest(check: dict[str, Any]) -> dict[str, Any]:

@@ -328,9 +328,11 @@ async def test_the_openapi_document_names_every_parameter_answer_and_error(calle
 async def test_every_error_is_documented_as_json_also_where_the_answer_is_a_text(caller: Caller) -> None:
     document = (await caller.get("/openapi.json")).json()
     answers = [
-        responses for path in document["paths"].values() for responses in [each["responses"] for each in path.values()]
+        responses
+        for path in document["paths"].values()
+        for responses in [operation["responses"] for operation in path.values()]
     ]
-    errors = [each for responses in answers for status, each in responses.items() if status != "200"]
+    errors = [response for responses in answers for status, response in responses.items() if status != "200"]
     assert len(errors) > len(answers) > 30
     schema = {"$ref": "#/components/schemas/Error"}
     assert all(error["content"]["application/problem+json"]["schema"] == schema for error in errors)

@@ -41,7 +41,7 @@ def test_a_token_belongs_to_its_request() -> None:
 def test_a_changed_or_shortened_token_is_refused(data: st.DataObject) -> None:
     token = encode_token(SCOPE, NodePlace(after="node1", version=1))
     place = data.draw(st.integers(0, len(token) - 1))
-    letter = data.draw(st.sampled_from("abcXYZ019-_").filter(lambda each: each != token[place]))
+    letter = data.draw(st.sampled_from("abcXYZ019-_").filter(lambda character: character != token[place]))
     # The last letter of base64 encodes fewer bits than it has, so another letter may mean the same.
     if place < len(token) - 1:
         assert isinstance(decode_token(token[:place] + letter + token[place + 1 :], SCOPE, NodePlace), BadToken)

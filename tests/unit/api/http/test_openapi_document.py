@@ -52,7 +52,7 @@ def test_the_file_is_what_the_routes_and_the_golden_records_give() -> None:
 
 def test_it_is_a_valid_document_of_openapi_3_1() -> None:
     # Schemas and paths of named clusters, which repeat the others, take most of the time.
-    paths = {path: each for path, each in DOCUMENT["paths"].items() if "{cluster}" not in path}
+    paths = {path: methods for path, methods in DOCUMENT["paths"].items() if "{cluster}" not in path}
     validate(DOCUMENT | {"paths": paths})
     assert DOCUMENT["openapi"].startswith("3.1")
 
@@ -69,9 +69,9 @@ def test_it_names_its_license_its_servers_and_how_callers_prove_who_they_are() -
     assert DOCUMENT["info"]["license"]["name"] == "Apache-2.0"
     assert [server["url"] for server in DOCUMENT["servers"]] == ["/", "https://{host}:31994"]
     schemes = DOCUMENT["components"]["securitySchemes"]
-    assert {name: each["type"] for name, each in schemes.items()} == {"token": "http", "clientCertificate": "mutualTLS"}
-    assert {name for each in DOCUMENT["security"] for name in each} == schemes.keys()
-    assert {path for _, path, each in OPERATIONS.values() if each.get("security") == []} == {"/healthz", "/readyz"}
+    assert {name: item["type"] for name, item in schemes.items()} == {"token": "http", "clientCertificate": "mutualTLS"}
+    assert {name for requirement in DOCUMENT["security"] for name in requirement} == schemes.keys()
+    assert {path for _, path, spec in OPERATIONS.values() if spec.get("security") == []} == {"/healthz", "/readyz"}
 
 
 def test_no_parameter_may_be_null_and_ranges_of_time_have_one_pair_of_names() -> None:
@@ -131,6 +131,6 @@ def values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
 def test_parameters_together_are_answered_or_refused_and_never_fail(data: st.DataObject) -> None:
     method, path, operation = OPERATIONS[data.draw(st.sampled_from(OF_ONE_CLUSTER))]
     of_query = [parameter for parameter in parameters(operation) if parameter["in"] == "query"]
-    chosen = data.draw(st.lists(st.sampled_from(of_query), unique_by=lambda each: each["name"])) if of_query else []
-    query = {each["name"]: data.draw(values(each["schema"])) for each in chosen}
+    chosen = data.draw(st.lists(st.sampled_from(of_query), unique_by=lambda param: param["name"])) if of_query else []
+    query = {parameter["name"]: data.draw(values(parameter["schema"])) for parameter in chosen}
     asyncio.run(asked(method, path.format(**GIVEN), query, data.draw(st.binary(max_size=50))))

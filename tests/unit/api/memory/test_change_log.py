@@ -36,7 +36,7 @@ class Replica:
 
 def seen(log: ChangeLog, subscription: Subscription) -> list[tuple[str, str]]:
     """Attempt and version of what waits."""
-    return [(each.attempt.attempt_id, each.version) for each in log.take(subscription)]
+    return [(change.attempt.attempt_id, change.version) for change in log.take(subscription)]
 
 
 @settings(max_examples=6_000 if IS_STRESS else 50)
@@ -71,7 +71,7 @@ def test_a_subscriber_that_comes_back_has_seen_everything_or_is_refused(data: st
 
 
 def a_replica(*partitions: int, max_count: int = 100) -> Replica:
-    replica = Replica([[f"{each}-{number}" for number in range(9)] for each in range(PARTITIONS)], max_count)
+    replica = Replica([[f"{index}-{number}" for number in range(9)] for index in range(PARTITIONS)], max_count)
     for partition in partitions:
         replica.read(partition)
     return replica
@@ -84,7 +84,7 @@ def test_a_subscriber_gets_what_it_is_about_alone() -> None:
     )
     replica.read(0)
     replica.read(1)
-    assert [len(seen(replica.log, each)) for each in (every, namespace, pod, other)] == [2, 1, 1, 0]
+    assert [len(seen(replica.log, subscription)) for subscription in (every, namespace, pod, other)] == [2, 1, 1, 0]
 
 
 def test_records_that_are_read_again_are_no_changes() -> None:

@@ -37,7 +37,7 @@ class LruModel(RuleBasedStateMachine):
         if size > MAX_BYTES:
             del self.model[key]
         while len(self.model) > MAX_COUNT or sum(entry[1] for entry in self.model.values()) > MAX_BYTES:
-            del self.model[min(self.model, key=lambda each: self.model[each][2])]
+            del self.model[min(self.model, key=lambda name: self.model[name][2])]
 
     @rule(key=KEYS)
     def get(self, key: str) -> None:

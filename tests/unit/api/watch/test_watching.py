@@ -62,7 +62,7 @@ async def test_a_pod_is_watched_from_its_latest_attempt_on(topic: WrittenTopic) 
     topic.publish(an_attempt(), an_attempt(0, "other"))
     events = await topic.events(PATH, an_attempt(1), an_attempt(1, "other"), placed(1))
     assert types(events) == ["ADDED", "MODIFIED", "MODIFIED"]
-    assert [each["object"]["status"] for each in events] == ["failed", "failed", "succeeded"]
+    assert [change["object"]["status"] for change in events] == ["failed", "failed", "succeeded"]
     for event in events:
         WatchEvent.model_validate(event)
         shown = event["object"]
@@ -80,14 +80,14 @@ async def test_the_object_is_the_answer_without_watch(topic: WrittenTopic) -> No
 
 async def test_a_watch_resumes_behind_the_last_event(topic: WrittenTopic) -> None:
     first, second = await topic.events(PATH + NEXT, an_attempt(1), an_attempt(2))
-    for each in (3, 4):
-        topic.publish(an_attempt(each), an_attempt(each, "other"))
+    for number in (3, 4):
+        topic.publish(an_attempt(number), an_attempt(number, "other"))
     version = second["object"]["metadata"]["resourceVersion"]
     resumed = await topic.events(f"{PATH}&resourceVersion={version}", an_attempt(5))
-    assert [attempt_of(each, topic) for each in resumed] == [3, 4, 5]
+    assert [attempt_of(event, topic) for event in resumed] == [3, 4, 5]
     again = await topic.events(f"{PATH}&resourceVersion={first['object']['metadata']['resourceVersion']}")
     assert len(again) == 4
-    assert [each["object"] for each in again[1:]] == [each["object"] for each in resumed]
+    assert [event["object"] for event in again[1:]] == [event["object"] for event in resumed]
 
 
 def attempt_of(event: dict[str, Any], topic: WrittenTopic) -> int:
@@ -222,9 +222,9 @@ async def test_server_sent_events_have_their_place_as_id(topic: WrittenTopic) ->
     accept = {"accept": "text/event-stream"}
     answer = await topic.watch(PATH + NEXT, an_attempt(1), an_attempt(2), **accept)
     assert answer.headers["content-type"].startswith("text/event-stream")
-    ids, data = zip(*(each.split("\n", 1) for each in answer.text.strip().split("\n\n")), strict=True)
+    ids, data = zip(*(event.split("\n", 1) for event in answer.text.strip().split("\n\n")), strict=True)
     assert ids == ("id: 1.0", "id: 2.0", "id: 2.0")
-    assert all(each.startswith('data: {"type":') for each in data)
+    assert all(line.startswith('data: {"type":') for line in data)
     resumed = await topic.watch(PATH, **accept, **{"last-event-id": "1.0"})
     assert resumed.text.startswith("id: 2.0\n")
 
@@ -242,7 +242,7 @@ async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
     await reached(lambda: topic.changes.subscribers == 20)
     topic.publish(an_attempt(1), an_attempt(2))
     answer = await topic.watch(ATTEMPTS + "&resourceVersion=0.0")
-    answers = [each.content for each in await asyncio.gather(*asked)]
+    answers = [response.content for response in await asyncio.gather(*asked)]
     assert set(answers) == {answer.content}
     metrics = (await topic._caller.get("/metrics")).text
     assert "schedulerlog_api_watch_objects_total 2.0" in metrics

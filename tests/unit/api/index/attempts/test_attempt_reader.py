@@ -78,9 +78,9 @@ class Devices:
             {"_id": record.id, "_source": stored(devices_document(record, encode(record).value))} for record in records
         ]
         self._states = {
-            (f"schedulerlog-node-states-{day}", each.id): stored(node_state_document(each, each.observed_at))
+            (f"schedulerlog-node-states-{day}", state.id): stored(node_state_document(state, state.observed_at))
             for day, written in states.items()
-            for each in written
+            for state in written
         }
 
     async def search(self, index_name: str, _body: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Devices:
         return {"hits": {"hits": self._hits, "total": {"value": len(self._hits)}}}
 
     async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        return [self._states.get((each["_index"], each["_id"])) for each in requested]
+        return [self._states.get((document["_index"], document["_id"])) for document in requested]
 
 
 async def devices_in(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]:

@@ -45,7 +45,7 @@ class Index:
         return {"hits": {"hits": behind[: body["size"]]}}
 
     async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        return [self.state if each["_index"].endswith("2026.11.21") else None for each in requested]
+        return [self.state if document["_index"].endswith("2026.11.21") else None for document in requested]
 
 
 def a_record(number: int, part: int = 0) -> DevicesJudged:

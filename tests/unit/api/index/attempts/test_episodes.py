@@ -36,7 +36,7 @@ def test_all_attempts_are_counted_and_a_hundred_ids_are_listed() -> None:
 def test_the_attempt_in_memory_replaces_its_older_version() -> None:
     stored = [an_outline(3, status="pending"), an_outline(2)]
     newest = an_outline(3, status="succeeded", index="")
-    assert [each.status for each in with_cached_attempt(stored, newest)] == ["succeeded", "failed"]
+    assert [outline.status for outline in with_cached_attempt(stored, newest)] == ["succeeded", "failed"]
 
 
 def test_the_attempt_in_memory_stands_first_when_the_index_does_not_show_it_yet() -> None:

@@ -52,7 +52,7 @@ async def episodes(
 
 async def test_what_changed_is_the_same_from_memory_as_from_the_index() -> None:
     from_index = await episodes(Index(PLACED, REFUSED))
-    assert [each.changes for each in from_index] == [BECAME_FIT, []]
+    assert [episode.changes for episode in from_index] == [BECAME_FIT, []]
     assert await episodes(Index(REFUSED), PLACED) == from_index, "the index does not show it yet"
     assert await episodes(Index(PLACED, REFUSED), PLACED) == from_index, "both have it"
 

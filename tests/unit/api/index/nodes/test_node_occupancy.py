@@ -64,7 +64,7 @@ def test_a_device_shows_how_much_of_it_which_pod_holds_and_since_when() -> None:
     assert (device.memory_total_mib, device.memory_held_mib) == (81920, 50000)
     assert (device.cores_total_percent, device.cores_held_percent) == (100, 20)
     assert (device.slots_total, device.slots_held) == (10, 3)
-    assert [(each.name, each.container, each.memory_mib, each.started_at) for each in device.held_by] == [
+    assert [(holder.name, holder.container, holder.memory_mib, holder.started_at) for holder in device.held_by] == [
         ("a", "main", 30000, "2026-11-21T02:06:23.217054Z"),
         ("b", "main", 20000, "2026-11-21T02:06:23.217054Z"),
     ]

@@ -88,7 +88,7 @@ async def test_who_asks_after_a_request_was_sent_gets_an_answer_of_their_own(
     await idle()
     (second,) = asked(index, QUERY)
     network.is_open.set()
-    assert [(await each)["number"] for each in (first, second)] == [1, 2]
+    assert [(await task)["number"] for task in (first, second)] == [1, 2]
 
 
 async def test_who_leaves_takes_the_answer_from_none_and_the_last_one_ends_the_request(

@@ -56,7 +56,7 @@ def test_a_page_begins_behind_the_last_pod_of_the_page_before_by_keys_that_never
     assert "search_after" not in pods_query({}, None, 10)
     body = pods_query({}, (1763694360000, "llm", "a"), 10)
     assert body["search_after"] == [1763694360000, "llm", "a"]
-    assert [next(iter(each)) for each in body["sort"]] == ["first_judged_at", "namespace", "pod"]
+    assert [next(iter(clause)) for clause in body["sort"]] == ["first_judged_at", "namespace", "pod"]
     assert body["size"] == 11, "one more shows that there is a next page"
 
 
@@ -64,13 +64,13 @@ def test_groups_are_searched_in_the_order_of_their_pages() -> None:
     order = groups_query({}, "workload", "pods", NOW, 5)["aggs"]["groups"]["terms"]["order"]
     assert order == [{"_count": "desc"}, {"first": "asc"}, {"_key": "asc"}]
     buckets = [a_bucket("llm/Job/b", 9, 5.0), a_bucket("llm/Job/a", 3, 4.0), a_bucket("llm/Job/c", 3, 5.0)]
-    assert sorted(buckets, key=lambda each: group_order(each, "pods")) == buckets
+    assert sorted(buckets, key=lambda bucket: group_order(bucket, "pods")) == buckets
     answer = {"aggregations": {"groups": {"buckets": buckets}}}
-    assert [each["key"] for each in groups_behind(answer, "pods", None)] == ["llm/Job/b", "llm/Job/a", "llm/Job/c"]
-    assert [each["key"] for each in groups_behind(answer, "pods", (-3, 4, "llm/Job/a"))] == ["llm/Job/c"]
+    assert [bucket["key"] for bucket in groups_behind(answer, "pods", None)] == ["llm/Job/b", "llm/Job/a", "llm/Job/c"]
+    assert [bucket["key"] for bucket in groups_behind(answer, "pods", (-3, 4, "llm/Job/a"))] == ["llm/Job/c"]
     assert groups_behind({}, "pods", None) == [], "no index yet"
-    by_wait = sorted(buckets, key=lambda each: group_order(each, "wait"))
-    assert [each["key"] for each in by_wait] == ["llm/Job/a", "llm/Job/b", "llm/Job/c"]
+    by_wait = sorted(buckets, key=lambda bucket: group_order(bucket, "wait"))
+    assert [bucket["key"] for bucket in by_wait] == ["llm/Job/a", "llm/Job/b", "llm/Job/c"]
 
 
 def test_five_hundred_pods_of_one_job_are_one_line() -> None:
@@ -108,7 +108,7 @@ def test_while_devices_are_not_known_the_nearest_node_is_that_of_the_attempt() -
 
 @pytest.mark.parametrize("order", ["wait", "gpu_hours", "devices", "attempts", "name"])
 def test_no_two_pods_are_equal_in_any_order(order: str) -> None:
-    assert [next(iter(each)) for each in pod_sort(order, NOW)][-2:] == ["namespace", "pod"]
+    assert [next(iter(clause)) for clause in pod_sort(order, NOW)][-2:] == ["namespace", "pod"]
 
 
 def test_what_no_source_says_is_null_or_empty() -> None:
