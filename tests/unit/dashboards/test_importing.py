@@ -32,7 +32,7 @@ def called(*arguments: str, **environment: str) -> Result:
 
 def test_every_object_is_stored(stand_in: DashboardsStandIn) -> None:
     assert install(DashboardsServer(stand_in.url), OBJECTS) == len(OBJECTS)
-    assert set(stand_in.stored) == {(each.type, each.id) for each in OBJECTS}
+    assert set(stand_in.stored) == {(saved.type, saved.id) for saved in OBJECTS}
 
 
 def test_installing_twice_leaves_the_same_objects(stand_in: DashboardsStandIn) -> None:
@@ -43,14 +43,14 @@ def test_installing_twice_leaves_the_same_objects(stand_in: DashboardsStandIn) -
 
 
 def test_what_an_earlier_version_installed_is_replaced(stand_in: DashboardsStandIn) -> None:
-    older = [replace(each, attributes=each.attributes | {"title": "old"}) for each in OBJECTS]
+    older = [replace(saved, attributes=saved.attributes | {"title": "old"}) for saved in OBJECTS]
     install(DashboardsServer(stand_in.url), older)
     install(DashboardsServer(stand_in.url), OBJECTS)
-    assert all(each["attributes"]["title"] != "old" for each in stand_in.stored.values())
+    assert all(saved["attributes"]["title"] != "old" for saved in stand_in.stored.values())
 
 
 def test_an_object_with_a_missing_reference_is_named_although_the_status_is_200(stand_in: DashboardsStandIn) -> None:
-    search = next(each for each in OBJECTS if each.type == "search")
+    search = next(saved for saved in OBJECTS if saved.type == "search")
     with pytest.raises(ImportRefusedError) as refused:
         install(DashboardsServer(stand_in.url), [search])
     (pattern,) = search.references
@@ -84,7 +84,7 @@ def test_an_object_that_was_stored_otherwise_is_named(stand_in: DashboardsStandI
 
 
 def test_fields_that_dashboards_filled_into_a_pattern_are_no_difference(stand_in: DashboardsStandIn) -> None:
-    patterns = [each for each in OBJECTS if each.type == "index-pattern"]
+    patterns = [saved for saved in OBJECTS if saved.type == "index-pattern"]
     stand_in.alters = {"fields": "[]"}
     assert install(DashboardsServer(stand_in.url), patterns) == len(patterns)
 

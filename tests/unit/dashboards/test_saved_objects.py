@@ -19,11 +19,11 @@ from tests.support.panel_search import Imported, aggs_of, fields_of, query_of, s
 API = "https://schedulerlog.example/base"
 FILE = export(API)
 FOUND = Imported.read(FILE)
-ALL = [pytest.param(each, id=f"{kind}-{name}") for (kind, name), each in FOUND.objects.items()]
+ALL = [pytest.param(saved, id=f"{kind}-{name}") for (kind, name), saved in FOUND.objects.items()]
 SEARCHING = [
-    pytest.param(each, id=name)
-    for (kind, name), each in FOUND.objects.items()
-    if kind in ("search", "visualization") and FOUND.pattern_of(each)
+    pytest.param(saved, id=name)
+    for (kind, name), saved in FOUND.objects.items()
+    if kind in ("search", "visualization") and FOUND.pattern_of(saved)
 ]
 PROPERTIES = {f"{index.alias}-*": index.properties for index in INDICES} | {
     index.alias: index.properties for index in INDICES
@@ -31,15 +31,15 @@ PROPERTIES = {f"{index.alias}-*": index.properties for index in INDICES} | {
 _IN_QUERIES = re.compile(r"(?:_exists_:(\w+))|(?:(?<![\w:])(?!_exists_)(\w+):)")
 
 
-def pattern(each: Any) -> Any:
-    found = FOUND.pattern_of(each)
+def pattern(saved: Any) -> Any:
+    found = FOUND.pattern_of(saved)
     assert found is not None
     return found
 
 
-def fields(each: Any) -> dict[str, Any]:
+def fields(saved: Any) -> dict[str, Any]:
     """Name to mapping of the fields of the object's pattern, those that Dashboards computes included."""
-    attributes = pattern(each)["attributes"]
+    attributes = pattern(saved)["attributes"]
     computed = {one["name"]: {"type": "scripted"} for one in json.loads(attributes.get("fields", "[]"))}
     return PROPERTIES[attributes["title"]] | computed
 
@@ -48,75 +48,75 @@ def is_indexed(mapping: dict[str, Any]) -> bool:
     return bool(mapping.get("enabled", True) and mapping.get("index", True))
 
 
-@pytest.mark.parametrize("each", ALL)
-def test_an_object_has_the_newest_version_of_its_type_and_only_known_attributes(each: Any) -> None:
-    assert each["migrationVersion"] == {each["type"]: ".".join(map(str, NEWEST[each["type"]]))}
-    assert set(each) == {"type", "id", "attributes", "references", "migrationVersion"}
-    assert set(each["attributes"]) <= STRICT.get(each["type"], set(each["attributes"]))
+@pytest.mark.parametrize("saved", ALL)
+def test_an_object_has_the_newest_version_of_its_type_and_only_known_attributes(saved: Any) -> None:
+    assert saved["migrationVersion"] == {saved["type"]: ".".join(map(str, NEWEST[saved["type"]]))}
+    assert set(saved) == {"type", "id", "attributes", "references", "migrationVersion"}
+    assert set(saved["attributes"]) <= STRICT.get(saved["type"], set(saved["attributes"]))
 
 
-@pytest.mark.parametrize("each", ALL)
-def test_attributes_that_hold_json_are_strings_of_it(each: Any) -> None:
-    texts = [value for name, value in each["attributes"].items() if name.endswith("JSON") or name == "visState"]
-    texts += [value for name, value in each["attributes"].items() if name in ("fields", "fieldFormatMap")]
+@pytest.mark.parametrize("saved", ALL)
+def test_attributes_that_hold_json_are_strings_of_it(saved: Any) -> None:
+    texts = [value for name, value in saved["attributes"].items() if name.endswith("JSON") or name == "visState"]
+    texts += [value for name, value in saved["attributes"].items() if name in ("fields", "fieldFormatMap")]
     assert all(isinstance(json.loads(text), dict | list) for text in texts)
-    if each["type"] != "index-pattern":
-        assert list(each["attributes"]["kibanaSavedObjectMeta"]) == ["searchSourceJSON"]
+    if saved["type"] != "index-pattern":
+        assert list(saved["attributes"]["kibanaSavedObjectMeta"]) == ["searchSourceJSON"]
 
 
-@pytest.mark.parametrize("each", ALL)
-def test_every_reference_is_used_and_leads_to_an_object_of_the_file(each: Any) -> None:
-    names = [one["name"] for one in each["references"]]
+@pytest.mark.parametrize("saved", ALL)
+def test_every_reference_is_used_and_leads_to_an_object_of_the_file(saved: Any) -> None:
+    names = [one["name"] for one in saved["references"]]
     assert len(set(names)) == len(names)
-    assert {(one["type"], one["id"]) for one in each["references"]} <= set(FOUND.objects)
-    if each["type"] == "dashboard":
-        assert sorted(names) == sorted(panel["panelRefName"] for panel in json.loads(each["attributes"]["panelsJSON"]))
-    elif each["type"] != "index-pattern":
-        used = search_source(each).get("indexRefName")
+    assert {(one["type"], one["id"]) for one in saved["references"]} <= set(FOUND.objects)
+    if saved["type"] == "dashboard":
+        assert sorted(names) == sorted(panel["panelRefName"] for panel in json.loads(saved["attributes"]["panelsJSON"]))
+    elif saved["type"] != "index-pattern":
+        used = search_source(saved).get("indexRefName")
         assert names == ([used] if used else [])
         assert used in (None, "kibanaSavedObjectMeta.searchSourceJSON.index")
 
 
 def test_ids_are_readable_and_used_once() -> None:
     lines = [json.loads(line) for line in FILE.splitlines()]
-    assert len({(each["type"], each["id"]) for each in lines}) == len(lines)
-    assert all(re.fullmatch(r"schedulerlog-[a-z-]+", each["id"]) for each in lines)
+    assert len({(saved["type"], saved["id"]) for saved in lines}) == len(lines)
+    assert all(re.fullmatch(r"schedulerlog-[a-z-]+", saved["id"]) for saved in lines)
 
 
 def test_every_index_family_has_a_pattern_whose_time_field_is_a_date() -> None:
-    patterns = [each["attributes"] for each in FOUND.of_type("index-pattern").values()]
-    assert {f"{index.alias}-*" for index in INDICES} <= {each["title"] for each in patterns}
-    for each in patterns:
-        if "timeFieldName" in each:
-            assert PROPERTIES[each["title"]][each["timeFieldName"]]["type"] == "date"
-    assert len({each["title"] for each in patterns}) == len(patterns)
+    patterns = [saved["attributes"] for saved in FOUND.of_type("index-pattern").values()]
+    assert {f"{index.alias}-*" for index in INDICES} <= {index_pattern["title"] for index_pattern in patterns}
+    for attributes in patterns:
+        if "timeFieldName" in attributes:
+            assert PROPERTIES[attributes["title"]][attributes["timeFieldName"]]["type"] == "date"
+    assert len({index_pattern["title"] for index_pattern in patterns}) == len(patterns)
 
 
-@pytest.mark.parametrize("each", SEARCHING)
-def test_every_field_of_a_panel_a_column_and_a_query_is_in_the_mapping(each: Any) -> None:
-    known = fields(each)
-    asked = fields_of(each) if each["type"] == "visualization" else {*each["attributes"]["columns"]}
-    asked |= {field for field, _ in each["attributes"].get("sort", [])}
-    words = search_source(each)["query"]["query"]
+@pytest.mark.parametrize("saved", SEARCHING)
+def test_every_field_of_a_panel_a_column_and_a_query_is_in_the_mapping(saved: Any) -> None:
+    known = fields(saved)
+    asked = fields_of(saved) if saved["type"] == "visualization" else {*saved["attributes"]["columns"]}
+    asked |= {field for field, _ in saved["attributes"].get("sort", [])}
+    words = search_source(saved)["query"]["query"]
     asked |= {name for pair in _IN_QUERIES.findall(words) for name in pair if name}
     assert asked <= set(known)
     # What is stored and not indexed is shown by no column and found by no query.
     assert all(is_indexed(known[name]) for name in asked)
 
 
-@pytest.mark.parametrize("each", SEARCHING)
-def test_aggregations_are_of_fields_that_have_values_in_columns(each: Any) -> None:
-    if each["type"] == "visualization":
-        assert {fields(each)[name]["type"] for name in fields_of(each)} <= {"keyword", "date", "long", "double"}
+@pytest.mark.parametrize("saved", SEARCHING)
+def test_aggregations_are_of_fields_that_have_values_in_columns(saved: Any) -> None:
+    if saved["type"] == "visualization":
+        assert {fields(saved)[name]["type"] for name in fields_of(saved)} <= {"keyword", "date", "long", "double"}
 
 
-@pytest.mark.parametrize("each", SEARCHING)
-def test_an_order_and_a_series_name_metrics_that_there_are(each: Any) -> None:
-    if each["type"] != "visualization":
+@pytest.mark.parametrize("saved", SEARCHING)
+def test_an_order_and_a_series_name_metrics_that_there_are(saved: Any) -> None:
+    if saved["type"] != "visualization":
         return
-    metrics = {agg["id"] for agg in aggs_of(each) if agg["schema"] == "metric"}
-    assert {agg["params"]["orderBy"] for agg in aggs_of(each) if agg["type"] == "terms"} <= metrics
-    params = json.loads(each["attributes"]["visState"])["params"]
+    metrics = {agg["id"] for agg in aggs_of(saved) if agg["schema"] == "metric"}
+    assert {agg["params"]["orderBy"] for agg in aggs_of(saved) if agg["type"] == "terms"} <= metrics
+    params = json.loads(saved["attributes"]["visState"])["params"]
     series = params.get("seriesParams", [])
     assert {one["data"]["id"] for one in series} == (metrics if series else set())
     assert {one["valueAxis"] for one in series} <= {axis["id"] for axis in params.get("valueAxes", [])}
@@ -131,14 +131,14 @@ def test_links_have_the_base_url_and_the_paths_of_the_api() -> None:
     }
     attempts = FOUND.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     formats = json.loads(attempts["fieldFormatMap"])
-    assert {name: each["params"]["urlTemplate"] for name, each in formats.items()} == wanted
-    assert {each["id"] for each in formats.values()} == {"url"}
+    assert {name: field_format["params"]["urlTemplate"] for name, field_format in formats.items()} == wanted
+    assert {field_format["id"] for field_format in formats.values()} == {"url"}
 
 
 def test_every_search_of_attempts_and_findings_has_a_column_with_a_link() -> None:
-    for each in FOUND.of_type("search").values():
-        links = json.loads(pattern(each)["attributes"]["fieldFormatMap"])
-        assert set(each["attributes"]["columns"]) & set(links), each["id"]
+    for saved_search in FOUND.of_type("search").values():
+        links = json.loads(pattern(saved_search)["attributes"]["fieldFormatMap"])
+        assert set(saved_search["attributes"]["columns"]) & set(links), saved_search["id"]
 
 
 def test_panels_lie_on_the_grid_side_by_side() -> None:

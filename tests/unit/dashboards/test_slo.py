@@ -62,7 +62,7 @@ def test_the_bound_of_an_objective_is_a_bucket_of_its_histogram(expression: str)
         module = {"schedulerlog_api": "api/metrics.py", "schedulerlog_index": "pipeline/index/metrics.py"}
         source = Path(module["_".join(name.split("_")[:2])]).read_text()
         (buckets,) = re.findall(r"^_DELAY_BUCKETS_SECONDS: Final = \((.*)\)$", source, re.MULTILINE)
-        assert bound in [each.strip() for each in buckets.split(",")]
+        assert bound in [bucket.strip() for bucket in buckets.split(",")]
 
 
 # 1,000 decisions a second, of which 2 are late: twice the 1 in 1,000 that may be.
@@ -107,8 +107,8 @@ def fires(objective: str, severity: str, **burns: float) -> bool:
     """Whether the alert fires, where the windows have these burn rates and all others none."""
     windows = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
     gauges = {f"slo:schedulerlog_{objective}:burn_rate{w}": burns.get(f"of_{w}", 0.0) for w in windows}
-    alert = next(each.alert for each in OBJECTIVES if each.name == objective)
-    (rule,) = [each for each in ALERTS if (each["alert"], each["labels"]["severity"]) == (alert, severity)]
+    alert = next(candidate.alert for candidate in OBJECTIVES if candidate.name == objective)
+    (rule,) = [item for item in ALERTS if (item["alert"], item["labels"]["severity"]) == (alert, severity)]
     return value(rule["expr"], Numbers(gauges=gauges)) is not None
 
 
@@ -123,7 +123,7 @@ def fires(objective: str, severity: str, **burns: float) -> bool:
         ("warning", "of_3d", "of_6h", 0.10 * 720 / 72),
     ],
 )
-@pytest.mark.parametrize("objective", [each.name for each in OBJECTIVES])
+@pytest.mark.parametrize("objective", [objective.name for objective in OBJECTIVES])
 def test_an_alert_needs_the_long_window_and_the_short_one(
     objective: str, severity: str, long: str, short: str, rate: float
 ) -> None:

@@ -64,13 +64,13 @@ def test_a_service_leads_to_pods_that_have_its_port(service: Any) -> None:
         if matches({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
     ]
     assert selected
-    assert all(any(port["targetPort"] in ports_of(each) for each in selected) for port in service["spec"]["ports"])
+    assert all(any(port["targetPort"] in ports_of(pod) for pod in selected) for port in service["spec"]["ports"])
 
 
 def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
     (monitor,) = of_kind("ServiceMonitor")
     services = [
-        each for each in of_kind("Service") if matches(monitor["spec"]["selector"], each["metadata"].get("labels", {}))
+        item for item in of_kind("Service") if matches(monitor["spec"]["selector"], item["metadata"].get("labels", {}))
     ]
     (service,) = services
     assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} == {
@@ -114,7 +114,7 @@ def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process
 
 
 def policy(name: str) -> dict[str, Any]:
-    (found,) = [each for each in of_kind("NetworkPolicy") if each["metadata"]["name"] == f"schedulerlog-{name}"]
+    (found,) = [item for item in of_kind("NetworkPolicy") if item["metadata"]["name"] == f"schedulerlog-{name}"]
     spec: dict[str, Any] = found["spec"]
     return spec
 
@@ -128,9 +128,9 @@ def selected(name: str) -> set[str]:
 
 
 def lets_out(name: str, port: int) -> bool:
-    ports = [each for rule in policy(name)["egress"] for each in rule.get("ports", ())]
+    ports = [span for rule in policy(name)["egress"] for span in rule.get("ports", ())]
     return any(
-        isinstance(each["port"], int) and each["port"] <= port <= each.get("endPort", each["port"]) for each in ports
+        isinstance(span["port"], int) and span["port"] <= port <= span.get("endPort", span["port"]) for span in ports
     )
 
 

@@ -25,7 +25,7 @@ def last_stage() -> list[tuple[str, str]]:
 
 
 def arguments_of(name: str) -> list[str]:
-    return [arguments for each, arguments in last_stage() if each == name]
+    return [arguments for instruction, arguments in last_stage() if instruction == name]
 
 
 def environment() -> dict[str, str]:

@@ -97,5 +97,5 @@ def test_kube_scheduler_leaves_the_resources_of_every_vendor_to_the_extender() -
     managed = configuration["extenders"][0]["managedResources"]
     vendors = device_config.shipped()
     names = {name for vendor in vendors for name in astuple(vendor.resources) if name}
-    assert {each["name"] for each in managed} == names
-    assert all(each["ignoredByScheduler"] for each in managed)
+    assert {resource["name"] for resource in managed} == names
+    assert all(resource["ignoredByScheduler"] for resource in managed)

@@ -32,7 +32,7 @@ def test_the_manifest_of_krew_has_what_krew_asks_for() -> None:
         assert platform["uri"].startswith("https://")
         assert platform["uri"].endswith(".tar.gz")
         assert set(platform) == {"selector", "uri", "sha256", "bin"}
-    places = [tuple(each["selector"]["matchLabels"].values()) for each in spec["platforms"]]
+    places = [tuple(target["selector"]["matchLabels"].values()) for target in spec["platforms"]]
     assert len(set(places)) == len(places)
 
 
