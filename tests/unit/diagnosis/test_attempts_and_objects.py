@@ -68,7 +68,7 @@ def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: st
 def test_nodes_that_the_scheduler_of_devices_was_not_offered_are_explained_by_what_closes_them() -> None:
     found = answer(facts_of("tainted", seconds=90), attempt_of("002"))
     assert answers(found)["NodesOpen"] == "no"
-    assert "TaintNotTolerated" in [each.code for each in (found.obstacle, *found.other_obstacles) if each]
+    assert "TaintNotTolerated" in [obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle]
 
 
 def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers() -> None:
@@ -79,10 +79,12 @@ def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers(
     refusals = [{"counts": {}, "devices": 0, "bare": "ResourceQuotaNotFit", "cause": ""}] * 9
     found = answer(facts_of("misspelt", api, 90), attempt_of("002", refusals=refusals))
     (quota_obstacle,) = (
-        each for each in (found.obstacle, *found.other_obstacles) if each and each.code == "ResourceQuotaNotFit"
+        obstacle
+        for obstacle in (found.obstacle, *found.other_obstacles)
+        if obstacle and obstacle.code == "ResourceQuotaNotFit"
     )
     assert "of limits.nvidia.com/gpumem, 60,000 of 80,000 are used" in quota_obstacle.sentence.en
-    assert "quota" in [each.kind for each in quota_obstacle.evidence]
+    assert "quota" in [item.kind for item in quota_obstacle.evidence]
 
 
 def test_a_quota_that_is_used_up_is_an_answer_with_numbers_and_no_obstacle() -> None:
@@ -91,7 +93,7 @@ def test_a_quota_that_is_used_up_is_an_answer_with_numbers_and_no_obstacle() -> 
     for quota in api.objects[QUOTAS]["items"]:
         quota["status"]["used"] = quota["status"]["hard"]
     found = answer(facts_of("misspelt", api))
-    (step,) = (each for each in found.steps if each.step == "QuotaLeft")
+    (step,) = (candidate for candidate in found.steps if candidate.step == "QuotaLeft")
     assert step.answer == "no"
     assert step.evidence[0].numbers == {"requests.nvidia.com/gpu.used": 4, "requests.nvidia.com/gpu.hard": 4}
 
@@ -104,7 +106,9 @@ def test_whole_devices_may_be_those_of_another_plugin_which_kubernetes_own_sched
     facts = facts_of("misspelt", objects(misspelt=pod), 90, schedulers=[HAMI])
     found = answer(facts, attempt_of("004"))
     assert answers(found)["WebhookCalled"] == "not known"
-    assert "WebhookNotCalled" not in [each.code for each in (found.obstacle, *found.other_obstacles) if each]
+    assert "WebhookNotCalled" not in [
+        obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle
+    ]
 
 
 def test_a_bind_of_an_attempt_that_others_followed_is_stated() -> None:

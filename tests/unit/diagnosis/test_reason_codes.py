@@ -68,7 +68,7 @@ NAMED: Final = re.compile(
 @pytest.mark.parametrize("number", sorted({case["number"] for case in MAIN}))
 def test_every_number_of_an_obstacle_has_its_unit_in_its_name(number: int) -> None:
     found = answer(number)
-    names = {name for each in (found.obstacle, *found.other_obstacles) if each for name in each.numbers}
+    names = {name for obstacle in (found.obstacle, *found.other_obstacles) if obstacle for name in obstacle.numbers}
     assert [name for name in names if not NAMED.fullmatch(name)] == []
 
 
@@ -132,7 +132,7 @@ def test_without_the_devices_the_sentence_has_the_counts_alone_and_names_what_is
     facts = replace(facts_of(1164), devices=None, unknown=[Unknown("devices", "index-down")])
     found = diagnose(facts)
     assert found.sentence.en == "1 of 2 nodes lacks memory: 60,000 MiB asked."
-    assert [each.subject for step in found.steps for each in step.not_known] == ["devices"]
+    assert [unknown.subject for step in found.steps for unknown in step.not_known] == ["devices"]
     assert found.not_known[0].text.zh == "未知：全部被拒绝的卡上还剩多少资源。OpenSearch 没有响应。"
 
 

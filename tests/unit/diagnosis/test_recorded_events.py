@@ -45,7 +45,7 @@ def test_the_main_reason_of_a_refusal_is_stated_with_its_nodes(case: dict[str, s
     assert (found.obstacle.code, found.sentence.en) == (case["code"], case["sentence"])
     # The scheduler's words are the evidence, word for word.
     note = " ".join(case["note"].split())
-    assert any(note in " ".join(each.words.split()) for step in found.steps for each in step.evidence)
+    assert any(note in " ".join(item.words.split()) for step in found.steps for item in step.evidence)
 
 
 def test_what_else_kube_scheduler_says_of_the_nodes_are_further_obstacles() -> None:

@@ -67,8 +67,10 @@ def test_what_hamis_log_says_of_a_pod(log: str, pod: str, code: str, sentence: s
     mine = [attempt for attempt in attempts_in(log) if str(attempt.pod) == pod]
     found = [
         diagnose(
-            DiagnosisFacts("default", each.pod.namespace, each.pod.name, each.started_at + timedelta(minutes=1), each)
+            DiagnosisFacts(
+                "default", attempt.pod.namespace, attempt.pod.name, attempt.started_at + timedelta(minutes=1), attempt
+            )
         )
-        for each in mine
+        for attempt in mine
     ]
-    assert (code, sentence) in {(each.obstacle.code, each.sentence.en) for each in found if each.obstacle}
+    assert (code, sentence) in {(answer.obstacle.code, answer.sentence.en) for answer in found if answer.obstacle}

@@ -246,4 +246,4 @@ def test_what_the_api_server_refuses_is_named_and_the_rest_is_answered() -> None
     api.refused["/api/v1/namespaces/test-diagnosis/resourcequotas"] = KubeApiError(403, "resourcequotas is forbidden")
     found = answer("gated", api=api)
     assert main(found) == "SchedulingGated"
-    assert [(each.subject, each.cause) for each in found.not_known] == [("quotas", "not-allowed")]
+    assert [(unknown.subject, unknown.cause) for unknown in found.not_known] == [("quotas", "not-allowed")]

@@ -41,7 +41,7 @@ NO_REFUSALS = {
 
 def refused_by(case: Case) -> Mapping[str, set[str]]:
     """Node to the codes that HAMi refused it for."""
-    answers = {name: each.get("reason") or "" for name, each in (case["out_per_node"] or {}).items()}
+    answers = {name: verdict.get("reason") or "" for name, verdict in (case["out_per_node"] or {}).items()}
     answers |= case["out_failed_nodes"] or {}
     return {name: {word for word in _WORD.findall(text) if word in set(ReasonCode)} for name, text in answers.items()}
 
@@ -54,7 +54,7 @@ def shortest() -> dict[str, Case]:
         with lzma.open(FOLDER / f"{name}.jsonl.xz", "rt") as lines:
             for line in lines:
                 case = json.loads(line)
-                if any(each["fit"] for each in (case["out_per_node"] or {}).values()):
+                if any(verdict["fit"] for verdict in (case["out_per_node"] or {}).values()):
                     continue
                 for code in (code for codes in refused_by(case).values() if len(codes) == 1 for code in codes):
                     if code not in found or len(line) < found[code][0]:
@@ -73,7 +73,7 @@ def test_what_hami_refused_a_node_for_is_an_obstacle_with_that_node(code: str) -
     assert found.obstacle
     assert found.state == "refused"
     refused = {name for name, codes in refused_by(case).items() if codes == {code}}
-    obstacles = [each for each in (found.obstacle, *found.other_obstacles) if refused & set(each.nodes)]
+    obstacles = [candidate for candidate in (found.obstacle, *found.other_obstacles) if refused & set(candidate.nodes)]
     stated = {obstacle.code for obstacle in obstacles}
     # Where no device is large enough even when it is empty, that is said instead.
     assert code in stated or (code, stated) == ("CardInsufficientMemory", {"MemoryBeyondDevice"})

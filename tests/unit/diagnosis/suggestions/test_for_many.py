@@ -58,7 +58,7 @@ def test_what_is_given_up_is_for_the_owners_of_the_pods() -> None:
 
 
 def test_pods_of_which_no_source_says_the_annotations_are_named_as_not_known() -> None:
-    texts = [each.en for each in answer(waiting(1, constraints=None)).not_known]
+    texts = [unknown.en for unknown in answer(waiting(1, constraints=None)).not_known]
     assert [text.split(":")[0] for text in texts] == [
         "Quotas of namespaces are in no record",
         "No source says which annotations of the pod constrain its devices",

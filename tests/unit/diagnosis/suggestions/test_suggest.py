@@ -138,7 +138,7 @@ def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, 
         return
     for more in (left + 1, 2 * left + 1):
         change: dict[str, Any] = {amount: more}
-        asked = [replace(each, **change) if at in places else each for at, each in enumerate(ask.requests)]
+        asked = [replace(request, **change) if at in places else request for at, request in enumerate(ask.requests)]
         assert trial.decide(replace(ask, requests=tuple(asked))) is None
 
 
