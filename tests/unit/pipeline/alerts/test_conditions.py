@@ -83,7 +83,7 @@ def test_binds_that_fail_again_and_again_are_pending_too(tmp_path: Path) -> None
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
     failed = [a_message(time, "", reason="BindingFailed") for time in range(0, 40, 5)]
     inputs = [
-        (time, each) for time, bind in zip(range(0, 40, 5), failed, strict=True) for each in (a_success(time), bind)
+        (time, event) for time, bind in zip(range(0, 40, 5), failed, strict=True) for event in (a_success(time), bind)
     ]
     assert shown(run(pending, inputs, 34)) == [("firing", 30, POD)]
 
@@ -248,7 +248,7 @@ def test_a_scheduler_that_published_is_not_alive_because_kubernetes_events_name_
     alerts = run(silent, inputs, 45)
     assert [(alert.state, minute(alert.changed_at)) for alert in alerts] == [("firing", 12), ("resolved", 40.25)]
     # Nor after a restart that has read nothing of it but those.
-    after = [(time, each) for time, each in inputs if time >= 15]
+    after = [(time, item) for time, item in inputs if time >= 15]
     restarted = run(silent, after, 45, published=alerts[:1], published_until=15, start=15)
     assert [(alert.state, minute(alert.changed_at)) for alert in restarted] == [("resolved", 40.25)]
 

@@ -55,7 +55,7 @@ def test_a_bind_is_a_sign_of_life_too() -> None:
 @pytest.mark.parametrize(("scheduler", "alive"), [("hami-scheduler", 1), ("", 0)])
 def test_a_check_is_a_sign_of_life_of_the_scheduler_that_made_it(scheduler: str, alive: int) -> None:
     inputs = given(NODES.name, a_check(0).model_copy(update={"scheduler": scheduler}))
-    assert [isinstance(each, NodeChecked) for each in inputs] == [False] * alive + [True]
+    assert [isinstance(item, NodeChecked) for item in inputs] == [False] * alive + [True]
 
 
 def test_records_of_devices_and_nodes_are_not_decoded() -> None:

@@ -60,7 +60,7 @@ def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(s
     kept = 110 + rng.random() * 130
     killed = kept + rng.random() * 20
     published = [alert for alert in whole if alert.changed_at <= at(killed)]
-    back = [(time, each) for time, each in inputs if time >= kept - 110]
+    back = [(time, item) for time, item in inputs if time >= kept - 110]
     after = run(shipped, back, minutes, published=published, published_until=kept, start=kept - 110)
     assert changes([*published, *after]) == changes(whole)
 
@@ -76,8 +76,8 @@ def of_cluster(item: AlertInput, cluster: str) -> AlertInput:
 @given(st.integers(0, 10_000))
 def test_two_clusters_with_equal_names_have_the_alerts_that_each_has_alone(seed: int) -> None:
     shipped, minutes = load(), 200
-    east = [(time, of_cluster(each, "east")) for time, each in a_busy_day(seed, minutes)]
-    west = [(time, of_cluster(each, "west")) for time, each in a_busy_day(seed + 1, minutes)]
+    east = [(time, of_cluster(item, "east")) for time, item in a_busy_day(seed, minutes)]
+    west = [(time, of_cluster(item, "west")) for time, item in a_busy_day(seed + 1, minutes)]
     alone = [*run(shipped, east, minutes), *run(shipped, west, minutes)]
     both = run(shipped, [*east, *west], minutes)
     assert sorted(both, key=lambda alert: (alert.changed_at, alert.id)) == sorted(
@@ -93,8 +93,8 @@ def test_records_of_two_partitions_are_put_in_order_however_they_are_read() -> N
     for number, time in enumerate((0.1, 0.4)):
         timeline.put(at(time), ("a", 0, number), [SchedulerActivity("default", "early", at(time))])
     order = [
-        (each if isinstance(each, datetime) else each.scheduler)  # type: ignore[union-attr]
-        for each in timeline.advance(at(0.6))
+        (item if isinstance(item, datetime) else item.scheduler)  # type: ignore[union-attr]
+        for item in timeline.advance(at(0.6))
     ]
     assert order == ["early", "late", at(0.25), "early", at(0.5), "late"]
     assert list(timeline.advance(at(0.6))) == []

@@ -80,7 +80,7 @@ def test_every_row_of_a_minute_is_a_document_of_its_version() -> None:
 def test_a_summary_of_several_records_is_one_document_of_all_nodes() -> None:
     (document,) = without_pod_states(batch_of(*summary_in_parts(3)))
     assert b'"nodes":["node0","node1","node2"]' in document.source
-    assert [each.offset for each in document.origin] == [0, 1, 2]
+    assert [record.offset for record in document.origin] == [0, 1, 2]
 
 
 def test_of_two_versions_in_one_batch_the_greater_one_is_written() -> None:
@@ -119,7 +119,7 @@ def test_parts_that_cant_be_joined_are_rejected_each() -> None:
     first, second = summary_in_parts(2)
     batch = batch_of(first, second.model_copy(update={"verdicts": ["fits", "refused", "picked"]}))
     assert batch.documents == []
-    assert [(each.record.offset, each.cause) for each in batch.rejected] == [
+    assert [(rejection.record.offset, rejection.cause) for rejection in batch.rejected] == [
         (0, "parts of different summaries can't be joined"),
         (1, "parts of different summaries can't be joined"),
     ]
@@ -211,7 +211,7 @@ async def test_the_delay_of_each_attempt_is_counted_once_from_kafkas_time_of_its
     for record in log.records:
         builder.add(record)
     await IndexWriter(DocumentsByVersion(), FakeTopics(), metrics, lambda: began / 1000 + 10).write(builder.take())
-    (family,) = [each for each in metrics.registry.collect() if each.name == "schedulerlog_index_attempt_delay_seconds"]
+    (family,) = [item for item in metrics.registry.collect() if item.name == "schedulerlog_index_attempt_delay_seconds"]
     numbers = {(sample.name.rpartition("_")[2], sample.labels.get("le")): sample.value for sample in family.samples}
     assert numbers["count", None] == 2
     # The last part came 8 s before, and the repetition 7 s.

@@ -184,6 +184,6 @@ async def test_a_part_alone_is_read_and_its_offset_is_not_committed() -> None:
         running.consumer.more.set()
         await running.until(lambda: running.consumer.commits == [0, 2])
     document = next(
-        each for (name, _), each in running.index.documents.items() if name.startswith(indices.ATTEMPTS.alias)
+        source for (name, _), source in running.index.documents.items() if name.startswith(indices.ATTEMPTS.alias)
     )
     assert document["nodes"] == ["node0", "node1"]

@@ -67,7 +67,7 @@ class Audited:
         """The findings after so many checks."""
         for _ in range(count):
             await self.audit.check()
-        found = [decode(each.record.value, each.record.headers) for each in self.topics.sent]
+        found = [decode(entry.record.value, entry.record.headers) for entry in self.topics.sent]
         return [event for event in found if isinstance(event, FindingReported)]
 
 

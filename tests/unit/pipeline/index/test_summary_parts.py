@@ -23,7 +23,7 @@ class Reading:
             record = self.log.records[-1]
             whole = self.parts.add(partition, SummaryPart(summary, record))
             self.parts.advance(partition, record.timestamp)
-        return None if whole is None else [each.record.offset for each in whole]
+        return None if whole is None else [part.record.offset for part in whole]
 
     def wait(self, milliseconds: int) -> None:
         self.log.now_ms += milliseconds

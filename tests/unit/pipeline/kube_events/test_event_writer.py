@@ -25,12 +25,12 @@ class FakeEventsApi(FakeApi):
 
     def _get(self, request: web.Request) -> web.Response:
         if request.path == EVENTS.collection():
-            found = [each for path, each in self.objects.items() if "/events/" in path]
+            found = [event for path, event in self.objects.items() if "/events/" in path]
             return web.json_response({"items": found, "metadata": {}})
         return super()._get(request)
 
     def counts(self) -> dict[str, int]:
-        events = [each for path, each in self.objects.items() if "/events/" in path]
+        events = [event for path, event in self.objects.items() if "/events/" in path]
         return {event["note"]: event.get("series", {}).get("count", 1) for event in events}
 
 
@@ -126,7 +126,7 @@ async def test_a_pod_without_a_uid_is_looked_up_and_may_be_gone() -> None:
     here, gone = PodRef(namespace="ml", name="trainer"), PodRef(namespace="ml", name="gone")
     async with serving(api) as url, a_client(url) as client:
         await a_writer(client).write(records(a_message(pod=here), a_message(1, pod=gone), a_message(2)), NOW)
-    (event,) = [each for path, each in api.objects.items() if "/events/" in path]
+    (event,) = [item for path, item in api.objects.items() if "/events/" in path]
     assert event["regarding"]["uid"] == TRAINER.uid
     assert event["series"]["count"] == 2
     assert event["metadata"]["name"] in str(EVENTS.item(Key("ml", event["metadata"]["name"])))

@@ -72,7 +72,7 @@ def a_bind(node: str = "node1", **fields: Any) -> BindFact:
 
 
 async def names(audits: PlacementAudits) -> list[str]:
-    return [each.finding for each in await audits.find(LONG_AFTER)]
+    return [finding.finding for finding in await audits.find(LONG_AFTER)]
 
 
 async def test_what_was_written_but_not_judged_before_a_restart_is_judged_after_it() -> None:

@@ -32,7 +32,7 @@ class Index:
 
     async def search(self, searches: Sequence[Any]) -> list[list[dict[str, Any]]]:
         ((header, _),) = searches
-        return [[{"_id": each} for each in self._ids] if header["index"] == ["schedulerlog-findings"] else []]
+        return [[{"_id": id_} for id_ in self._ids] if header["index"] == ["schedulerlog-findings"] else []]
 
 
 async def published(index: Index, audits: int, reported: Sequence[str] = ()) -> list[bytes]:
@@ -42,7 +42,7 @@ async def published(index: Index, audits: int, reported: Sequence[str] = ()) -> 
     await writer.open(STARTED, reported)
     for _ in range(audits):
         await writer.audit(STARTED)
-    return [each.record.value for each in topics.of("schedulerlog.findings")]
+    return [entry.record.value for entry in topics.of("schedulerlog.findings")]
 
 
 async def test_a_finding_is_published_once_however_often_it_is_found() -> None:

@@ -89,8 +89,8 @@ class Store:
 
     def of(self, alias: str, **terms: str) -> list[StoredPlacement]:
         mine = [document for document in self.documents.values() if document.index.startswith(alias)]
-        mine = [each for each in mine if all(each.source.get(name) == value for name, value in terms.items())]
-        return sorted(mine, key=lambda each: str(each.source["@timestamp"]), reverse=True)
+        mine = [hit for hit in mine if all(hit.source.get(name) == value for name, value in terms.items())]
+        return sorted(mine, key=lambda hit: str(hit.source["@timestamp"]), reverse=True)
 
     def load(self, state: OccupancyState, item: PlacementInput) -> None:
         subject = subject_of(item)
@@ -115,11 +115,11 @@ class Store:
             )
 
     def sources(self) -> dict[str, Any]:
-        return {key: each.source for key, each in self.documents.items()}
+        return {key: document.source for key, document in self.documents.items()}
 
 
 def _hits(found: Sequence[StoredPlacement]) -> list[dict[str, Any]]:
-    return [{"_id": each.id, "_source": each.source} for each in found]
+    return [{"_id": document.id, "_source": document.source} for document in found]
 
 
 def taken(inputs: Sequence[PlacementInput], store: Store | None = None, state: OccupancyState | None = None) -> Store:
@@ -134,12 +134,12 @@ def taken(inputs: Sequence[PlacementInput], store: Store | None = None, state: O
 def placements(store: Store) -> list[tuple[str, str, float, float | None, str]]:
     """Day of the index, node, start, end, what ended it."""
     found = []
-    for each in reversed(store.of(OCCUPANCY.alias)):
-        placement = placement_of(each.id, each.source)
+    for hit in reversed(store.of(OCCUPANCY.alias)):
+        placement = placement_of(hit.id, hit.source)
         assert not isinstance(placement, Rejected)
         until = (placement.ended_at - NIGHT).total_seconds() if placement.ended_at else None
         found.append(
-            (each.index[-2:], placement.node, (placement.started_at - NIGHT).total_seconds(), until, placement.ended_by)
+            (hit.index[-2:], placement.node, (placement.started_at - NIGHT).total_seconds(), until, placement.ended_by)
         )
     return found
 
@@ -157,7 +157,7 @@ def test_a_placement_that_turns_out_to_have_begun_the_day_before_has_one_documen
 
 def test_an_unchanged_state_is_observed_once() -> None:
     store = taken([seen(1), seen(2), seen(3, "Failed"), seen(4, "Failed"), seen(5)])
-    assert [each.source["phase"] for each in store.of(OBSERVATIONS.alias)] == ["Running", "Failed", "Running"]
+    assert [hit.source["phase"] for hit in store.of(OBSERVATIONS.alias)] == ["Running", "Failed", "Running"]
 
 
 def a_registration(seconds: float, handshake: str = "Requesting_2026", memory_mib: int = 100) -> NodeRegistered:
@@ -196,7 +196,7 @@ def settings_of(seconds: float, policy: str, **fields: Any) -> SchedulerObserved
 def test_a_workload_that_fails_again_for_the_same_cause_is_observed_once() -> None:
     inputs = [a_failure(0), a_failure(10), a_failure(20, "denied by a webhook"), a_failure(5, name="other")]
     store = taken(inputs)
-    assert sorted(each.source["text"] for each in store.of(OBSERVATIONS.alias)) == [
+    assert sorted(hit.source["text"] for hit in store.of(OBSERVATIONS.alias)) == [
         "default/llm/Job/other FailedCreate exceeded quota job-controller",
         "default/llm/Job/train FailedCreate denied by a webhook job-controller",
         "default/llm/Job/train FailedCreate exceeded quota job-controller",
@@ -211,7 +211,7 @@ def test_a_scheduler_that_starts_again_is_observed_when_its_settings_have_change
         settings_of(120, "binpack", cluster="west"),
     ]
     store = taken(inputs)
-    assert [(each.source["cluster"], each.source["instance"]) for each in store.of(OBSERVATIONS.alias)] in (
+    assert [(hit.source["cluster"], hit.source["instance"]) for hit in store.of(OBSERVATIONS.alias)] in (
         [("default", "pod-3"), ("west", ""), ("default", "pod-1")],
         [("west", ""), ("default", "pod-3"), ("default", "pod-1")],
     )
@@ -426,9 +426,9 @@ def test_read_from_the_beginning_again_nothing_is_written(inputs: list[Placement
 def test_a_change_that_arrives_late_between_two_equal_ones_shows_the_second_when_it_is_read_again() -> None:
     inputs = [a_registration(0, memory_mib=2), a_registration(2, memory_mib=2), a_registration(1, memory_mib=1)]
     store = taken(inputs)
-    assert [each.source["@timestamp"][17:19] for each in store.of(OBSERVATIONS.alias)] == ["31", "30"]
+    assert [hit.source["@timestamp"][17:19] for hit in store.of(OBSERVATIONS.alias)] == ["31", "30"]
     taken(inputs, store)
-    assert [each.source["@timestamp"][17:19] for each in store.of(OBSERVATIONS.alias)] == ["32", "31", "30"]
+    assert [hit.source["@timestamp"][17:19] for hit in store.of(OBSERVATIONS.alias)] == ["32", "31", "30"]
 
 
 def test_the_latest_observations_are_kept_by_time_in_any_order_of_arrival() -> None:
@@ -473,7 +473,7 @@ def test_devices_of_a_bind_are_allocated_by_container_with_or_without_amounts() 
     requests = [a_request(container="setup", init=True), a_request(container="main")]
     picked = [PickedDevice(container=1, uuid="GPU-1", model="A100", memory_mib=5, cores_percent=9)]
     held = bind_of(bound(0, requests=requests, picked=picked, picked_devices=["GPU-1", "GPU-2"])).held
-    assert [(each.uuid, each.container, each.init, each.memory_mib, each.cores_percent) for each in held] == [
+    assert [(entry.uuid, entry.container, entry.init, entry.memory_mib, entry.cores_percent) for entry in held] == [
         ("GPU-1", "main", False, 5, 9),
         ("GPU-2", "", False, None, None),
     ]

@@ -72,7 +72,7 @@ async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
         batch_documents=chance.choice([1, 3, 100]),
     )
     result = await asyncio.wait_for(sink.write(todo), 30)
-    newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
+    newest = {entry.id: max(other.version or 0 for other in versions if other.id == entry.id) for entry in versions}
     found = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}
     assert found == newest | {record.id: 1 for record in records}, (name, troubles)
-    assert [each.id for each, _ in result.refused] == ["poisoned"], (name, troubles)
+    assert [document.id for document, _ in result.refused] == ["poisoned"], (name, troubles)

@@ -78,7 +78,7 @@ async def test_a_refused_document_does_not_stop_the_others() -> None:
     fake = FakeOpenSearch()
     result = await written(fake, [a_document("a"), a_document("bad", poison=True), a_document("c")])
     assert ids(fake) == {"a", "c"}
-    assert [(each.id, cause) for each, cause in result.refused] == [("bad", "400 type_400: why")]
+    assert [(document.id, cause) for document, cause in result.refused] == [("bad", "400 type_400: why")]
 
 
 async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
@@ -86,7 +86,7 @@ async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
     many = [a_document(f"d{i}", text="x" * 300) for i in range(16)]
     result = await written(fake, [*many, a_document("huge", text="x" * 5_000)])
     assert ids(fake) == {f"d{i}" for i in range(16)}
-    assert [each.id for each, _ in result.refused] == ["huge"]
+    assert [document.id for document, _ in result.refused] == ["huge"]
 
 
 async def test_without_a_template_the_error_names_the_command_to_run() -> None:
@@ -164,10 +164,10 @@ async def _troubled(chance: random.Random) -> None:
     chance.shuffle(todo)
     fake = FakeOpenSearch(iter(chance.choices(TROUBLES, k=chance.randrange(25))), max_bytes=chance.choice([500, 10**6]))
     result = await written(fake, todo, batch_documents=chance.choice([1, 3, 100]))
-    newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
+    newest = {entry.id: max(other.version or 0 for other in versions if other.id == entry.id) for entry in versions}
     assert {name: version for (_, name), (version, _) in fake.documents.items() if name in newest} == newest
     assert ids(fake) == newest.keys() | {record.id for record in records}
-    assert {each.id for each, _ in result.refused} == {"p0", "p1"}
+    assert {document.id for document, _ in result.refused} == {"p0", "p1"}
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_an_answer_that_makes_no_sense_is_no_success(answer: Any, documents: int
     answers = of_bulk(answer, documents)
     assert len(answers) == documents
     if not (isinstance(answer, dict) and ("items" in answer or answer.get("errors") is False)):
-        assert {each.outcome for each in answers} <= {BulkOutcome.RETRY}
+        assert {item.outcome for item in answers} <= {BulkOutcome.RETRY}
 
 
 def test_an_answer_about_another_number_of_documents_is_no_success() -> None:
@@ -232,6 +232,6 @@ def test_a_record_with_line_breaks_still_makes_one_line() -> None:
 def test_batches_keep_the_order_and_their_bounds(sizes: list[int], max_documents: int, max_bytes: int) -> None:
     documents = [Document("i", str(place), b"x" * size) for place, size in enumerate(sizes)]
     cut = list(batches(documents, max_documents, max_bytes))
-    assert [each.id for batch in cut for each in batch] == [document.id for document in documents]
+    assert [document.id for batch in cut for document in batch] == [document.id for document in documents]
     assert all(len(batch) <= max_documents for batch in cut)
-    assert all(len(batch) == 1 or sum(each.size for each in batch) <= max_bytes for batch in cut)
+    assert all(len(batch) == 1 or sum(document.size for document in batch) <= max_bytes for batch in cut)

@@ -70,7 +70,7 @@ async def work(counter: TrendCounter) -> None:
 
 def counted(sent: Sequence[Outgoing]) -> list[tuple[int, int]]:
     """Partition and number of attempts of each record of trends."""
-    events = [decode(each.record.value, each.record.headers) for each in sent if each.topic == TRENDS.name]
+    events = [decode(entry.record.value, entry.record.headers) for entry in sent if entry.topic == TRENDS.name]
     return [(event.partition, int(event.attempts[0])) for event in events if isinstance(event, TrendsCounted)]
 
 
@@ -109,5 +109,5 @@ async def test_what_cant_be_read_is_a_dead_letter_and_its_neighbours_are_counted
     broken = [*records(FIRST, range(1)), *records(FIRST, range(1, 2), b"{"), *records(FIRST, range(2, 3))]
     consumer, topics = FakeConsumer({FIRST: broken}), FakeTopics()
     await work(a_counter(consumer, topics))
-    assert [each.record.value for each in topics.of(DEAD_LETTERS.name)] == [b"{"]
+    assert [letter.record.value for letter in topics.of(DEAD_LETTERS.name)] == [b"{"]
     assert counted(topics.sent) == [(0, 2)]

@@ -47,7 +47,7 @@ async def test_an_attempt_becomes_a_summary_messages_and_counts_and_is_acknowled
     assert (counted.adds.version, counted.adds.status, counted.replaces) == (summary.version, "failed", None)
     # Kafka's time of the end of the attempt, which is the third record.
     assert counted.recorded_at == datetime.fromtimestamp(TAKEN_AT_MS / 1000 + 2, UTC)
-    assert [each.partition for each in (*topics.of(ATTEMPT_COUNTS.name), *topics.of(POD_HISTORIES.name))] == [2, 2]
+    assert [entry.partition for entry in (*topics.of(ATTEMPT_COUNTS.name), *topics.of(POD_HISTORIES.name))] == [2, 2]
     assert log.acknowledged == [0, 1, 2]
 
 
@@ -92,7 +92,7 @@ async def test_the_history_is_written_after_the_attempt_and_before_the_acknowled
         seen: list[tuple[set[str], list[int]]]
 
         async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-            self.seen.append(({each.topic for each in outgoing}, list(log.acknowledged)))
+            self.seen.append(({entry.topic for entry in outgoing}, list(log.acknowledged)))
             return await super().send(outgoing)
 
     topics = Watched()
@@ -149,7 +149,7 @@ async def test_h5_an_attempt_of_a_time_that_cant_be_is_dead_lettered_and_the_oth
     dead = topics.of(DEAD_LETTERS.name)
     assert len(dead) == len(an_attempt(REFUSING))
     assert cause in dict(dead[0].record.headers)["dead_letter_cause"].decode()
-    assert [each.pod.name for each in published(topics).values()] == ["trainer"]
+    assert [summary.pod.name for summary in published(topics).values()] == ["trainer"]
     assert len(log.acknowledged) == len(log.records)
 
 
@@ -178,9 +178,9 @@ async def test_a_bind_publishes_the_attempt_again_and_only_its_own_message() -> 
     log.append(*an_attempt(PLACED, chosen="node1"), a_bind())
     async with a_worker(topics) as worker:
         await worker.read(*log.records[:-1])
-        assert [each.status for each in published(topics).values()] == ["pending"]
+        assert [summary.status for summary in published(topics).values()] == ["pending"]
         await worker.read(log.records[-1])
-    assert [each.status for each in published(topics).values()] == ["succeeded"]
+    assert [summary.status for summary in published(topics).values()] == ["succeeded"]
     assert len(lines(topics)) == 2
     pending, bound = topics.events(ATTEMPT_COUNTS.name)
     assert encode_value(bound.replaces) == encode_value(pending.adds)

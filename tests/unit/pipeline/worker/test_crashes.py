@@ -186,11 +186,11 @@ def _mixed(chance: random.Random, lists: list[list[Record]]) -> list[Record]:
 def contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
     """By topic and id, what was published; an id that was published twice must have had the same content."""
     found: dict[str, dict[str, bytes]] = defaultdict(dict)
-    for each in topics.sent:
+    for entry in topics.sent:
         # Where a summary lies differs between two of its publications, and so does the history.
-        if each.topic != POD_HISTORIES.name:
-            name = dict(each.record.headers)["ce_id"].decode()
-            assert found[each.topic].setdefault(name, each.record.value) == each.record.value, (each.topic, name)
+        if entry.topic != POD_HISTORIES.name:
+            name = dict(entry.record.headers)["ce_id"].decode()
+            assert found[entry.topic].setdefault(name, entry.record.value) == entry.record.value, (entry.topic, name)
     return found
 
 
@@ -208,8 +208,8 @@ def counted(topics: FakeTopics) -> dict[str, int]:
     """By dimension, value and status, the node verdicts: of every record once, less what it replaces."""
     sums: dict[str, int] = defaultdict(int)
     for event in {event.id: event for event in topics.events(ATTEMPT_COUNTS.name)}.values():
-        for sign, each in ((1, event.adds), (-1, event.replaces)):
-            for name, nodes in weights(each) if each else ():
+        for sign, change in ((1, event.adds), (-1, event.replaces)):
+            for name, nodes in weights(change) if change else ():
                 sums[name] += sign * nodes
     return {name: count for name, count in sums.items() if count}
 
@@ -241,7 +241,7 @@ async def _crashes(chance: random.Random) -> None:
     found = contents(topics)
     assert found == contents(undisturbed)
     sent = [summarize(events) for attempts in pods for events in attempts]
-    assert {name: plain(each) for name, each in published(topics).items()} == {
+    assert {name: plain(summary) for name, summary in published(topics).items()} == {
         summary.attempt_id: plain(summary) for summary in sent
     }
     assert counted(topics) == expected_counts(sent)
@@ -264,9 +264,9 @@ async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptE
     for attempts in pods:
         history = last[str(attempts[0][0].pod)]
         known = history.attempts
-        assert [each.attempt_id for each in known] == [events[0].attempt_id for events in reversed(attempts[-4:])]
-        for each in known:
-            (record,) = await topics.at(ATTEMPTS.name, each.whole.partition, each.whole.offsets)
+        assert [entry.attempt_id for entry in known] == [events[0].attempt_id for events in reversed(attempts[-4:])]
+        for attempt in known:
+            (record,) = await topics.at(ATTEMPTS.name, attempt.whole.partition, attempt.whole.offsets)
             whole = decode(record.value, record.headers)
             assert isinstance(whole, AttemptSummarized)
-            assert whole.attempt_id == each.whole.attempt_id
+            assert whole.attempt_id == attempt.whole.attempt_id

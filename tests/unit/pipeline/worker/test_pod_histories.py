@@ -28,7 +28,7 @@ def a_history(minute: int, until: int) -> PodHistoryChanged:
 async def loaded(*stored: PodHistoryChanged) -> PodHistories:
     """Of partition 1, on which these were written in this order."""
     topics = FakeTopics()
-    await topics.send([Outgoing(POD_HISTORIES.name, encode(each), 1) for each in stored])
+    await topics.send([Outgoing(POD_HISTORIES.name, encode(history), 1) for history in stored])
     histories = PodHistories(topics)
     await histories.load([1])
     return histories

@@ -70,7 +70,7 @@ def by_log(reader: str, outcome: str, at: datetime, pod: PodRef) -> list[Chunk]:
     """Of a log without device lines: nodes with their counts; the policies are not in it."""
     common = about(reader, at + timedelta(milliseconds=3), pod)
     own = by_scheduler(outcome, at)
-    nodes = [each.model_copy(update=common) for each in own[0] if isinstance(each, NodesJudged)]
+    nodes = [event.model_copy(update=common) for event in own[0] if isinstance(event, NodesJudged)]
     end = own[0][-1].model_copy(
         update=common
         | {
@@ -80,10 +80,10 @@ def by_log(reader: str, outcome: str, at: datetime, pod: PodRef) -> list[Chunk]:
         }
     )  # fmt: skip
     binds: list[Chunk] = [
-        [a_bind_of(common, at + timedelta(milliseconds=39), bound=each.bound)]
+        [a_bind_of(common, at + timedelta(milliseconds=39), bound=event.bound)]
         for chunk in own[1:]
-        for each in chunk
-        if isinstance(each, BindConcluded)
+        for event in chunk
+        if isinstance(event, BindConcluded)
     ]
     return [[*nodes, end], *binds]
 
@@ -148,7 +148,7 @@ def plain(summary: AttemptSummarized) -> dict[str, Any]:
 
 
 def attempts_in(topics: FakeTopics) -> list[AttemptSummarized]:
-    return sorted(published(topics).values(), key=lambda each: each.started_at)
+    return sorted(published(topics).values(), key=lambda attempt: attempt.started_at)
 
 
 def counted_attempts(topics: FakeTopics) -> int:
@@ -183,8 +183,8 @@ def test_each_try_is_one_attempt_whatever_sources_report_it_in_whatever_order(da
     shuffled = asyncio.run(read_by_workers([turns[:cut], turns[cut:]]))
     for topics in (in_order, shuffled):
         found = attempts_in(topics)
-        assert [len(each.reports) for each in found] == list(map(len, tries))
-        assert not any(each.may_duplicate for each in found)
+        assert [len(attempt.reports) for attempt in found] == list(map(len, tries))
+        assert not any(attempt.may_duplicate for attempt in found)
         assert counted_attempts(topics) == len(tries)
     for one, other in zip(attempts_in(shuffled), attempts_in(in_order), strict=True):
         fields, others = plain(one), plain(other)

@@ -50,7 +50,7 @@ async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = Fa
     found: dict[str, list[Published]] = {events[0].attempt_id: [] for events in attempts}
     for event in topics.events(ATTEMPTS.name):
         found[event.attempt_id].append(event)
-    assert {name: encode_value(each) for name, each in plain(published(topics)).items()} == {
+    assert {name: encode_value(summary) for name, summary in plain(published(topics)).items()} == {
         events[0].attempt_id: encode_value(summarize(events)) for events in attempts
     }
     return list(found.values())
@@ -58,7 +58,7 @@ async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = Fa
 
 def plain(found: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
     """Without what the comparison with the attempt before adds."""
-    return {name: each.model_copy(update=WITHOUT_COMPARISON) for name, each in found.items()}
+    return {name: summary.model_copy(update=WITHOUT_COMPARISON) for name, summary in found.items()}
 
 
 @pytest.fixture(params=[False, True], ids=["one worker", "a worker each"])
@@ -118,7 +118,7 @@ async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_t
         before = len(topics.sent)
         await worker.read(*log.records[others:])
     # As many as for two nodes: the attempt itself, its messages and counts, and the history of four attempts.
-    assert 0 < sum(len(each.record.value) for each in topics.sent[before:]) < 8_000
+    assert 0 < sum(len(entry.record.value) for entry in topics.sent[before:]) < 8_000
     assert len(topics.of(DEVICE_VERDICTS.name)) == 3
 
 
@@ -140,17 +140,17 @@ async def test_a_bind_is_part_of_what_an_episode_has_in_common(restart: bool) ->
     ]  # fmt: skip
     tries = [[*events, bind] for events, bind in zip(placed, binds, strict=True)]
     found = [last for (*_, last) in await published_one_by_one(*tries, restart=restart)]
-    assert [each.episode for each in found] == [placed[at][0].attempt_id for at in (0, 0, 2)]
+    assert [event.episode for event in found] == [placed[at][0].attempt_id for at in (0, 0, 2)]
     assert isinstance(found[2], AttemptSummarized)
     assert found[2].changes == ["bind: locked became bound to node2"]
-    assert [each.status for each in found] == ["failed", "failed", "succeeded"]
+    assert [event.status for event in found] == ["failed", "failed", "succeeded"]
 
 
 async def test_a_retry_hours_later_or_on_the_next_day_is_published_whole_in_the_same_episode() -> None:
     tries = [a_try(minute) for minute in (0, 5 * 60, 7 * 60, 22 * 60)]
     found = [event for (event,) in await published_one_by_one(*tries)]
-    assert [isinstance(each, AttemptSummarized) for each in found] == [True, False, True, True]
-    assert {each.episode for each in found} == {tries[0][0].attempt_id}
+    assert [isinstance(event, AttemptSummarized) for event in found] == [True, False, True, True]
+    assert {event.episode for event in found} == {tries[0][0].attempt_id}
 
 
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
@@ -185,4 +185,4 @@ async def test_what_a_bind_adds_to_a_repetition_that_only_the_topics_know(restar
 async def test_an_attempt_that_comes_after_a_later_one_is_compared_with_those_before_it() -> None:
     tries = [a_try(0), a_try(2), a_try(1)]
     found = [event for (event,) in await published_one_by_one(*tries)]
-    assert [each.episode for each in found] == [tries[0][0].attempt_id] * 3
+    assert [event.episode for event in found] == [tries[0][0].attempt_id] * 3

@@ -35,7 +35,7 @@ def by_events(*seconds: float, text: str = TEXT) -> list[AttemptEvent]:
     """What ``kube-events`` makes of kube-scheduler's events at these times."""
     times = [(STARTED + timedelta(seconds=second)).isoformat().replace("+00:00", "Z") for second in seconds]
     events = [an_event("FailedScheduling", text, at=time, scheduler="hami-scheduler") for time in times]
-    return [each for each in read(*(("event", event) for event in events)) if isinstance(each, AttemptEvent)]
+    return [result for result in read(*(("event", event) for event in events)) if isinstance(result, AttemptEvent)]
 
 
 async def on_topics(*reports: list[AttemptEvent]) -> FakeTopics:
@@ -48,7 +48,7 @@ async def on_topics(*reports: list[AttemptEvent]) -> FakeTopics:
 
 
 async def latest(*reports: list[AttemptEvent]) -> list[AttemptSummarized]:
-    return sorted(published(await on_topics(*reports)).values(), key=lambda each: each.started_at)
+    return sorted(published(await on_topics(*reports)).values(), key=lambda attempt: attempt.started_at)
 
 
 async def test_kube_schedulers_own_event_about_a_refused_pod_leaves_the_answer_as_it_was() -> None:
@@ -115,7 +115,7 @@ async def test_events_of_tries_that_follow_each_other_at_once_are_about_the_one_
 async def test_a_scheduler_and_its_log_agree_on_the_time_however_fast_the_tries_follow_each_other() -> None:
     seconds = [number * 0.3 for number in range(8)]
     logged = [
-        [each.model_copy(update={"reader": "hami-log", "attempt_id": f"log-{at:g}"}) for each in by_scheduler(at)[1:]]
+        [event.model_copy(update={"reader": "hami-log", "attempt_id": f"log-{at:g}"}) for event in by_scheduler(at)[1:]]
         for at in seconds
     ]
     decided = [by_scheduler(at) for at in seconds]
@@ -142,7 +142,7 @@ async def test_another_pod_of_the_name_and_another_cluster_are_other_attempts() 
     renamed = [event.model_copy(update={"attempt_id": f"again-{event.attempt_id}"}) for event in again]
     elsewhere = [event.model_copy(update={"attempt_id": f"west-{event.attempt_id}"}) for event in west]
     for other in (renamed, elsewhere):
-        assert [len(each.reports) for each in await latest(other, by_events(0.1))] == [1, 1]
+        assert [len(attempt.reports) for attempt in await latest(other, by_events(0.1))] == [1, 1]
 
 
 async def test_a_failure_after_the_filter_that_only_the_cluster_reports_is_the_result_of_the_bind() -> None:
@@ -179,4 +179,4 @@ async def test_a_retry_is_a_repetition_before_and_after_the_cluster_reports_it()
     assert kinds == [
         ("AttemptSummarized", 1), ("AttemptSummarized", 2), ("AttemptRepeated", 1), ("AttemptRepeated", 2),
     ]  # fmt: skip
-    assert len({each.episode for each in published(topics).values()}) == 1
+    assert len({attempt.episode for attempt in published(topics).values()}) == 1
