@@ -158,7 +158,7 @@ async def test_what_is_wrong_with_a_handshake_is_reported_with_its_numbers(check
     batch = checked.spool.next_batch()
     assert batch
     written = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
-    first, second = [each.problems[0] for each in written if isinstance(each, NodeChecked) and each.problems]
+    first, second = [event.problems[0] for event in written if isinstance(event, NodeChecked) and event.problems]
     # The contract knows no time before 1970.
     assert (first.handshake_at, first.is_asked) == (None, True)
     assert (second.handshake, second.is_asked) == ("Reported 2026-01-02 00:00:00 +0000 UTC", False)

@@ -49,8 +49,8 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Serving]]:
         return started[-1]
 
     yield start
-    for each in started:
-        await each.close()
+    for app in started:
+        await app.close()
 
 
 @pytest.fixture

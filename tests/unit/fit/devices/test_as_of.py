@@ -222,7 +222,7 @@ def test_a_node_without_devices_is_not_registered_again() -> None:
 
 
 def read_again(written: ClusterObjects) -> ClusterColumns:
-    text = b"".join(b"---\n" + orjson.dumps(each, option=orjson.OPT_INDENT_2) + b"\n" for each in written.objects)
+    text = b"".join(b"---\n" + orjson.dumps(item, option=orjson.OPT_INDENT_2) + b"\n" for item in written.objects)
     manifest = manifests.parse(text, Path("cluster.yaml"))
     columns = ClusterColumns()
     for node in manifest.nodes.values():
@@ -277,7 +277,7 @@ def test_nodes_without_devices_are_there_and_what_can_not_be_written_is_named() 
     unknown = [DeviceKind(model="L40S", memory_mib=45912)]
     states = [a_node_state("npu", 2, kinds=kinds), a_node_state("log", 1, kinds=unknown), a_node_state("gpu", 1)]
     written = cluster_objects(states, ["cpu"])
-    assert [each["metadata"]["name"] for each in written.objects if each["kind"] == "Node"] == [
+    assert [item["metadata"]["name"] for item in written.objects if item["kind"] == "Node"] == [
         "npu",
         "log",
         "gpu",

@@ -103,8 +103,8 @@ def test_a_quantity_is_a_whole_number_of_64_bits_or_none(value: Any) -> None:
 @settings(max_examples=examples(30))
 def test_any_annotations(annotations: dict[str, Any]) -> None:
     node, pod, running = a_node(), a_pod(asks(2)), a_running_pod("GPU-0,NVIDIA,1,1:;")
-    for each in (node, pod, running):
-        each["metadata"]["annotations"] |= annotations
+    for item in (node, pod, running):
+        item["metadata"]["annotations"] |= annotations
     survives(node, running, a_quota(), pod)
 
 

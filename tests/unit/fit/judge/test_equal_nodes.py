@@ -103,7 +103,7 @@ def _by_node(part: PartialJudgement) -> list[tuple[int, list[Any]]]:
 def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     together = judged(columns, pod, NODES)
     alone = [judged(columns, pod, [name]) for name in NODES]
-    assert together == {key: rows for each in alone for key, rows in each.items()}
+    assert together == {key: rows for verdicts in alone for key, rows in verdicts.items()}
 
 
 def holding(columns: ClusterColumns, gpu: str, *starts: int) -> None:

@@ -31,8 +31,8 @@ def an_attempt(name: str = "deepseek") -> AttemptRef:
 
 def a_decision(*nodes: Json, pods: tuple[Json, ...] = (), offered: tuple[str, ...] = (), pod: Json) -> Decision:
     columns = a_cluster(*nodes)
-    for each in pods:
-        columns.apply_pod(each)
+    for running_pod in pods:
+        columns.apply_pod(running_pod)
     answer = decide(columns, pod, [*(node["metadata"]["name"] for node in nodes), *offered], SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer

@@ -72,8 +72,8 @@ def write(tmp_path: Path) -> Iterator[Callable[..., Writing]]:
         return started[-1]
 
     yield start
-    for each in started:
-        each.spool.close()
+    for writing in started:
+        writing.spool.close()
 
 
 def test_a_state_has_all_devices_and_what_is_in_use_of_them() -> None:

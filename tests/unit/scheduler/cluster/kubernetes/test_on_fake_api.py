@@ -173,8 +173,8 @@ def uids(api: FakeApi) -> list[str]:
 async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read_everything(tmp_path: Path) -> None:
     api = a_cluster("pod1", "pod2", devices=1, slots=1)
     async with running(api, tmp_path, "a", "b") as both:
-        await eventually_async(lambda: all("nobody" not in each.cluster.problem() for each in both))
-        leader, other = sorted(both, key=lambda each: each.cluster.problem())
+        await eventually_async(lambda: all("nobody" not in scheduler.cluster.problem() for scheduler in both))
+        leader, other = sorted(both, key=lambda scheduler: scheduler.cluster.problem())
         api.mute_watches = True
         await leader.filter(api.objects[pod_path("pod1")])
         answer = await other.filter(api.objects[pod_path("pod2")])
@@ -184,8 +184,8 @@ async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read
         await leader.election.resign()
         assert "does not lead" in (await leader.filter(api.objects[pod_path("pod2")]))["Error"]
         # The same one may lead again; whoever does has read the cluster since.
-        await eventually_async(lambda: not all(each.cluster.problem() for each in both))
-        now = next(each for each in both if not each.cluster.problem())
+        await eventually_async(lambda: not all(scheduler.cluster.problem() for scheduler in both))
+        now = next(scheduler for scheduler in both if not scheduler.cluster.problem())
         refused = await now.filter(api.objects[pod_path("pod2")])
         assert refused["FailedNodes"] == {"node1": "1/1 CardTimeSlicingExhausted"}
 

@@ -26,7 +26,7 @@ def touches(source: str) -> Iterator[str]:
     """What in a module's text touches files, or could."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from {each.name for each in node.names} & OPENING
+            yield from {alias.name for alias in node.names} & OPENING
         elif isinstance(node, ast.ImportFrom):
             yield from {node.module or ""} & OPENING
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -70,7 +70,7 @@ def test_a_file_that_can_not_be_replaced_is_as_it_was_and_leaves_no_draft(
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(OSError, match="No space left"):
         files.replace(path, [b"after"])
-    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"file": b"before"}
+    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"file": b"before"}
 
 
 async def test_a_call_that_the_pool_keeps_although_it_has_no_thread_closes_no_other_file(
