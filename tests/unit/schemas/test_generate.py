@@ -64,7 +64,7 @@ def test_a_schema_is_valid_and_open_to_fields_of_later_versions(path: Path) -> N
         check_once(json.dumps(part))
     assert schema["$id"].startswith("urn:schedulerlog:")
     objects = [schema, *schema.get("$defs", {}).values()]
-    assert all(each["additionalProperties"] is True for each in objects)
+    assert all(definition["additionalProperties"] is True for definition in objects)
 
 
 def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
@@ -132,9 +132,9 @@ def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings()
     assert [channel["address"] for channel in channels.values()] == [topic.name for topic in TOPICS]
     decisions = channels["decisions"]["bindings"]["kafka"]
     assert (decisions["partitions"], decisions["topicConfiguration"]["retention.ms"]) == (12, 7 * 24 * 3600 * 1000)
-    policies = [each["bindings"]["kafka"]["topicConfiguration"]["cleanup.policy"] for each in channels.values()]
+    policies = [channel["bindings"]["kafka"]["topicConfiguration"]["cleanup.policy"] for channel in channels.values()]
     compacted = [topic.compacted_after is not None for topic in TOPICS]
-    assert policies == [["compact", "delete"] if each else ["delete"] for each in compacted]
+    assert policies == [["compact", "delete"] if is_compacted else ["delete"] for is_compacted in compacted]
     assert compacted.count(True) == 2
 
 
@@ -171,7 +171,7 @@ def test_a_message_names_its_headers_key_and_payload_and_has_an_example(event: A
 def test_a_secured_server_names_ways_to_prove_who_one_is() -> None:
     plain, secured = ASYNCAPI["servers"]["kafka"], ASYNCAPI["servers"]["securedKafka"]
     assert "security" not in plain
-    assert {resolved(each["$ref"])["type"] for each in secured["security"]} == {"X509", "scramSha512", "plain"}
+    assert {resolved(scheme["$ref"])["type"] for scheme in secured["security"]} == {"X509", "scramSha512", "plain"}
 
 
 def test_the_headers_in_the_document_are_those_of_a_record() -> None:

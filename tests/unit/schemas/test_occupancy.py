@@ -150,7 +150,7 @@ def test_an_observation_comes_back_from_its_document(event: Observed) -> None:
 
 def test_documents_of_observations_say_what_they_are_found_by() -> None:
     pod, node, registered, checked, job, scheduler = (observation_document(event, "d1") for event in OBSERVED)
-    assert [each["kind"] for each in (pod, node, registered, checked, job, scheduler)] == [
+    assert [document["kind"] for document in (pod, node, registered, checked, job, scheduler)] == [
         "pod-observed", "node-observed", "node-registered", "node-checked", "workload-observed", "scheduler-observed"
     ]  # fmt: skip
     assert (pod["devices"], pod["problems"], pod["workload"]) == (["GPU-1"], ["UnexpectedAdmissionError"], "Job/train")

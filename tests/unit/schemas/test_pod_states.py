@@ -43,9 +43,9 @@ def tried(seconds: float, **fields: Any) -> PodStateDocument:
 
 def latest_of(*found: PodStateDocument | None) -> str:
     """The state that an index keeps which takes the greatest version of a document."""
-    documents = [each for each in found if each]
+    documents = [document for document in found if document]
     assert {document.id for document in documents} == {"default/llm/a"}
-    return str(max(documents, key=lambda each: each.version).fields["state"])
+    return str(max(documents, key=lambda document: document.version).fields["state"])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_latest_fact_counts_in_whatever_order_facts_are_read() -> None:
     facts = [tried(0), tried(1, status="succeeded", bind=bound), seen(2, node="node1"), seen(3, deleted=True), tried(4)]
     for some in permutations(facts):
         assert latest_of(*some) == "waiting", "a pod of the same name was made again"
-        assert latest_of(*(each for each in some if each is not facts[-1])) == "deleted"
+        assert latest_of(*(fact for fact in some if fact is not facts[-1])) == "deleted"
 
 
 def test_what_becomes_of_an_attempt_counts_more_than_its_beginning() -> None:

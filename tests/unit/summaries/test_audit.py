@@ -121,8 +121,8 @@ def test_what_was_taken_of_a_device_is_what_was_requested() -> None:
 def test_a_finding_has_the_same_id_however_often_it_is_published() -> None:
     events = an_attempt(REFUSING)[1:]
     first, second = findings(summarize(events)), findings(summarize(reversed(events)))
-    assert all(isinstance(each, FindingReported) for each in first)
-    assert [each.id for each in first] == [each.id for each in second] != []
+    assert all(isinstance(finding, FindingReported) for finding in first)
+    assert [finding.id for finding in first] == [finding.id for finding in second] != []
 
 
 def test_devices_of_an_unknown_container_and_huge_numbers_make_a_finding_that_can_be_written() -> None:

@@ -148,9 +148,9 @@ def test_a_long_error_is_cut_between_characters() -> None:
 def test_every_message_travels_as_a_record_with_an_id_of_its_own() -> None:
     devices = {"node1": [["NumaNotFit", "CardCordoned"]]}
     published = messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
-    records = [encode(each) for each in published]
+    records = [encode(message) for message in published]
     assert [decode(record.value, record.headers) for record in records] == published
-    assert len({each.id for each in published}) == len(published) == 4
+    assert len({message.id for message in published}) == len(published) == 4
 
 
 @pytest.mark.parametrize(

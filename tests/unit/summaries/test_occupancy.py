@@ -236,21 +236,21 @@ def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
         end, a_bind(0, uid=""), seen(3, "Pending", uid="u2"), a_bind(3, "node2", ""), a_bind(4, "node2", "u2"),
     ]  # fmt: skip
     made = Facts("default", "llm", "deepseek-0", facts).placements()
-    assert [(each.placement.pod.uid, each.placement.node) for each in made] == [
+    assert [(derived.placement.pod.uid, derived.placement.node) for derived in made] == [
         ("", "node1"),
         ("u2", "node1"),
         ("u2", "node2"),
     ]
-    assert [end in each.sights for each in made] == [False, True, True]
+    assert [end in derived.sights for derived in made] == [False, True, True]
 
 
 @given(FACTS)
 def test_what_placements_are_made_from_makes_them_again(facts: list[Fact]) -> None:
     made = Facts("default", "llm", "deepseek-0", facts).placements()
     kept: list[Fact] = []
-    for each in made:
-        kept += [*each.binds]
-        kept += [*each.sights]
+    for derived in made:
+        kept += [*derived.binds]
+        kept += [*derived.sights]
     assert fields(kept) == fields(facts)
 
 

@@ -48,7 +48,7 @@ DEVICE = [Total(at(-100), DeviceAmounts(16384, 100, 3))]
 def found(
     *holdings: Holding, totals: list[Total] = DEVICE, until: datetime = LATER
 ) -> list[tuple[str, dict[str, int]]]:
-    return [(each.pod.name, each.numbers) for each in overcommitted("GPU-1", holdings, totals, until)]
+    return [(finding.pod.name, finding.numbers) for finding in overcommitted("GPU-1", holdings, totals, until)]
 
 
 def test_what_fits_is_no_finding() -> None:
@@ -135,7 +135,7 @@ HOLDINGS = st.lists(
         st.builds(held, st.integers(1, 12000), init=st.booleans()),
     ),
     max_size=6,
-    unique_by=lambda each: each.placement.id,
+    unique_by=lambda holding: holding.placement.id,
 )
 
 

@@ -40,7 +40,7 @@ def found(*values: Events, pools: Pools | None = None) -> list[FindingReported]:
 
 
 def names(*values: Events, pools: Pools | None = None) -> list[str]:
-    return [each.finding for each in found(*values, pools=pools)]
+    return [finding.finding for finding in found(*values, pools=pools)]
 
 
 # What a bind is
@@ -249,23 +249,23 @@ def test_what_is_settled_step_by_step_is_what_is_settled_at_once(values: list[Ev
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""
     judge, published_by_now = PlacementAuditor(POOLS), 0
     found_by_now: list[FindingReported] = []
-    ordered = sorted(values, key=lambda each: (when(each), type(each).__name__))
+    ordered = sorted(values, key=lambda event: (when(event), type(event).__name__))
     for now in range(-50, 600, 5):
-        arrived = [each for each in ordered if when(each) + late <= now]
+        arrived = [event for event in ordered if when(event) + late <= now]
         judge = publish(judge, [*arrived[published_by_now:], *arrived[: published_by_now // 2]])
         published_by_now = len(arrived)
         found_by_now += judge.settle(at(now))
-    ids = [each.id for each in found_by_now]
+    ids = [finding.id for finding in found_by_now]
     assert len(ids) == len(set(ids))
-    assert sorted(found_by_now, key=lambda each: each.id) == found(*values, pools=POOLS)
+    assert sorted(found_by_now, key=lambda finding: finding.id) == found(*values, pools=POOLS)
 
 
 def test_what_an_earlier_run_published_is_not_published_again() -> None:
     values: list[Events] = [a_placed(node="node2"), seen(100, "")]
     first = found(*values, pools=POOLS)
-    assert [each.finding for each in first] == ["BoundNowhere", "OutsidePool"]
+    assert [finding.finding for finding in first] == ["BoundNowhere", "OutsidePool"]
     judge = publish(PlacementAuditor(POOLS), values)
-    judge.mark_reported([each.id for each in first])
+    judge.mark_reported([finding.id for finding in first])
     assert judge.settle(LONG_AFTER) == []
 
 

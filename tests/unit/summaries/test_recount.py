@@ -20,7 +20,7 @@ WORDS = [NUMA, CORDONED, "fits", "not reached"]
 def columns(refusals: dict[str, Refusal | None], by: int = 0) -> NodeColumns:
     """Every node refused by the container ``by``."""
     table = [refusal for refusal in refusals.values() if refusal]
-    codes = [next((at for at, one in enumerate(table) if one is each), -1) for each in refusals.values()]
+    codes = [next((at for at, one in enumerate(table) if one is refusal), -1) for refusal in refusals.values()]
     return NodeColumns(list(refusals), np.full(len(refusals), by), np.array(codes, dtype=np.int64), table)
 
 

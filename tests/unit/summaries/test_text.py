@@ -18,9 +18,9 @@ def test_every_part_is_read_by_itself() -> None:
 
 @given(st.dictionaries(codes, st.integers(0, 2**31), min_size=1, max_size=8), st.integers(0, 2**31))
 def test_what_was_written_is_read_back(counts: dict[str, int], devices: int) -> None:
-    found = read_reasons(reason_text(counts, devices))
-    assert {each.code: each.refused for each in found if each} == counts
-    assert {each.devices for each in found if each} == {devices}
+    reasons = read_reasons(reason_text(counts, devices))
+    assert {reason.code: reason.refused for reason in reasons if reason} == counts
+    assert {reason.devices for reason in reasons if reason} == {devices}
 
 
 @given(st.text())

@@ -80,7 +80,7 @@ def test_parts_join_to_the_whole_in_any_order(data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 40))
     name = st.text('abc\x00"é中', min_size=1, max_size=12)
     padding = data.draw(st.sampled_from([1, 2_000]))
-    nodes = [each * padding for each in data.draw(st.lists(name, min_size=count, max_size=count))]
+    nodes = [node * padding for node in data.draw(st.lists(name, min_size=count, max_size=count))]
     table = data.draw(
         st.lists(st.text(max_size=3).map(lambda bare: Refusal(bare=bare * padding)), min_size=1, max_size=5)
     )

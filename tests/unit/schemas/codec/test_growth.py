@@ -31,8 +31,8 @@ def lengthened(value: Any) -> Iterator[Longer]:
         yield lambda size: (value * size)[:size]
         yield from (_with_first(value, longer) for longer in lengthened(value[0]))
     elif isinstance(value, dict):
-        each = next(iter(value.values()), None)
-        yield lambda size: value | dict.fromkeys(map(str, range(size)), each)
+        member = next(iter(value.values()), None)
+        yield lambda size: value | dict.fromkeys(map(str, range(size)), member)
         for name, part in value.items():
             yield from (_with_field(value, name, longer) for longer in lengthened(part))
 

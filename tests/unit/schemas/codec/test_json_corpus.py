@@ -25,7 +25,7 @@ def test_alone_it_is_no_event_of_ours(kind: type[Event]) -> None:
 @pytest.mark.parametrize(
     "event",
     [devices_judged(), nodes_judged(), a_summary(), a_node_state()],
-    ids=lambda each: type(each).__name__,
+    ids=lambda event: type(event).__name__,
 )
 def test_as_a_field_that_a_later_version_adds_it_is_taken_where_the_standard_says_so(event: Any) -> None:
     encoded = encode(event)

@@ -345,7 +345,7 @@ def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
     verdict = [0, 1, 2, 3]
     in_order = devices_judged(["node1", "node2"], each=2, verdict=verdict)
     by_position = devices_judged(["node1", "node2"], each=2, verdict=verdict, device=[3, 3, 1, 0])
-    for event in (each.model_copy(update=printed) for each in (in_order, by_position)):
+    for event in (record.model_copy(update=printed) for record in (in_order, by_position)):
         states = lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
         for node in ("node1", "node2"):
             expected = [row for row in event.each_device(states) if row.node == node]
@@ -366,7 +366,7 @@ def test_states_and_verdicts_that_contradict_each_other_still_give_a_row_per_ver
     state = a_node_state("node1", size)
     rows = list(event.each_device(lookup([state])))
     known = state.uuid if revision == state.revision else []
-    assert [row.uuid for row in rows] == [known[each] if each < len(known) else "" for each in device]
+    assert [row.uuid for row in rows] == [known[index] if index < len(known) else "" for index in device]
 
 
 def test_the_same_fact_published_twice_has_the_same_id() -> None:
