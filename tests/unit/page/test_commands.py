@@ -92,7 +92,7 @@ def test_a_terminal_asks_for_the_same_answer(path: str, asked: str, monkeypatch:
     CliRunner().invoke(app, [*words, "--api-url", "http://127.0.0.1:9"], catch_exceptions=False)
     bare, _, query = asked.partition("?")
     assert requests[0][0] == bare
-    expected = dict(each.split("=") for each in query.split("&") if each)
+    expected = dict(pair.split("=") for pair in query.split("&") if pair)
     assert expected.items() <= requests[0][1].items()
     # What the command adds are its own defaults, which the API has too, and how many rows it shows.
     assert requests[0][1].keys() - expected.keys() <= {"limit", "by", "count", "since", "group_by", "lang"}

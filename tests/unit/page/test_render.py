@@ -90,12 +90,12 @@ def test_a_duration_has_its_two_greatest_units(seconds: float | None, shown: str
 
 
 def test_a_duration_in_chinese_has_no_english_units() -> None:
-    assert [duration(each, "zh") for each in (0, 60, 3725, 90_000)] == ["0 秒", "1 分", "1 小时 2 分", "1 天 1 小时"]
+    assert [duration(value, "zh") for value in (0, 60, 3725, 90_000)] == ["0 秒", "1 分", "1 小时 2 分", "1 天 1 小时"]
     assert since("2026-11-23T13:58:00Z", NOW, "zh") == "2 分"
 
 
 def test_a_span_of_a_filter_is_in_words_and_a_time_is_none() -> None:
-    assert [span(each) for each in ("1h", "90m", "7d", "2026-11-23T13:58:00Z", "1w", "")] == [
+    assert [span(text) for text in ("1h", "90m", "7d", "2026-11-23T13:58:00Z", "1w", "")] == [
         "1 h", "1 h 30 min", "7 d", "", "", "",
     ]  # fmt: skip
     assert span("1h", "zh") == "1 小时"
@@ -112,8 +112,8 @@ def test_numbers_are_for_people() -> None:
     assert amount(1234567) == "1,234,567"
     assert amount(2.50) == "2.5"
     assert amount(None) == "–"
-    assert [score(each) for each in (12.5, 3.9, 0, 11.581)] == ["12.50", "3.90", "0.00", "11.58"]
-    assert [hours(each) for each in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340.2"]
+    assert [score(number) for number in (12.5, 3.9, 0, 11.581)] == ["12.50", "3.90", "0.00", "11.58"]
+    assert [hours(number) for number in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340.2"]
     assert (mib(512), mib(2048), mib(81559), mib(None)) == ("512 MiB", "2,048 MiB", "81,559 MiB", "–")
 
 

@@ -26,7 +26,7 @@ def test_every_text_is_there_in_both_languages_with_the_same_values(key: str) ->
 def test_templates_name_texts_that_there_are(name: str) -> None:
     # `t("nav." ~ name)` has only the beginning of its key.
     for key, is_whole in re.findall(r"\bt\(\s*[\"']([\w.]+)[\"']\s*([,)])?", TEMPLATES[name]):
-        assert key in texts("en") if is_whole else any(each.startswith(key) for each in texts("en")), key
+        assert key in texts("en") if is_whole else any(text_key.startswith(key) for text_key in texts("en")), key
 
 
 def test_templates_have_no_text_of_their_own_in_chinese() -> None:

@@ -129,7 +129,7 @@ def test_lines_fit_80_columns_and_a_pipe_gets_no_escape_code(run: Run, line: lis
     shown = run(*line).stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "\x1b" not in shown
-    assert not [each for each in shown.splitlines() if each != each.rstrip()]
+    assert not [row for row in shown.splitlines() if row != row.rstrip()]
 
 
 def test_a_pipe_gets_whole_lines(run: Run) -> None:

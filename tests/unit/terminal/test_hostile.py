@@ -43,7 +43,7 @@ def hostile(answer: Any, name: str = "") -> Any:
             # The reasons of an answer are keys.
             return {key + (HOSTILE if name == "reasons" else ""): hostile(value, key) for key, value in answer.items()}
         case list():
-            return [hostile(each, name) for each in answer]
+            return [hostile(element, name) for element in answer]
     return answer
 
 

@@ -52,7 +52,7 @@ def test_one_pod_of_a_log_has_cause_and_remedy(run: Run) -> None:
 
 def test_the_log_of_kai_is_recognised(run: Run) -> None:
     shown = json.loads(run("explain", KAI, "-o", "json").stdout)["items"]
-    assert {each["diagnosis"]["name"] for each in shown} == {"infer-0", "train-0", "train-1", "train-2", "train-3"}
+    assert {item["diagnosis"]["name"] for item in shown} == {"infer-0", "train-0", "train-1", "train-2", "train-3"}
     assert run("explain", KAI, "-o", "name").stdout.splitlines()[0] == "pod/infer-0"
 
 

@@ -35,7 +35,7 @@ def test_the_text_of_all_languages_is_kept() -> None:
 def test_no_text_has_a_command_for_a_terminal(text: str) -> None:
     shown = printable(text)
     assert all(
-        unicodedata.category(each)[0] != "C" or each == "\n" for each in shown if unicodedata.category(each) != "Cn"
+        unicodedata.category(char)[0] != "C" or char == "\n" for char in shown if unicodedata.category(char) != "Cn"
     )
     assert not hidden_characters(shown)
     assert "\n" not in on_one_line(text)

@@ -9,7 +9,7 @@ def test_an_attempt_ends_in_the_words_of_the_page() -> None:
 
 
 def test_a_status_is_asked_for_in_both_words() -> None:
-    assert [asked_status(each) for each in ("placed", "succeeded", "failed", "refused", "odd")] == [
+    assert [asked_status(word) for word in ("placed", "succeeded", "failed", "refused", "odd")] == [
         "succeeded", "succeeded", "failed", "failed", "odd",
     ]  # fmt: skip
     assert status_word("of a newer API") == "of a newer API"

@@ -16,9 +16,9 @@ def of_reader(path: str) -> set[str]:
     """The texts that the module's ``_not_reported`` may write."""
     tree = ast.parse(Path(path).read_text("utf-8"))
     function = next(
-        each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "_not_reported"
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_not_reported"
     )
-    tables = [each for each in ast.walk(function) if isinstance(each, ast.Dict)]
+    tables = [node for node in ast.walk(function) if isinstance(node, ast.Dict)]
     keys = [key for table in tables for key in table.keys]
     return {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 

@@ -68,9 +68,9 @@ def test_a_map_of_5000_nodes_has_a_tile_for_each() -> None:
     drawn = node_map(groups)
     assert drawn
     assert [len(group.nodes) for group in groups] == [1667, 1667, 1666]
-    tiles = [each.full_rows * drawn.tiles_per_row + each.rest for each in drawn.groups]
+    tiles = [group.full_rows * drawn.tiles_per_row + group.rest for group in drawn.groups]
     assert tiles == [1667, 1667, 1666]
-    assert all(len(each.cells) == 8 for each in drawn.groups)
+    assert all(len(group.cells) == 8 for group in drawn.groups)
     assert drawn.groups[2].cells[-1].colour == "fits"  # one of eight passed, and two were asked for
 
 
