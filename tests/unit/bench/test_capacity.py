@@ -78,7 +78,7 @@ def test_the_page_for_operators_has_the_tables_of_the_measured_figures() -> None
 @pytest.mark.parametrize("which", [FIRST, RETRY])
 def test_the_model_is_near_what_it_was_made_from(which: str) -> None:
     lines = measured().first if which == FIRST else measured().retry
-    figures = [each for text in MEASURED.read_text().splitlines() for each in json.loads(text)["figures"]]
+    figures = [figure for text in MEASURED.read_text().splitlines() for figure in json.loads(text)["figures"]]
     values = {(figure["path"], figure["unit"]): figure["value"] for figure in figures}
     for name, (path, unit) in COSTS.items():
         for nodes in (10, 500, 5_000):

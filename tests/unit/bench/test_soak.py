@@ -13,7 +13,7 @@ SECONDS = [2.0 * number for number in range(600)]
 
 
 def test_a_steady_rise_is_reported_in_percent_of_the_mean_per_hour() -> None:
-    found = slope(SECONDS, [100 + each / 3600 * 6 for each in SECONDS])
+    found = slope(SECONDS, [100 + second / 3600 * 6 for second in SECONDS])
     assert found.mean == pytest.approx(101, abs=0.01)
     assert found.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
     assert not found.may_be_flat
@@ -22,8 +22,8 @@ def test_a_steady_rise_is_reported_in_percent_of_the_mean_per_hour() -> None:
 
 def test_the_error_is_that_of_a_slope_which_is_only_noise() -> None:
     chance = random.Random(1)
-    found = [slope(SECONDS, [150 + chance.gauss(0, 0.5) for _ in SECONDS]) for _ in range(100)]
-    assert stdev(each.percent_an_hour / each.error for each in found) == pytest.approx(1, abs=0.3)
+    slopes = [slope(SECONDS, [150 + chance.gauss(0, 0.5) for _ in SECONDS]) for _ in range(100)]
+    assert stdev(trend.percent_an_hour / trend.error for trend in slopes) == pytest.approx(1, abs=0.3)
 
 
 def test_the_error_of_readings_that_wander_is_larger_than_that_of_noise() -> None:

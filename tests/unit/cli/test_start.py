@@ -32,9 +32,9 @@ def loaded(*lines: list[str]) -> set[str]:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert not done.stderr
     answers, _, modules = done.stdout.rpartition("LOADED")
-    before, *each = answers.split("ANSWER\n")
+    before, *texts = answers.split("ANSWER\n")
     assert not before
-    assert len([answer for answer in each if answer.strip()]) == len(lines)
+    assert len([answer for answer in texts if answer.strip()]) == len(lines)
     return set(modules.split())
 
 

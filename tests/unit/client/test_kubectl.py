@@ -78,7 +78,7 @@ def test_a_stream_gives_its_changes_and_then_the_error(tmp_path: Path) -> None:
     code = f"print({line!r}); sys.exit({FORBIDDEN!r})"
     found = list(KubectlTransport(program=a_program(tmp_path, code)).stream("/pending"))
     assert found[0] == WatchedChange("ADDED", {"status": "failed"})
-    assert [type(each) for each in found[1:]] == [NotAllowed]
+    assert [type(item) for item in found[1:]] == [NotAllowed]
 
 
 def test_a_machine_without_kubectl_gets_the_next_step(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_a_certificate_has_to_name_the_address(host: str, findings: int) -> None
 )
 def test_a_certificate_is_reported_before_it_expires(before_the_end: timedelta, problem: str) -> None:
     found = list(expiry_findings("x", certificate(), certificate().not_valid_after_utc - before_the_end))
-    assert [each.problem.startswith(problem) for each in found] == [True] * bool(problem)
+    assert [finding.problem.startswith(problem) for finding in found] == [True] * bool(problem)
 
 
 @pytest.mark.parametrize(("seconds", "findings"), [(0, 0), (-1, 0), (5, 1), (-5, 1)])

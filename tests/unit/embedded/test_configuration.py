@@ -82,14 +82,14 @@ def test_the_command_line_holds_heap_flags_and_jars_in_order(tmp_path: Path) -> 
     command = a_jvm(tmp_path, "-XX:+UseSerialGC").command("some.Main", "argument")
     assert command[1:3] == ["-Xmx512m", "-XX:+UseSerialGC"]
     assert command[-4:] == ["-cp", "/a.jar:/b.jar", "some.Main", "argument"]
-    assert not [each for each in command if "AOT" in each]
+    assert not [argument for argument in command if "AOT" in argument]
 
 
 def test_an_ahead_of_time_cache_is_used_by_the_flags_that_it_was_written_with(tmp_path: Path) -> None:
     jvm = a_jvm(tmp_path, "-XX:+UseSerialGC")
     jvm.aot_cache.touch()
     assert f"-XX:AOTCache={jvm.aot_cache}" in jvm.command("some.Main")
-    assert not [each for each in a_jvm(tmp_path, "-XX:+UseG1GC").command("some.Main") if "AOT" in each]
+    assert not [argument for argument in a_jvm(tmp_path, "-XX:+UseG1GC").command("some.Main") if "AOT" in argument]
 
 
 def test_java_options_of_the_surroundings_do_not_reach_the_servers() -> None:

@@ -118,4 +118,4 @@ def test_a_cluster_does_not_change_its_size(tmp_path: Path) -> None:
 def test_a_cluster_id_is_never_taken_for_an_option() -> None:
     ids = {new_id() for _ in range(2000)}
     assert len(ids) == 2000
-    assert not [each for each in ids if each.startswith("-") or len(each) != 22]
+    assert not [id_ for id_ in ids if id_.startswith("-") or len(id_) != 22]

@@ -156,5 +156,5 @@ def test_m11_a_line_of_which_any_part_is_long_is_read_at_once(
     reader: Callable[[], LogReader], lines: Callable[[], list[bytes]]
 ) -> None:
     read, known = reader(), list(dict.fromkeys(lines()))[:: 1 if IS_STRESS else 5]
-    slow = [line for number, each in enumerate(known) for line in long_lines(each, number) if is_slow(read, line)]
+    slow = [line for number, sample in enumerate(known) for line in long_lines(sample, number) if is_slow(read, line)]
     assert not [line[:200] for line in slow]

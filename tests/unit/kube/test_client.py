@@ -78,7 +78,7 @@ def test_close_leaves_no_socket_open_of_a_request_that_was_given_up(
     tmp_path: Path,
 ) -> None:
     server = SilentServer(stage, AUTHORITY, tmp_path)
-    with ExitStack() as stack, warnings.catch_warnings(record=True) as found:
+    with ExitStack() as stack, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         serving = threading.Thread(target=server.serve, args=(stack,))
         serving.start()
@@ -86,4 +86,4 @@ def test_close_leaves_no_socket_open_of_a_request_that_was_given_up(
             runner.run(given_up(server, use))
         serving.join()
         gc.collect()
-    assert [str(each.message) for each in found if each.category is ResourceWarning] == []
+    assert [str(warning.message) for warning in caught if warning.category is ResourceWarning] == []

@@ -94,7 +94,7 @@ def test_a_claim_from_a_template_has_its_name_in_the_pods_status() -> None:
     pod["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "own"}]
     reader = a_reader()
     reader.changed("claim", a_claim(GPU), 0.0)
-    assert [each.uuid for each in pods_in(reader.changed("pod", pod, 0.0))[0]] == [GPU_0]
+    assert [allocation.uuid for allocation in pods_in(reader.changed("pod", pod, 0.0))[0]] == [GPU_0]
     # One that turned out not to be needed.
     pod["status"]["resourceClaimStatuses"] = [{"name": "gpu"}]
     assert pods_in(a_reader().changed("pod", pod, 0.0)) == [[]]

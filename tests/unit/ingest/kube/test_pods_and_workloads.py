@@ -55,7 +55,7 @@ def test_a_pod_that_its_kubelet_refused_says_why() -> None:
 )  # fmt: skip
 def test_containers_that_can_not_start_are_problems(container: Json, problems: list[tuple[str, str, str]]) -> None:
     found = observed(with_status(containerStatuses=[container])).problems
-    assert [(each.reason, each.message, f"{each.at:%H:%M:%S}") for each in found] == problems
+    assert [(problem.reason, problem.message, f"{problem.at:%H:%M:%S}") for problem in found] == problems
 
 
 def test_a_pod_started_when_its_first_container_ran_and_not_its_init_container() -> None:

@@ -47,7 +47,7 @@ def test_h8_a_reporter_is_named_in_every_form_of_events(named: Json) -> None:
     for patterns, count in (("gpu-*,kubelet", 1), ("other-*", 0)):
         reader = KubeEvents(reporters=TrustedReporters(reporter_patterns(patterns)))
         events = read(("event", event | named), reader=reader)
-        assert len([each for each in events if isinstance(each, AttemptConcluded)]) == count
+        assert len([outcome for outcome in events if isinstance(outcome, AttemptConcluded)]) == count
 
 
 def test_h8_kais_binder_is_believed_by_its_own_name_not_by_that_of_its_scheduler() -> None:

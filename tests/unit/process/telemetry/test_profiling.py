@@ -113,8 +113,8 @@ def test_memory_is_found_where_it_was_allocated_and_the_sum_is_what_the_process_
     found = heap.profile()
     mine = [sample for sample in found.samples if any(frame.function.startswith("hold_a_m") for frame in sample.stack)]
     assert len(held) == 1024
-    assert 1024**2 <= sum(each.values[1] for each in mine) < 1.2 * 1024**2
-    assert sum(each.values[0] for each in mine) >= 1024
+    assert 1024**2 <= sum(sample.values[1] for sample in mine) < 1.2 * 1024**2
+    assert sum(sample.values[0] for sample in mine) >= 1024
     status = Path("/proc/self/status").read_text().splitlines()
     (resident,) = [int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS")]
     assert sum(sample.values[1] for sample in found.samples) == pytest.approx(resident, rel=0.1)

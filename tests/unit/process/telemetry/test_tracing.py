@@ -74,7 +74,7 @@ def test_an_attempt_whose_id_is_no_trace_id_gets_one() -> None:
     spans = OtlpTracing("", "schedulerlog-worker", exporter)
     made = [spans.begin("fold", NO_TRACE, about(attempt="a1"), kind="consumer").trace for _ in range(2)]
     spans.close()
-    assert len({each.id for each in made}) == 2
+    assert len({trace.id for trace in made}) == 2
 
 
 def test_a_collector_that_is_away_holds_up_neither_a_span_nor_the_end(
