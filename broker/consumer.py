@@ -4,20 +4,23 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TypeVar
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from broker.errors import CommitFailedError, IllegalStateError, KafkaError, explained
+from broker.errors import UNAVAILABLE, CommitFailedError, IllegalStateError, KafkaError, explained
 from broker.security import client_arguments
 from process.backoff import Backoff
 from process.configuration.kafka_connection import KafkaConnection
+from process.signals import end
 
 __all__ = [
     "TopicPartition",
+    "answered",
     "commit",
     "commit_until",
     "connected",
+    "followed",
     "new_consumer",
     "on_assignment",
     "read_to_end",
@@ -27,12 +30,17 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LONGEST_PAUSE_SECONDS: Final = 10.0
 METADATA_MS: Final = 10_000
 """How old a consumer's knowledge may be of which broker leads a partition. The client looks up where a partition begins
 at the leader that it knows, and does not ask for the new one when that has changed: with its default of five minutes
 everything on that broker stood still for as long."""
 POLL_MS: Final = 500
+ASK_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 10.0
+"""Brokers that have not answered for so long are waited for. Busy ones may take seconds."""
 CANCEL_AGAIN_SECONDS: Final = 0.5
 
 Consumer = Any
@@ -97,7 +105,7 @@ async def stop(consumer: Consumer) -> None:
 
 
 class Connection:
-    """What a process shows of its connection to Kafka: ``is_up`` from the first session on, while none has failed."""
+    """What a process shows of its connection to Kafka: ``is_up`` while the brokers answer."""
 
     def __init__(self, longest_pause_seconds: float = LONGEST_PAUSE_SECONDS) -> None:
         self.backoff = Backoff("Kafka", longest_pause_seconds)
@@ -116,6 +124,40 @@ class Connection:
         """Return when it is time for another try."""
         self.is_up = False
         await self.backoff.failed(explained(error))
+
+    async def watch(self, consumer: Consumer) -> NoReturn:
+        """Ask the brokers every few seconds, until cancelled: while they are away, the client returns no records and no
+        error."""
+        while True:
+            await asyncio.sleep(ASK_SECONDS)
+            try:
+                await answered(consumer.end_offsets(consumer.assignment()))
+            except UNAVAILABLE as error:
+                self.is_up = False
+                self.backoff.note(explained(error))
+            else:
+                self.established()
+
+
+async def answered(question: Awaitable[T]) -> T:
+    """The brokers' answer. Raises ``TimeoutError`` where they have none for a while, and what the client raises."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await question
+    except TimeoutError as error:
+        raise TimeoutError(f"no answer for {ANSWER_SECONDS:.0f} s") from error
+
+
+@asynccontextmanager
+async def followed(consumer: Consumer, connection: Connection) -> AsyncIterator[Consumer]:
+    """``connected``, for long: ``connection`` is up as long as the brokers answer."""
+    async with connected(consumer):
+        connection.established()
+        watching = asyncio.create_task(connection.watch(consumer))
+        try:
+            yield consumer
+        finally:
+            await end([watching])
 
 
 async def reconnecting(session: Callable[[], Awaitable[None]], connection: Connection) -> None:

@@ -173,7 +173,8 @@ def replay(
 def worker(settings: WorkerSettings) -> None:
     """Fold decisions into summaries, messages and counts, until SIGTERM."""
     # Faust takes a second to import: only this command needs it.
-    from pipeline.worker.process import StuckError, run
+    from pipeline.worker.process import run
+    from pipeline.worker.progress import StuckError
 
     logs.configure(settings, quiet=FAUST_MODULES)
     with one_line_for(StuckError, status=1), one_line_for(SettingError), tracing(settings, "worker") as spans:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from broker.consumer import Connection, connected, new_consumer, reconnecting
+from broker.consumer import Connection, followed, new_consumer, reconnecting
 from pipeline.alerts.alertmanager import LatestAlerts, body
 from pipeline.alerts.metrics import BridgeMetrics
 from process.backoff import Backoff
@@ -51,8 +51,7 @@ async def run(settings: Settings) -> None:
         return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.waiting_for()
 
     async def session() -> None:
-        async with connected(new_consumer(settings.kafka, ALERTS.name)) as consumer:
-            kafka.established()
+        async with followed(new_consumer(settings.kafka, ALERTS.name), kafka) as consumer:
             await _read(consumer, latest, is_caught_up)
 
     with serving(settings.metrics_address, metrics.registry, always, ready):

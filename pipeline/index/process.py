@@ -17,7 +17,7 @@ from broker.consumer import (
     Connection,
     TopicPartition,
     commit_until,
-    connected,
+    followed,
     new_consumer,
     on_assignment,
     reconnecting,
@@ -109,8 +109,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
         )
         # Positions begin where the group has committed: what was read and is not written comes again.
         consumer.subscribe([topic.name for topic in READ], listener=on_assignment(reader.forget))
-        async with connected(consumer):
-            connection.established()
+        async with followed(consumer, connection):
             await reader.work(consumer)
 
     def ready() -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from broker.consumer import Connection, commit, connected, new_consumer, on_assignment, reconnecting
+from broker.consumer import Connection, commit, followed, new_consumer, on_assignment, reconnecting
 from broker.topics import require, topic_names
 from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
@@ -67,8 +67,7 @@ async def _work(settings: Settings) -> None:
         )
         # With a listener, hence not in the constructor: what is known of events is out of date when partitions move.
         consumer.subscribe([MESSAGES.name], listener=on_assignment(writer.forget))
-        async with connected(consumer):
-            connection.established()
+        async with followed(consumer, connection):
             await _read(consumer, writer, settings.linger_seconds)
 
     def ready() -> str:

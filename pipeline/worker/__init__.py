@@ -8,6 +8,7 @@
 ``faust_app``            the Faust app, which reads
 ``faust_consumer``       overrides of Faust's internals
 ``agent``                one coroutine over the records of all partitions
+``progress``             asks the broker how much there is to read, and whether it answers
 ``watchdog``             pure: does the committed offset move?
 ``writer``               queue, batches, histories, then the acknowledgement
 ``batch_builder``        a batch from the writes of one round: leaves out, merges, compares

@@ -106,12 +106,11 @@ async def records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
             )  # fmt: skip
 
 
-def positions(app: App) -> dict[int, tuple[int, int]]:
-    """By partition of this worker: the committed offset (0 before the first commit) and the end of the log."""
-    found = {}
-    for tp in app.consumer.assignment():
-        found[tp.partition] = (committed_offset(app.consumer, tp) or 0, app.consumer.highwater(tp) or 0)
-    return found
+async def positions(app: App) -> dict[int, tuple[int, int]]:
+    """By partition of this worker: the committed offset (0 before the first commit) and the end of the log, for which
+    the broker is asked. Raises ``KafkaError``, ``TimeoutError``."""
+    ends = await app.consumer.highwaters(*app.consumer.assignment())
+    return {tp.partition: (committed_offset(app.consumer, tp) or 0, end) for tp, end in ends.items()}
 
 
 def is_reading(app: App) -> bool:

@@ -20,7 +20,7 @@ from pipeline.trends.process import run as count_trends
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
-from pipeline.worker.watchdog import Watchdog, lag
+from pipeline.worker.progress import WorkerProgress
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import writer_policy
 from process.backoff import Backoff
@@ -38,6 +38,7 @@ STOP_SECONDS: Final = 5.0
 REVOKE_SECONDS: Final = 1.0
 """How long others wait for what is being published of the partitions that they get: well below a session."""
 RESTART_SECONDS: Final = 1.0
+WATCH_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
 """In a minute: as many as two workers with one instance id cause."""
 _TOPICS: Final = (
@@ -48,17 +49,12 @@ _DEAD_AFTER_SECONDS: Final = 20.0
 """Without a tick the event loop then counts as dead."""
 
 
-class StuckError(Exception):
-    """The worker makes no progress for an unknown reason. End the process: its supervisor starts it again."""
-
-
 @dataclass(slots=True)
 class WorkerState:
     """What the thread of the health checks reads."""
 
     ticked_at: float
     not_ready: str = "starting"
-    lag: int = 0
 
     def alive(self) -> str:
         silent = time.monotonic() - self.ticked_at
@@ -105,6 +101,7 @@ class Worker:
         longest_pause = settings.max_backoff_seconds
         self._topics = topics_sink(settings, metrics.topics, longest_pause)
         self._published = TopicReader(settings, longest_pause)
+        self._progress = WorkerProgress(settings.stuck_after.total_seconds())
         self._writer = Writer(self._topics, self._published, metrics, writer_policy(settings))
         self._decisions = DecisionsAgent(
             self._writer,
@@ -125,13 +122,17 @@ class Worker:
         watch("queued_bytes", lambda: self._writer.queued_bytes)
         watch("cached_summaries", lambda: self._writer.cached_summaries)
         watch("pod_histories", lambda: self._writer.pod_histories)
-        watch("lag_records", lambda: self._state.lag)
+        watch("lag_records", lambda: self._progress.lag)
         watch("is_waiting", lambda: self._is_waiting)
-        watch("waiting_seconds", lambda: max(side.waiting.waiting_seconds for side in (self._topics, self._published)))
+        watch("waiting_seconds", lambda: max(backoff.waiting_seconds for backoff in self._waiting))
+
+    @property
+    def _waiting(self) -> tuple[Backoff, ...]:
+        return self._topics.waiting, self._published.waiting, self._progress.waiting
 
     @property
     def _is_waiting(self) -> bool:
-        return self._topics.is_waiting or self._published.is_waiting
+        return any(backoff.is_waiting for backoff in self._waiting)
 
     async def work(self) -> None:
         """Read, fold and publish; returns only by an exception."""
@@ -229,19 +230,13 @@ class Worker:
             await asyncio.sleep(TICK_SECONDS)
 
     def _waiting_for(self) -> str:
-        return self._topics.waiting.waiting_for() or self._published.waiting.waiting_for()
+        return next(filter(None, (backoff.waiting_for() for backoff in self._waiting)), "")
 
     async def _watch_progress(self) -> None:
-        watchdog = Watchdog(self._settings.stuck_after.total_seconds())
         while True:
-            await asyncio.sleep(1.0)
-            if self._app is None or not faust_app.is_reading(self._app):
-                continue
-            positions = faust_app.positions(self._app)
-            self._state.lag = lag(positions)
-            if stuck := watchdog.check(positions, time.monotonic(), is_excused=self._is_waiting):
-                # Not a new app: why the consumer stopped is not known, so nothing of it is used again.
-                raise StuckError(f"no progress: {stuck}. Nothing is lost; the worker ends, to be started again.")
+            await asyncio.sleep(WATCH_SECONDS)
+            app = self._app if self._app is not None and faust_app.is_reading(self._app) else None
+            await self._progress.check(app, is_excused=self._is_waiting)
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:

@@ -27,7 +27,7 @@ class Watchdog:
     def check(self, positions: Positions, now: float, *, is_excused: bool) -> str:
         """Which partitions have been stuck for too long, in words; empty while all make progress.
 
-        A worker that waits for a store that is down is excused: restarting it would not help.
+        A worker that waits for a broker that is down is excused: restarting it would not help.
         """
         for partition, (committed, end) in positions.items():
             # Not equal instead of greater: an operator may reset the group to an earlier offset.

@@ -93,7 +93,7 @@ OVERRIDDEN = {
 CALLED = {
     Service: ("start", "maybe_start", "stop", "_stopped_set", "_stop_children", "_stop_futures", "_stop_exit_stacks"),
     TableManager: ("_update_channels",),
-    Consumer: ("_to_message", "_get_active_partitions", "perform_seek", "highwater"),
+    Consumer: ("_to_message", "_get_active_partitions", "perform_seek", "highwater", "highwaters"),
 }
 READ = {
     AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),

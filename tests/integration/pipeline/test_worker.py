@@ -218,15 +218,29 @@ def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: 
     # Without its end it is published when the worker has waited for that, and then the broker is away.
     running.send(sent[10][:-1])
     running.servers.kafka[0].kill()
-    until(running.readiness, lambda text: re.match(r"waiting for Kafka for \d+ s: .", text) is not None)
+    assert until(lambda: re.match(r"waiting for Kafka for \d+ s: .", running.readiness()))
     # 0 between two tries, and where the wait has just begun.
     assert until(lambda: running.metric("schedulerlog_worker_waiting_seconds")) > 0
     running.servers.kafka[0].start()
     for events in sent[10:]:
         running.send(events)
     assert_each_is_stored_once_as_it_was_sent(running, "broker", sent)
-    assert running.readiness() == "ok\n"
+    assert until(lambda: running.readiness() == "ok\n"), running.readiness()
     assert running.metric("schedulerlog_worker_waiting_seconds") == 0
+    running.processes.check()
+
+
+def test_who_has_nothing_to_write_shows_that_the_broker_is_away(running: Pipeline) -> None:
+    running.settle()
+    running.servers.kafka[0].kill()
+
+    def shown() -> tuple[str, str]:
+        return running.readiness(), running.index_readiness()
+
+    assert until(lambda: all(re.match(r"waiting for Kafka for \d+ s: .", text) for text in shown())), shown()
+    assert until(lambda: running.metric("schedulerlog_worker_waiting_seconds")) > 0
+    running.servers.kafka[0].start()
+    assert until(lambda: shown() == ("ok\n", "ok\n")), shown()
     running.processes.check()
 
 

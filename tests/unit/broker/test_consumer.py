@@ -1,11 +1,14 @@
 """Reading over broken connections, and reading once to the end."""
 
+import asyncio
 from typing import Any, NamedTuple
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from broker.consumer import Connection, connected, read_to_end, reconnecting
+import broker.consumer
+from broker.consumer import Connection, connected, followed, read_to_end, reconnecting
+from tests.support.waiting import eventually_async
 
 
 class Stored(NamedTuple):
@@ -85,3 +88,28 @@ async def test_what_waiting_does_not_mend_ends_reading() -> None:
 
     with pytest.raises(StopError):
         await reconnecting(session, Connection())
+
+
+class SilentConsumer(FakeConsumer):
+    """Answers as long as ``answers``."""
+
+    answers = True
+
+    async def end_offsets(self, partitions: set[str]) -> dict[str, int]:
+        if not self.answers:
+            await asyncio.Event().wait()
+        return await super().end_offsets(partitions)
+
+
+async def test_a_connection_is_up_while_the_brokers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker.consumer, "ASK_SECONDS", 0.001)
+    monkeypatch.setattr(broker.consumer, "ANSWER_SECONDS", 0.01)
+    connection, consumer = Connection(), SilentConsumer()
+    async with followed(consumer, connection):
+        assert connection.waiting_for() == ""
+        consumer.answers = False
+        await eventually_async(lambda: not connection.is_up)
+        assert connection.waiting_for() == "waiting for Kafka for 0 s: TimeoutError: no answer for 0 s"
+        consumer.answers = True
+        await eventually_async(lambda: connection.is_up)
+    assert consumer.is_stopped
