@@ -173,7 +173,8 @@ def counted(url: str, counter: re.Pattern[str]) -> int:
 
 def scaling() -> Result:
     """Twelve partitions, all filled before the workers start."""
-    records = [record for one in cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True) for record in one]
+    attempts = cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True)
+    records = [record for attempt in attempts for record in attempt]
     figures = []
     for workers in (["worker-1"], ["worker-1", "worker-2"]):
         with provisioned(FOLDER / "scaling") as (backends, processes):

@@ -86,7 +86,7 @@ def _cluster(pods: int) -> ClusterColumns:
 
 def _scores(node: int) -> str:
     devices = [fleet.device_uuid(node, device) for device in range(DEVICES_PER_NODE)]
-    return json.dumps([{"uuid": one, "score": _scores_of(one, devices)} for one in devices])
+    return json.dumps([{"uuid": uuid, "score": _scores_of(uuid, devices)} for uuid in devices])
 
 
 def _scores_of(one: str, devices: list[str]) -> dict[str, int]:

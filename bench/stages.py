@@ -42,13 +42,13 @@ def bodies() -> Result:
 def _at(nodes: int, attempts: int, *, changing: float) -> tuple[Figure, ...]:
     alone = InProcess()
     warm_up = list(cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
-    for one in warm_up:
-        alone.attempt(one)
+    for events in warm_up:
+        alone.attempt(events)
     # Buffers grow and caches fill during the first attempts; in operation that happens once.
     alone.reset_times()
     counted = list(cluster.attempts(nodes, attempts, changing=changing))
-    for one in counted:
-        alone.attempt(one)
+    for events in counted:
+        alone.attempt(events)
     first, records = list(chain.from_iterable(warm_up)), list(chain.from_iterable(counted))
     with provisioned(FOLDER / "bodies", **PATIENT) as (backends, processes):
         whole, note = run_pipeline(processes, backends.bootstrap_servers, records, attempts, nodes)

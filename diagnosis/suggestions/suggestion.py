@@ -84,11 +84,15 @@ class Suggestion:
 def pareto(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     """Those of which no other gives up no more of anything and less of something; the cheapest first."""
     found: list[Suggestion] = []
-    for one in sorted(suggestions, key=lambda suggestion: (suggestion.cost, [edit.where for edit in suggestion.edits])):
-        mine = one.given_up()
+    for suggestion in sorted(suggestions, key=_by_cost):
+        mine = suggestion.given_up()
         if not any(_is_no_worse(other.given_up(), mine) for other in found):
-            found.append(one)
+            found.append(suggestion)
     return found
+
+
+def _by_cost(suggestion: Suggestion) -> tuple[float, list[str]]:
+    return suggestion.cost, [edit.where for edit in suggestion.edits]
 
 
 def _is_no_worse(other: dict[Constraint, float], mine: dict[Constraint, float]) -> bool:

@@ -19,7 +19,7 @@ def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
 
     HAMi counts what the annotation says of a device and itself where a pod gets two instances of a MIG device.
     """
-    rows = [list(map(scores.get(one, _NONE).get, uuids, repeat(0))) for one in uuids]
+    rows = [list(map(scores.get(uuid, _NONE).get, uuids, repeat(0))) for uuid in uuids]
     try:
         pairs = np.array(rows, np.int64)
     except OverflowError:

@@ -111,7 +111,7 @@ def _by_vendor(containers: Sequence[VendorRequest]) -> Iterator[str]:
     for start, asked in enumerate(containers):
         if not asked.is_further:
             more = itertools.takewhile(lambda other: other.is_further, containers[start + 1 :])
-            requests = [f"{quoted(one.vendor)}:{_request(one)}" for one in (asked, *more) if one.asks]
+            requests = [f"{quoted(request.vendor)}:{_request(request)}" for request in (asked, *more) if request.asks]
             yield f"{{{','.join(requests)}}}"
 
 

@@ -34,7 +34,7 @@ class Imported:
         source = search_source(saved)
         if "indexRefName" not in source:
             return None
-        (reference,) = (one for one in saved["references"] if one["name"] == source["indexRefName"])
+        (reference,) = (ref for ref in saved["references"] if ref["name"] == source["indexRefName"])
         return self.objects[reference["type"], reference["id"]]
 
 
@@ -104,4 +104,4 @@ def _bucket(agg: Json, counts: set[str]) -> Json:
 def fields_of(panel: Json) -> set[str]:
     """Every field that a visualization asks for."""
     params = [agg["params"] for agg in aggs_of(panel)]
-    return {one[name] for one in params for name in ("field", "sortField") if name in one}
+    return {param[name] for param in params for name in ("field", "sortField") if name in param}

@@ -146,7 +146,9 @@ class SegmentLog:
     def _thin_oldest(self, cursor: Position, now: datetime) -> bool:
         """Take the device detail out of the oldest file that may have any; False when there is no such file."""
         # A file that was handed out whole stays as it is: the offsets of records in flight point into it.
-        oldest = next((one for one in self._segments if one.may_be_thinned and one.number >= cursor[0]), None)
+        oldest = next(
+            (segment for segment in self._segments if segment.may_be_thinned and segment.number >= cursor[0]), None
+        )
         if oldest is None:
             return False
         # Its descriptor would remain on the file that `replace` takes the name from, and appends would go there.

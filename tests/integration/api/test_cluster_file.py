@@ -62,7 +62,7 @@ def recorded(filling: Filling) -> str:
     attempt = an_attempt("llm/file", started_at=NOW - timedelta(minutes=20), nodes=["cpu", "f-node1", "f-node2"])
     attempt = attempt.model_copy(update={"cluster": CLUSTER, "attempt_id": "cf" * 16})
     record = devices_judged(
-        ["f-node1", "f-node2"], each=2, cluster=CLUSTER, attempt_id=attempt.attempt_id, pod=attempt.pod,
+        ["f-node1", "f-node2"], per_node=2, cluster=CLUSTER, attempt_id=attempt.attempt_id, pod=attempt.pod,
         started_at=attempt.started_at, revision=[4, 7],
     )  # fmt: skip
     filling.index(attempt)

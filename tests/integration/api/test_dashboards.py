@@ -272,7 +272,9 @@ def hits(filling: Filling, name: str) -> list[Json]:
         "size": 100,
         "query": query_of(saved_search, pattern, since, until),
         "sort": [{field: {"order": order}} for field, order in attributes["sort"]],
-        "script_fields": {one["name"]: {"script": {"source": one["script"], "lang": one["lang"]}} for one in computed},
+        "script_fields": {
+            field["name"]: {"script": {"source": field["script"], "lang": field["lang"]}} for field in computed
+        },
         "_source": True,
     }
     found: list[Json] = search(filling, pattern["attributes"]["title"], body)["hits"]["hits"]

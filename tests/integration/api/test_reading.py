@@ -93,7 +93,7 @@ def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling,
     fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
     assert "no device records" in _full(api)["devices_note"]
-    record = devices_judged(("node1", "node2"), each=3, **fields)
+    record = devices_judged(("node1", "node2"), per_node=3, **fields)
     filling.index_devices(record, devices_judged(("node9",), part=1, **fields))
     (state, _) = states_of(record)
     filling.index_states(state)
@@ -110,7 +110,7 @@ def test_a_state_written_the_day_before_is_found_and_a_missing_one_is_noted(fill
     attempt = an_attempt("api-devices/b")
     fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
-    record = devices_judged(("node1", "node2"), each=3, revision=[2, 3], **fields)
+    record = devices_judged(("node1", "node2"), per_node=3, revision=[2, 3], **fields)
     filling.index_devices(record)
     answer = _full(api, "b")
     assert [device["uuid"] for device in answer["devices"]] == ["", "", ""]

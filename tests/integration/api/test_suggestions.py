@@ -56,7 +56,7 @@ def attempt_id(filling: Filling) -> str:
     filling.index(found)
     filling.index_devices(
         devices_judged(
-            ["s-node1"], each=2, cluster=CLUSTER, attempt_id=found.attempt_id, pod=found.pod,
+            ["s-node1"], per_node=2, cluster=CLUSTER, attempt_id=found.attempt_id, pod=found.pod,
             started_at=found.started_at, revision=[4],
         )
     )  # fmt: skip
@@ -149,7 +149,7 @@ def lost(filling: Filling) -> None:
     filling.index(attempt)
     filling.index_devices(
         devices_judged(
-            ["l-full"], each=1, cluster=LOST, attempt_id=attempt.attempt_id, pod=attempt.pod,
+            ["l-full"], per_node=1, cluster=LOST, attempt_id=attempt.attempt_id, pod=attempt.pod,
             started_at=attempt.started_at, revision=[3],
         )
     )  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(filling: Filli
     filling.index(attempt)
     filling.index_devices(
         devices_judged(
-            ["l-full"], each=1, cluster=LOCKED, attempt_id=attempt.attempt_id, pod=attempt.pod,
+            ["l-full"], per_node=1, cluster=LOCKED, attempt_id=attempt.attempt_id, pod=attempt.pod,
             started_at=attempt.started_at, revision=[3],
         )
     )  # fmt: skip

@@ -314,7 +314,7 @@ def test_the_attempts_that_a_device_refused_are_found_with_its_numbers(filling: 
     def judged(number: int, verdict: list[int]) -> Any:
         pod = PodRef(namespace="api-refused", name=f"p{number}", uid=f"u{number}")
         fields: dict[str, Any] = {"attempt_id": f"{number:032x}", "started_at": NOW - timedelta(minutes=number)}
-        return devices_judged(["r-node1", "r-node2"], each=2, pod=pod, verdicts=words, verdict=verdict, **fields)
+        return devices_judged(["r-node1", "r-node2"], per_node=2, pod=pod, verdicts=words, verdict=verdict, **fields)
 
     records = [
         judged(number, verdict)

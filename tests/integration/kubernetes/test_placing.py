@@ -113,7 +113,7 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
         ), message
         # kube-scheduler writes the event before the condition.
         conditions = eventually(lambda: pod_of("refused")["status"].get("conditions"), extender.log.read_text)
-        assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
+        assert [(condition["type"], condition["status"], condition["reason"]) for condition in conditions] == [
             ("PodScheduled", "False", "Unschedulable")
         ]
         records = await agreed(kafka, namespace, list_pods(client, namespace))

@@ -178,10 +178,12 @@ def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudge
     return NodesJudged.model_validate(ATTEMPT | plain | fields)
 
 
-def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: int = 0, **fields: Any) -> DevicesJudged:
-    """``each`` devices on every node, refused for various reasons; ``states_of`` makes the states they refer to."""
+def devices_judged(
+    nodes: Sequence[str] = ("node1",), *, per_node: int = 8, seed: int = 0, **fields: Any
+) -> DevicesJudged:
+    """``per_node`` devices on every node, refused for various reasons; ``states_of`` makes the states they refer to."""
     draw = random.Random(seed)
-    rows = len(nodes) * each
+    rows = len(nodes) * per_node
     plain = {
         "part": 0,
         "container": 0,
@@ -191,8 +193,8 @@ def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: in
         "verdicts": ["CardInsufficientMemory", "CardInsufficientCore", "CardTimeSlicingExhausted", "NumaNotFit"],
         "nodes": list(nodes),
         "revision": [REVISION] * len(nodes),
-        "devices": [each] * len(nodes),
-        "rows": [each] * len(nodes),
+        "devices": [per_node] * len(nodes),
+        "rows": [per_node] * len(nodes),
         "verdict": draw.choices(range(4), weights=[80, 10, 5, 5], k=rows),
     }
     return DevicesJudged.model_validate(ATTEMPT | plain | fields)

@@ -142,8 +142,8 @@ def _error(stand_in: DashboardsStandIn, objects: list[Json], item: Json, overwri
     if item["type"] not in NEWEST:
         return name | {"error": {"type": "unsupported_type"}}
     known = {*stand_in.stored, *((other["type"], other["id"]) for other in objects)}
-    needed = [{"type": one["type"], "id": one["id"]} for one in item["references"] if one["type"] in _CHECKED]
-    if missing := [one for one in needed if (one["type"], one["id"]) not in known]:
+    needed = [{"type": ref["type"], "id": ref["id"]} for ref in item["references"] if ref["type"] in _CHECKED]
+    if missing := [ref for ref in needed if (ref["type"], ref["id"]) not in known]:
         return name | {"error": {"type": "missing_references", "references": missing}}
     if (item["type"], item["id"]) in stand_in.stored and not overwrite:
         return name | {"error": {"type": "conflict"}}

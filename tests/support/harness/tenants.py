@@ -222,7 +222,7 @@ def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) ->
         "pod": attempts[0].pod,
         "started_at": attempts[0].started_at,
     }
-    judged = devices_judged((node,), each=2, cluster=cluster, **of_train)
+    judged = devices_judged((node,), per_node=2, cluster=cluster, **of_train)
     filling.index_devices(judged)
     filling.index_states(*states_of(judged, cluster=cluster))
     registered = {

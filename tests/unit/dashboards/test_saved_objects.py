@@ -40,7 +40,7 @@ def pattern(saved: Any) -> Any:
 def fields(saved: Any) -> dict[str, Any]:
     """Name to mapping of the fields of the object's pattern, those that Dashboards computes included."""
     attributes = pattern(saved)["attributes"]
-    computed = {one["name"]: {"type": "scripted"} for one in json.loads(attributes.get("fields", "[]"))}
+    computed = {field["name"]: {"type": "scripted"} for field in json.loads(attributes.get("fields", "[]"))}
     return PROPERTIES[attributes["title"]] | computed
 
 
@@ -66,9 +66,9 @@ def test_attributes_that_hold_json_are_strings_of_it(saved: Any) -> None:
 
 @pytest.mark.parametrize("saved", ALL)
 def test_every_reference_is_used_and_leads_to_an_object_of_the_file(saved: Any) -> None:
-    names = [one["name"] for one in saved["references"]]
+    names = [ref["name"] for ref in saved["references"]]
     assert len(set(names)) == len(names)
-    assert {(one["type"], one["id"]) for one in saved["references"]} <= set(FOUND.objects)
+    assert {(ref["type"], ref["id"]) for ref in saved["references"]} <= set(FOUND.objects)
     if saved["type"] == "dashboard":
         assert sorted(names) == sorted(panel["panelRefName"] for panel in json.loads(saved["attributes"]["panelsJSON"]))
     elif saved["type"] != "index-pattern":
@@ -118,8 +118,8 @@ def test_an_order_and_a_series_name_metrics_that_there_are(saved: Any) -> None:
     assert {agg["params"]["orderBy"] for agg in aggs_of(saved) if agg["type"] == "terms"} <= metrics
     params = json.loads(saved["attributes"]["visState"])["params"]
     series = params.get("seriesParams", [])
-    assert {one["data"]["id"] for one in series} == (metrics if series else set())
-    assert {one["valueAxis"] for one in series} <= {axis["id"] for axis in params.get("valueAxes", [])}
+    assert {item["data"]["id"] for item in series} == (metrics if series else set())
+    assert {item["valueAxis"] for item in series} <= {axis["id"] for axis in params.get("valueAxes", [])}
 
 
 def test_links_have_the_base_url_and_the_paths_of_the_api() -> None:
@@ -155,7 +155,7 @@ def test_panels_lie_on_the_grid_side_by_side() -> None:
 
 def test_the_dashboard_has_every_visualization() -> None:
     (overview,) = FOUND.of_type("dashboard").values()
-    shown = {one["id"] for one in overview["references"] if one["type"] == "visualization"}
+    shown = {ref["id"] for ref in overview["references"] if ref["type"] == "visualization"}
     assert shown == set(FOUND.of_type("visualization"))
 
 

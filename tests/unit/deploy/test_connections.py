@@ -137,7 +137,9 @@ def lets_out(name: str, port: int) -> bool:
 def addresses(setting: str) -> set[int]:
     """The ports that settings of deploy/ name."""
     texts = [(KUSTOMIZE / "base/settings.env").read_text().splitlines()]
-    texts += [one["literals"] for found in ALL for one in found.get("configMapGenerator", ()) if "literals" in one]
+    texts += [
+        source["literals"] for found in ALL for source in found.get("configMapGenerator", ()) if "literals" in source
+    ]
     values = [line.partition("=")[2] for lines in texts for line in lines if line.startswith(f"{setting}=")]
     return {urlsplit(value if "://" in value else f"//{value}").port or 0 for value in values}
 

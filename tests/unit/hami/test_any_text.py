@@ -21,7 +21,7 @@ PIECES = st.sampled_from([",", ":", ";", "|", "[", "]", "{", "}", '"', "=", "\0"
 TEXTS = st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=25).map("".join), st.sampled_from(ABSURD))
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
 JSON = st.recursive(
-    SIMPLE, lambda one: st.lists(one, max_size=4) | st.dictionaries(TEXTS, one, max_size=4), max_leaves=12
+    SIMPLE, lambda values: st.lists(values, max_size=4) | st.dictionaries(TEXTS, values, max_size=4), max_leaves=12
 )
 
 READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {

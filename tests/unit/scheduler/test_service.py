@@ -412,9 +412,9 @@ def booked(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
     sums: dict[str, Counter[str]] = {}
     for asked in pods:
         pod = serving.cluster.known_pod("default", asked["metadata"]["name"])
-        for one in (annotation(pod, DEVICES_ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
-            if one:
-                uuid, _, memory, cores = one.split(",")
+        for device in (annotation(pod, DEVICES_ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
+            if device:
+                uuid, _, memory, cores = device.split(",")
                 sums.setdefault(uuid, Counter()).update(memory=int(memory), cores=int(cores), slots=1)
     return sums
 

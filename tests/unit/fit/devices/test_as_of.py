@@ -68,7 +68,7 @@ def gpus(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
 def pair_scores(draw: st.DrawFn, node: str) -> dict[str, str]:
     known = [f"{node}-{place}" for place in range(draw(st.sampled_from([0, 0, 4])))]
     score = st.sampled_from([0, 10, 20, -5])
-    rows = [{"uuid": one, "score": {other: draw(score) for other in known}} for one in known]
+    rows = [{"uuid": uuid, "score": {other: draw(score) for other in known}} for uuid in known]
     return {"node_nvidia_score": json.dumps(rows)} if known else {}
 
 

@@ -163,18 +163,18 @@ def test_the_conclusion_has_the_picked_devices_as_they_stood_before() -> None:
     share = a_container("second", gpus=2, **{"gpumem-percentage": 25})
     asked = [a_container("first", gpumem=3000, gpucores=30), share]
     found = conclusion(written(decided(columns, a_pod(containers=asked), ["node1"]))).picked
-    assert [(one.container, one.uuid, one.memory_mib, one.cores_percent) for one in found] == [
+    assert [(device.container, device.uuid, device.memory_mib, device.cores_percent) for device in found] == [
         (0, "GPU-node1-0", 3000, 30),
         # A quarter of 45,912 MiB.
         (1, "GPU-node1-0", 11478, 0),
         (1, "GPU-node1-1", 11478, 0),
     ]
     # What the first container took counts for the second one.
-    used = [(one.memory_used_mib, one.cores_used_percent, one.slots_used) for one in found]
+    used = [(device.memory_used_mib, device.cores_used_percent, device.slots_used) for device in found]
     assert used == [(0, 0, 0), (3000, 30, 1), (1000, 20, 1)]
-    assert {(one.model, one.memory_total_mib, one.cores_total_percent, one.slots_total) for one in found} == {
-        ("NVIDIA A40", 45912, 100, 10)
-    }
+    assert {
+        (device.model, device.memory_total_mib, device.cores_total_percent, device.slots_total) for device in found
+    } == {("NVIDIA A40", 45912, 100, 10)}
 
 
 def test_a_decision_that_was_not_written_has_no_picked_devices() -> None:

@@ -54,7 +54,7 @@ def pair_scores(draw: st.DrawFn, node: str) -> dict[str, str]:
     """Few different scores, so that choices are often equal; some nodes say none, or not of every pair."""
     known = [f"{node}-{place}" for place in range(draw(st.sampled_from([0, 0, 5, 9])))]
     score = st.sampled_from([0, 10, 20, -5, 2**62])
-    rows = [{"uuid": one, "score": {other: draw(score) for other in known}} for one in known]
+    rows = [{"uuid": uuid, "score": {other: draw(score) for other in known}} for uuid in known]
     return {"node_nvidia_score": json.dumps(rows)} if known else {}
 
 

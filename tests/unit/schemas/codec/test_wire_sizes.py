@@ -28,7 +28,7 @@ def values() -> list[bytes]:
 
 def a_run(names: list[str], part: int, draw: random.Random) -> DevicesJudged:
     revision = [draw.randrange(1_000) for _ in names]
-    return devices_judged(names, each=EACH, seed=part, part=part, revision=revision)
+    return devices_judged(names, per_node=EACH, seed=part, part=part, revision=revision)
 
 
 def test_every_record_is_below_what_intermediaries_forward(values: list[bytes]) -> None:

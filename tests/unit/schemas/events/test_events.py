@@ -130,7 +130,7 @@ def test_devices_judged_refuses_columns_that_do_not_agree(fields: dict[str, Any]
 
 def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
     with pytest.raises(ValidationError, match="rows where 0 are there in all"):
-        devices_judged(["a", "b", "c"], each=0, rows=[2**63 - 1, 2**63 - 1, 2])
+        devices_judged(["a", "b", "c"], per_node=0, rows=[2**63 - 1, 2**63 - 1, 2])
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_state_may_be_of_a_node_that_its_source_does_not_name() -> None:
 
 
 def test_each_row_is_a_device_of_the_state_in_order() -> None:
-    event = devices_judged(["node1", "node2"], each=2, verdict=[0, 1, 2, 3])
+    event = devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3])
     rows = list(event.each_device(lookup(states_of(event))))
     assert [(row.node, row.uuid, row.verdict) for row in rows] == [
         ("node1", "GPU-node1-0", "CardInsufficientMemory"),
@@ -314,7 +314,7 @@ def test_each_row_is_a_device_of_the_state_in_order() -> None:
 
 
 def test_a_row_has_what_a_log_prints_of_its_device() -> None:
-    event = devices_judged(["node1"], each=2, verdict=[0, 1]).model_copy(
+    event = devices_judged(["node1"], per_node=2, verdict=[0, 1]).model_copy(
         update={
             "printed_index": np.array([6, -1]),
             "memory_requested_mib": np.array([20480, -1]),
@@ -329,13 +329,13 @@ def test_a_row_has_what_a_log_prints_of_its_device() -> None:
 
 
 def test_a_column_of_what_is_printed_has_an_entry_per_row_or_none() -> None:
-    event = devices_judged(["node1"], each=2, verdict=[0, 1])
+    event = devices_judged(["node1"], per_node=2, verdict=[0, 1])
     with pytest.raises(ValidationError, match="column printed_index has 1 entries where 2 are expected"):
         DevicesJudged.model_validate(event.__dict__ | {"printed_index": [6]})
 
 
 def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
-    event = devices_judged(["node1", "node2"], each=2, verdict=[0, 1, 2, 3], device=[3, 3, 1, 0])
+    event = devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3], device=[3, 3, 1, 0])
     rows = event.each_device(lookup([a_node_state("node1", 4), a_node_state("node2", 2)]))
     assert [row.uuid for row in rows] == ["GPU-node1-3", "GPU-node1-3", "GPU-node2-1", "GPU-node2-0"]
 
@@ -343,8 +343,8 @@ def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
 def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
     printed = {"printed_index": np.array([6, -1, 4, 5]), "checks": [{"fits": False}], "check": np.array([0, -1, -1, 0])}
     verdict = [0, 1, 2, 3]
-    in_order = devices_judged(["node1", "node2"], each=2, verdict=verdict)
-    by_position = devices_judged(["node1", "node2"], each=2, verdict=verdict, device=[3, 3, 1, 0])
+    in_order = devices_judged(["node1", "node2"], per_node=2, verdict=verdict)
+    by_position = devices_judged(["node1", "node2"], per_node=2, verdict=verdict, device=[3, 3, 1, 0])
     for event in (record.model_copy(update=printed) for record in (in_order, by_position)):
         states = lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
         for node in ("node1", "node2"):
@@ -354,7 +354,7 @@ def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
 
 @pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
 def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
-    event = devices_judged(each=2, verdict=[0, 3])
+    event = devices_judged(per_node=2, verdict=[0, 3])
     assert list(event.each_device(lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
 
 
@@ -362,7 +362,7 @@ def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: 
 def test_states_and_verdicts_that_contradict_each_other_still_give_a_row_per_verdict(
     device: list[int], size: int, revision: int
 ) -> None:
-    event = devices_judged(each=len(device), device=device, verdict=[0] * len(device), revision=[revision])
+    event = devices_judged(per_node=len(device), device=device, verdict=[0] * len(device), revision=[revision])
     state = a_node_state("node1", size)
     rows = list(event.each_device(lookup([state])))
     known = state.uuid if revision == state.revision else []

@@ -51,7 +51,7 @@ class Index:
 def a_record(number: int, part: int = 0) -> DevicesJudged:
     """Device 1 of node1 refuses; device 0 fits."""
     return devices_judged(
-        ["node1"], each=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1], part=part,
+        ["node1"], per_node=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1], part=part,
         attempt_id=f"{number:032x}", started_at=STARTED - timedelta(minutes=number),
     )  # fmt: skip
 
