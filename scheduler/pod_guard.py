@@ -20,7 +20,7 @@ from schemas.events import PodRef
 
 
 class PodGuard:
-    """Knows which pods are being written to, and compares calls with the cluster and the books."""
+    """Knows which pods are being written to, and compares calls with the cluster and the reservations."""
 
     def __init__(self, columns: ClusterColumns, api: ClusterApi, claims: Claims) -> None:
         self._columns, self._api, self._claims = columns, api, claims
@@ -96,7 +96,7 @@ class PodGuard:
         return self.problem(about.uid)
 
     def why_not_bind(self, request: BindRequest) -> str:
-        """Why the pod must not be bound to the node, by the books; empty if it may."""
+        """Why the pod must not be bound to the node, by the reservations; empty if it may."""
         known = self._api.known_pod(request.namespace, request.name)
         use = self._columns.pod_use(request.uid)
         if known is None or bound_node(known) or annotation(known, ASSIGNED_NODE) is None or not self._asks(known):

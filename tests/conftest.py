@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _load_certificates_once()
     # Manifests and configurations are read some thousand times; libyaml takes a tenth of the time of Python's parser.
     setattr(yaml, "SafeLoader", yaml.CSafeLoader)
-    # CliRunner builds the commands of an application anew for each call, which takes as long as most calls.
+    # CliRunner builds the commands of an application for each call, which takes as long as most calls.
     built = functools.cache(typer.main.get_command)
     setattr(typer.testing, "_get_command", built)
     setattr(lazy_commands, "get_command", built)

@@ -47,7 +47,7 @@ def no_descriptors(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def full_spool(ground: Ground, load: Load, chance: random.Random) -> None:
-    """The disk of the scheduler's spool is full. It decides, says so, and goes on with the disk when that has space."""
+    """The disk of the scheduler's spool is full. It decides, says so, and uses the disk again when that has space."""
     before = ground.spool
     some_pods(load, chance)
     with mounted(ground.folder / "small-disk", _SMALL_DISK_MIB) as disk:

@@ -125,7 +125,7 @@ class Ground:
         return False
 
     def move_spool(self, place: Path) -> None:
-        """The scheduler is stopped, and goes on with its spool at another place."""
+        """The scheduler is stopped, and continues with its spool at another place."""
         self.processes.stop("scheduler")
         self.spool = Path(shutil.move(self.spool, place))
         self.start_scheduler()

@@ -138,7 +138,7 @@ def test_while_the_index_is_down_the_latest_pods_are_still_answered(running: Sta
         running.backends.opensearch.start()
 
 
-def test_while_the_broker_is_down_scheduling_goes_on_and_nothing_is_lost(running: Stack) -> None:
+def test_while_the_broker_is_down_scheduling_continues_and_nothing_is_lost(running: Stack) -> None:
     numbers = range(4000, 4040)
     running.backends.kafka[0].kill()
     try:

@@ -75,7 +75,7 @@ def containers() -> Iterator[Addresses]:
 
 @contextmanager
 def _kafka_container() -> Iterator[str]:
-    # The broker tells clients its own address, so the port on this side has to be known before it starts.
+    # The broker gives clients its own address, so the port on this side has to be known before it starts.
     port = free_port(KAFKA_PORTS)
     variables = {
         "KAFKA_NODE_ID": "1",

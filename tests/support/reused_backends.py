@@ -55,7 +55,7 @@ class ReusedBackends:
             self._is_taken = False
 
     def close(self) -> None:
-        """Stop them; whoever asks next starts them again."""
+        """Stop them; the next test that asks starts them again."""
         self._servers = None
         self._stack.close()
 

@@ -48,7 +48,7 @@ def read(running: Pipeline, *arguments: str) -> str:
 
 
 def attempts_of(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
-    """What the reader tells in this process, by attempt."""
+    """The reader's summaries in this process, by attempt."""
     reader = HamiLog(scheduler)
     attempts: dict[str, list[AttemptEvent]] = {}
     lines = Lines(Origin("log", datetime.now(UTC)), text.splitlines())
@@ -121,7 +121,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
         with log.open("ab") as file:
             for line in lines[piece * len(lines) // pieces : (piece + 1) * len(lines) // pieces]:
                 file.write(line)
-        # Killed while it reads, but for the last time; without a checkpoint nothing tells that a file was rotated.
+        # Killed while it reads, but for the last time; without a checkpoint nothing shows that a file was rotated.
         assert until(checkpoint.exists, bool)
         time.sleep(1.5 + piece * 0.4)
         if piece < pieces - 1:
@@ -150,7 +150,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
         process.communicate(timeout=120)
 
 
-def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pipeline, tmp_path: Path) -> None:
+def test_an_interrupted_reader_says_so_and_continues_where_kafka_stood(running: Pipeline, tmp_path: Path) -> None:
     log, checkpoint = tmp_path / "hami.log", tmp_path / "checkpoint.json"
     noise = (LOGS / "011.log").read_bytes()
     log.write_bytes(noise * (40_000_000 // len(noise)) + (LOGS / "038.log").read_bytes())

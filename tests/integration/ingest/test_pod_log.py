@@ -138,7 +138,7 @@ async def test_every_line_is_read_once_however_often_the_connection_is_cut() -> 
     assert texts == lines(*range(200))
 
 
-async def test_a_restart_of_the_reader_goes_on_behind_the_last_line() -> None:
+async def test_a_restart_of_the_reader_continues_behind_the_last_line() -> None:
     kubelet = Kubelet([stamped(number) for number in range(50)])
     async with client_of(kubelet) as client:
         first, reached = await read(client, 50)
@@ -207,7 +207,7 @@ async def test_a_refusal_of_what_was_allowed_before_is_waited_out_for_a_minute(
 
 
 @pytest.mark.parametrize("text", ["", "yesterday 3", "2026-11-21T03:06:23Z", "2026-11-21T03:06:23Z x"])
-def test_what_is_no_place_in_a_log_is_its_start(text: str) -> None:
+def test_what_is_not_a_place_in_a_log_is_its_start(text: str) -> None:
     assert Since.parse(text) == Since()
 
 

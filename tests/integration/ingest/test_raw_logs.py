@@ -111,7 +111,7 @@ async def test_shipped_lines_give_each_event_also_when_the_reader_is_killed(kafk
         await ship(kafka, namespace, form, lines[150:])
     with reading(kafka, group, log):
         found = await all_of(kafka, namespace, len(wanted))
-    # It was shipped three times over: the same decisions, whoever ships them, are the same events.
+    # It was shipped three times over: the same decisions are the same events, by whichever agent they were shipped.
     assert set(found) == wanted
     states = await read_topic(kafka, NODE_STATES.name)
     on_topic = {dict(read.headers)["ce_id"].decode() for read in states}

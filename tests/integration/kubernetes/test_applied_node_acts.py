@@ -1,4 +1,4 @@
-"""What an administrator is told to do to a node is done on a real cluster, and kube-scheduler places the pod there.
+"""What a diagnosis asks of an administrator is done to a real node, and kube-scheduler places the pod there.
 
 The whole way: our scheduler's decisions through worker and index writer, and the API that reads them.
 """

@@ -276,7 +276,7 @@ def test_parts_and_lists_of_pages_need_the_rights_of_the_answers(world: Tenants)
 
 
 def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
-    """Rows 14 and 19: its id tells nobody whether there is one, nor does an attempt beside it."""
+    """Rows 14 and 19: its id shows nobody whether there is one, nor does an attempt beside it."""
     found = {name: world.get("all", path + "/schedulerlog?detail=full").json()["detail"]["attempt_id"]
              for name, path in (("own", POD), ("other", OTHER))}  # fmt: skip
     own, other, absent = found["own"], found["other"], "f" * 32

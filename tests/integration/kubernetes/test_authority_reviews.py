@@ -448,7 +448,7 @@ async def test_a_clock_that_is_set_changes_nothing_of_how_long_a_right_is_rememb
 
         async def reviews_of_one_request() -> int:
             before = len(world.reviews.passed)
-            # Nothing is recorded in this application: it may ask, and is told so.
+            # Nothing is recorded in this application: it may ask, and that is the answer.
             assert (await api.client.get(path, headers=headers)).status_code == 404
             return len(world.reviews.passed) - before
 

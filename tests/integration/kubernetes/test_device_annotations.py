@@ -1,4 +1,4 @@
-"""M8: with the component device-annotations a tenant books no device by an annotation, on a real API server."""
+"""M8: with the component device-annotations a tenant reserves no device by an annotation, on a real API server."""
 
 from collections.abc import Iterator
 from pathlib import Path

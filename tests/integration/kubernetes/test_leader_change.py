@@ -1,4 +1,4 @@
-"""Two schedulers on one cluster, one leads; whoever leads is killed under load."""
+"""Two schedulers on one cluster: the one that leads is killed under load."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -84,7 +84,7 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
 ) -> None:
     await provision_all(backends.bootstrap_servers)
     nodes = [a_gpu_node(f"{namespace}-{number}") for number in range(NODES)]
-    # Together they take all cores but a hundredth of every card: one reservation forgotten or doubled shows.
+    # Together they take all cores but a hundredth of every device: one reservation forgotten or doubled shows.
     pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=13000, gpucores=33) for number in range(PODS)]
     leading(both)
     with (
@@ -106,17 +106,17 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
         assert astray(found) == []
         # The killed ones had decisions in their spools that nobody has sent: all of them are up again for that.
         assert all(extender.is_alive for extender in both), logs(both)
-        # What they were binding when they were killed is told too.
+        # What they were binding when they were killed is published too.
         await agreed(backends.bootstrap_servers, namespace, found)
         settled = sum(extender.log.read_text().count(": was bound") for extender in both)
         figure(
             f"leader change: {PODS} pods over {len(gaps)} killed leaders; the next one answered after {gaps} s; "
-            f"{settled} binds that only the API server knew of were told by their scheduler's next life"
+            f"{settled} binds that only the API server knew of were published by their scheduler's next life"
         )
 
 
 def change_leader(both: list[Extender]) -> float:
-    """Kill who leads and start it anew; returns the seconds until the other one answers."""
+    """Kill who leads and start it again; returns the seconds until the other one answers."""
     killed = leading(both)
     began = time.monotonic()
     killed.kill()

@@ -130,7 +130,7 @@ async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lo
         create_pods(client, namespace, [owner])
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         annotate(client, f"/api/v1/nodes/{node}", {LOCK: f"{now},{namespace},owner"})
-        # All of the card: a reservation that the failed bind left behind would keep it from being placed later.
+        # All of the device: a reservation that the failed bind left behind would keep it from being placed later.
         create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB, gpucores=100)])
         (message, *_) = eventually(
             lambda: events_of(control_plane, namespace, "waits", "FailedScheduling"), extender.log.read_text
@@ -174,7 +174,7 @@ def webhook(control_plane: ControlPlane, extender: Extender, namespace: str) -> 
 
 
 def _unaddressed(name: str, **spec: Any) -> Json:
-    """Asks for memory of a card and for nothing else: neither how many, nor which scheduler."""
+    """Asks for memory of a device and for nothing else: neither how many, nor which scheduler."""
     pod = a_gpu_pod(name, NAME, gpumem=3000)
     del pod["spec"]["schedulerName"]
     del pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]

@@ -155,7 +155,7 @@ def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(
         assert kubelet.proxy.cuts >= 5
 
 
-def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
+def test_a_reader_that_is_killed_continues_behind_what_kafka_took(
     control_plane: ControlPlane, kubeconfig: Path, namespace: str, kafka: str, tmp_path: Path
 ) -> None:
     pod = f"{namespace}/{POD}"

@@ -80,7 +80,7 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
                 annotate(client, f"/api/v1/nodes/{old}", {"tests/nudge": str(time.monotonic())})
                 return len(shown(list_pods(client, namespace))) == 2
 
-            # Both cards are free only for a scheduler that heard of the deletion and of the new node.
+            # Both devices are free only for a scheduler that heard of the deletion and of the new node.
             eventually(both_are_bound, extender.log.read_text)
             found = list_pods(client, namespace)
             assert {placement.node for placement in shown(found).values()} == {old, new}
@@ -115,7 +115,7 @@ async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
         await agreed(backends.bootstrap_servers, namespace, found)
 
 
-async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_that_goes_on(
+async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_that_continues(
     control_plane: ControlPlane, extender: Extender, backends: Addresses, namespace: str
 ) -> None:
     with (

@@ -278,7 +278,7 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     assert until(indexed, lambda pods: len(pods) > 1) == ["fourth", "second"]
 
 
-def test_records_that_say_nothing_are_set_aside_and_their_neighbours_taken(running: Pipeline) -> None:
+def test_records_that_say_nothing_are_dead_lettered_and_their_neighbours_taken(running: Pipeline) -> None:
     ref = PodRef(namespace="odd", name="after", uid="uid-odd")
     running.start_placements()
     before = len(running.topic("schedulerlog.dead-letters"))

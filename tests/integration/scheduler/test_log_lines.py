@@ -1,4 +1,4 @@
-"""`--v` of a running scheduler: HAMi's lines on stderr, as whoever reads HAMi's logs expects them."""
+"""`--v` of a running scheduler: HAMi's lines on stderr, as readers of HAMi's logs expect them."""
 
 import json
 import re

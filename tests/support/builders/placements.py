@@ -24,7 +24,7 @@ def a_pod(name: str = "trainer", uid: str | None = None) -> PodRef:
 def a_placed(
     name: str = "trainer", node: str = "node1", *, started_at: float = 0, bound: float = 1, **fields: Any
 ) -> Placed:
-    """A pod that was judged at one time and bound at another, with the first card of its node."""
+    """A pod that was judged at one time and bound at another, with the first device of its node."""
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{name}-{started_at:g}",
         "pod": a_pod(name),

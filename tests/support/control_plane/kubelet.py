@@ -30,7 +30,7 @@ class Kubelet:
     folder: Path
     proxy: TcpProxy
     written: list[bytes] = field(default_factory=list)
-    """All lines that the container said, in order."""
+    """All lines that the container wrote, in order."""
 
     @property
     def current(self) -> Path:

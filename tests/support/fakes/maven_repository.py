@@ -1,4 +1,4 @@
-"""A Maven repository on 127.0.0.1 that can be told to misbehave."""
+"""A Maven repository on 127.0.0.1 that misbehaves on demand."""
 
 import threading
 from collections.abc import Iterator

@@ -4,7 +4,7 @@ A walk picks one step at a time: kube-scheduler asks, gives up, or asks again; t
 answers it, loses the answer, or carries it out long after its caller gave up, perhaps twice; a watch delivers an event;
 the lease moves; the device plugin releases a node's lock; somebody else writes into a pod. After each write of the API
 server a bound pod has the devices of its own node, and no device has two bound pods. At the end everything arrives, and
-the leader's books are those of the pods.
+the leader's reservations are those of the pods.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ class Walk:
     async def run(self, steps: int) -> None:
         """Raises `BrokenInvariantError`."""
         loop: Any = asyncio.get_running_loop()
-        self._settle = loop._ready  # what is left to run before only the walk can go on
+        self._settle = loop._ready  # what is left to run before only the walk can continue
         self.both[0].lease.lead()
         try:
             await self._calm()
@@ -257,7 +257,7 @@ class Walk:
             await self._quiet()
 
     async def _end(self) -> None:
-        """What was on its way arrives; then the books are right, and pods that wait are placed."""
+        """What was on its way arrives; then the reservations are right, and pods that wait are placed."""
         for late in self.api.late:
             late.do()
         await self._calm()

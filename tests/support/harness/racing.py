@@ -52,7 +52,7 @@ def a_random_pod(draw: random.Random, name: str) -> Json:
 
 
 class Ledger:
-    """What each pod was told it holds. A pod that asks anew, was refused or ended holds nothing."""
+    """What each pod holds by the answers it got. A pod that asks again, was refused or ended holds nothing."""
 
     def __init__(self) -> None:
         self._held: dict[str, list[tuple[str, int, int]]] = {}

@@ -1,4 +1,4 @@
-"""A whole scheduler without a socket and without Kafka: its app, and what it told."""
+"""A whole scheduler without a socket and without Kafka: its app, and what it published."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -138,7 +138,7 @@ class SchedulerProcess:
 
 
 def a_refused_pod(name: str, namespace: str) -> Json:
-    """Asks for more cards than any node has."""
+    """Asks for more devices than any node has."""
     return a_pod(name, [a_container(gpus=9)], namespace=namespace, uid=f"uid-{namespace}-{name}")
 
 

@@ -72,7 +72,7 @@ async def make_templates(node: SecuredOpenSearch, connection: OpenSearchConnecti
 
 
 async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None = None) -> None:
-    """Write, delete, read back and search, as ``index`` and ``placements`` do. Waits for ever for a missing right."""
+    """Write, delete, read back and search, as ``index`` and ``placements`` do. Waits for missing rights."""
     client = new_client(connection or by_certificate(node, WRITER))
     sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.1)
     attempt = Document(DAY, "attempt", _LONG_AGO, 1)

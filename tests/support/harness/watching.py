@@ -70,5 +70,5 @@ def types(events: Sequence[dict[str, Any]]) -> list[str]:
 
 async def reached(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110 - nothing tells when it holds
+        while not holds():  # noqa: ASYNC110 - nothing signals when it holds
             await asyncio.sleep(0)

@@ -88,6 +88,6 @@ def test_a_machine_without_kubectl_gets_the_next_step(tmp_path: Path) -> None:
     assert KubectlTransport(program=str(tmp_path / "none")).namespace() == "default"
 
 
-def test_an_answer_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
+def test_an_answer_that_is_not_json_is_a_problem(tmp_path: Path) -> None:
     problem = KubectlTransport(program=a_program(tmp_path, "print('<html>')")).get("/pending")
     assert isinstance(problem, Unreachable)

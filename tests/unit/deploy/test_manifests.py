@@ -65,7 +65,7 @@ def test_a_process_is_started_by_a_command_that_there_is(words: list[str]) -> No
 
 
 def test_l13_kubelet_and_prometheus_reach_what_each_process_says_about_itself() -> None:
-    """By default it is said on loopback, or nowhere."""
+    """By default it is served on loopback, or nowhere."""
     (address,) = re.findall(r"SCHEDULERLOG_METRICS_ADDRESS=(\S+)", (KUSTOMIZE / "base/settings.env").read_text())
     ports = [
         port["containerPort"]

@@ -86,7 +86,7 @@ def test_nodes_without_the_model_do_not_count_where_one_that_has_it_is_full() ->
     """21 nodes: one without registration, one of other models, eight too small, one that has too few devices free."""
     found = answer(82)
     assert found.sentence.en == (
-        # Eight of the nineteen were refused as a whole: nothing is said of the models of their devices.
+        # Eight of the nineteen were refused as a whole: the models of their devices are not named.
         "On 10 of 19 nodes with a device that the pod accepts, the pod wants a device to itself, and every "
         "suitable one is in use; what the pod's other containers take counts too."
     )

@@ -75,7 +75,7 @@ def test_what_hami_refused_a_node_for_is_an_obstacle_with_that_node(code: str) -
     refused = {name for name, codes in refused_by(case).items() if codes == {code}}
     obstacles = [candidate for candidate in (found.obstacle, *found.other_obstacles) if refused & set(candidate.nodes)]
     stated = {obstacle.code for obstacle in obstacles}
-    # Where no device is large enough even when it is empty, that is said instead.
+    # Where no device is large enough even when it is empty, that is the reason instead.
     assert code in stated or (code, stated) == ("CardInsufficientMemory", {"MemoryBeyondDevice"})
     for obstacle in obstacles:
         assert obstacle.sentence.en

@@ -1,4 +1,4 @@
-"""What is said of an OpenSearch that can't be asked: the cause and the remedy, by a real connection."""
+"""The finding about an OpenSearch that can't be asked: the cause and the remedy, by a real connection."""
 
 import asyncio
 import ssl

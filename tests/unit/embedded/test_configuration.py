@@ -31,7 +31,7 @@ def test_a_single_broker_is_content_with_itself() -> None:
         assert read[name] == "1"
 
 
-def test_three_brokers_keep_three_copies_and_go_on_with_two() -> None:
+def test_three_brokers_keep_three_copies_and_continue_with_two() -> None:
     read = read_properties(properties(2, a_cluster(3), Path("/data")))
     assert read["node.id"] == "2"
     assert read["listeners"] == "PLAINTEXT://127.0.0.1:19002,CONTROLLER://127.0.0.1:20002"

@@ -59,7 +59,7 @@ def test_a_dying_server_shows_its_last_lines_and_exit_status(tmp_path: Path) -> 
     assert not isinstance(caught.value, PortTakenError)
 
 
-def test_a_taken_port_is_named_though_the_log_goes_on_below_it(tmp_path: Path) -> None:
+def test_a_taken_port_is_named_though_the_log_continues_below_it(tmp_path: Path) -> None:
     busy = "java.net.BindException: Address already in use"
     program = f"print({busy!r})\nfor n in range(50): print('setting', n)\nraise SystemExit(1)"
     with pytest.raises(PortTakenError) as caught:

@@ -124,7 +124,7 @@ def test_a_pod_file_describes_one_pod(tmp_path: Path) -> None:
 
 
 def mistake_in(text: bytes) -> str:
-    """What is said about the text; empty where nothing is wrong with it."""
+    """What is wrong with the text; empty where nothing is."""
     try:
         parse(text, FILE)
     except ManifestError as error:

@@ -1,4 +1,4 @@
-"""What our own scheduler tells is enough to find a placement that can't be right: its events through the audits."""
+"""The events of our own scheduler are enough for the audits to find a placement that can't be right."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -35,7 +35,7 @@ from tests.support.harness.scheduler_app import manifest_of
 
 
 class Audited:
-    """A scheduler with checks of its nodes, and what the audits find in all that it has told."""
+    """A scheduler with checks of its nodes, and what the audits find in all that it has published."""
 
     def __init__(self, folder: Path) -> None:
         self.clock, metrics, columns, claims = Clock(), Metrics(), ClusterColumns(), Claims()

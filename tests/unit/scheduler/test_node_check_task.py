@@ -1,4 +1,4 @@
-"""What nodes say about their devices: every spelling of the handshake, and what is told when something is wrong."""
+"""What nodes say about their devices: every spelling of the handshake, and what is published of what is wrong."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -97,7 +97,7 @@ def test_a_plugin_that_never_answers_is_distinguished_from_one_that_stopped() ->
 
 
 class Checked:
-    """A scheduler's eyes on its nodes, and what it told about them."""
+    """A scheduler's checks of its nodes, and what it published about them."""
 
     def __init__(self, folder: Path) -> None:
         self.clock, self.metrics, columns = Clock(), Metrics(), ClusterColumns()

@@ -1,4 +1,4 @@
-"""What kube-scheduler is answered, what is told about it, and that no device is ever given away twice."""
+"""What kube-scheduler is answered, what is published about it, and that no device is ever given away twice."""
 
 import asyncio
 import json

@@ -16,7 +16,7 @@ CONTAINERS = [a_request(container="container1"), a_request(container="container2
 
 
 def the_proposals_attempt(**fields: Any) -> AttemptSummarized:
-    """Three nodes as in the proposal, told out of order."""
+    """Three nodes as in the proposal, published out of order."""
     refusals = [
         a_refusal(CardInsufficientMemory=4, CardUuidMismatch=3, CardInsufficientCore=1),
         a_refusal(NumaNotFit=2, CardInsufficientMemory=3, CardInsufficientCore=2, ExclusiveDeviceAllocateConflict=1),

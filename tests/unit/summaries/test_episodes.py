@@ -1,4 +1,4 @@
-"""Which attempts are one episode, and what is said of a change."""
+"""Which attempts are one episode, and how a change is described."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

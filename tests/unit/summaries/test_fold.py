@@ -1,4 +1,4 @@
-"""The fold: what is counted, what is said of what is missing, and that order and repetition do not matter."""
+"""The fold: what is counted, how what is missing is named, and that order and repetition do not matter."""
 
 import random
 from collections import Counter

@@ -24,7 +24,7 @@ def at(seconds: float) -> datetime:
 
 
 def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **fields: Any) -> BindFact:
-    """Bound at noon and some, with one card."""
+    """Bound at noon and some, with one device."""
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{seconds:g}-{node}",
         "scheduler": "hami-scheduler",

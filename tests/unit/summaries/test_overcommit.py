@@ -1,4 +1,4 @@
-"""Devices that more is taken of than they have, whoever gave it."""
+"""Devices of which more is taken than they have, by whichever scheduler."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

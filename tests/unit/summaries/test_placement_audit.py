@@ -228,7 +228,7 @@ def when(values: Events) -> float:
 
 
 def key(values: Events) -> object:
-    """What can be told once only: a source says one thing at a time."""
+    """What can be reported once only: a source reports one thing at a time."""
     return values.attempt_id if isinstance(values, Placed) else values.id
 
 
@@ -278,7 +278,7 @@ def test_memory_is_bounded_by_pods_and_by_time() -> None:
     assert len(judge) == 0
 
 
-def test_a_name_that_is_used_again_and_again_is_not_remembered_for_ever() -> None:
+def test_a_name_that_is_used_again_and_again_is_forgotten() -> None:
     judge = PlacementAuditor()
     for hour in range(50):
         judge.see_bind(a_placed(started_at=3_600 * hour, bound=3_600 * hour + 1))

@@ -144,7 +144,7 @@ async def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_c
 
 @pytest.mark.parametrize("is_first", ["alice", "all"])
 async def test_the_words_of_a_scheduler_name_pods_of_others_to_who_may_list_them(api: Guarded, is_first: str) -> None:
-    """Rows 22, 47 and 49: whoever asked before."""
+    """Rows 22, 47 and 49: also where another caller asked before."""
     named = a_summary(ended_at=STARTED, error="preempted by other/secret, not by llm/deepseek-b").model_copy(
         update={"version": 2}
     )

@@ -275,7 +275,7 @@ async def test_ready_when_the_topic_was_replayed_also_while_the_index_is_down() 
     assert "refused" in answer.json()["parts"]["opensearch"]["why_not"]
 
 
-async def test_ready_by_the_index_alone_while_the_brokers_are_away_but_not_while_the_replay_goes_on() -> None:
+async def test_ready_by_the_index_alone_while_the_brokers_are_away_but_not_during_the_replay() -> None:
     caller = Caller()
     assert (await caller.get("/readyz")).status_code == 503
     caller.app.state.topic.trouble = "Kafka does not answer"

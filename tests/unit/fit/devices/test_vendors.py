@@ -1,4 +1,4 @@
-"""Cards of other vendors than NVIDIA: each vendor's example node, and the rules that all vendors share."""
+"""Devices of other vendors than NVIDIA: each vendor's example node, and the rules that all vendors share."""
 
 import json
 from datetime import datetime
@@ -39,7 +39,7 @@ def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("name", "key", "devices"),
     [
-        # The webhook rounds to the sizes that an Ascend can be cut into. The last card is out of order.
+        # The webhook rounds to the sizes that an Ascend can be cut into. The last device is out of order.
         ("ascend", "hami.io/Ascend910B3-devices", "Ascend910B3-2,Ascend910B3,10240,0:;"),
         ("hygon", "hami.io/dcu-devices", "DCU-3,DCU,2000,60:;"),
         ("cambricon", "hami.io/cambricon-mlu-devices", "mlu-node-cambricon-mlu-1,MLU,10240,50:;"),

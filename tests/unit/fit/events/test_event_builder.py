@@ -1,4 +1,4 @@
-"""What is told about a decision is what was decided, in records that every intermediary forwards."""
+"""What is published about a decision is what was decided, in records that every intermediary forwards."""
 
 import random
 import uuid

@@ -1,4 +1,4 @@
-"""Nodes that are walked card by card share a walk where they are equal, and only there."""
+"""Nodes that are walked device by device share a walk where they are equal, and only there."""
 
 import json
 from typing import Any
@@ -77,7 +77,7 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> dict[tuple[int, str], list[Any]]:
-    """By container and node, all that is said of it."""
+    """By container and node, all that is decided about it."""
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     (batch,) = batches(columns, np.array([columns.ids([name])[0] for name in names]))
     trial = BatchEvaluation({NVIDIA.word: pod_constraints(columns, pod["metadata"], annotations, NVIDIA)}, batch)

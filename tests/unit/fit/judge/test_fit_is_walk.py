@@ -1,4 +1,4 @@
-"""The rules are written twice: for all nodes at once, and card by card. Both must say the same."""
+"""The rules are written twice: for all nodes at once, and device by device. Both must say the same."""
 
 import json
 from typing import Any

@@ -1,6 +1,6 @@
-"""Random pods come and go on two nodes of each vendor: no device ever gives more than it has.
+"""Random pods begin and end on two nodes of each vendor: no device ever gives more than it has.
 
-What pods hold is added up here from the annotations that their device plugins read, not from the scheduler's own books.
+What pods hold is added up here from the annotations that device plugins read, not from the scheduler's reservations.
 """
 
 import random

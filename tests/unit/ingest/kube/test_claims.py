@@ -68,7 +68,7 @@ def test_a_pod_is_observed_with_the_devices_of_all_its_claims_in_whatever_order_
         assert pods_in(reader.changed("claim", first, 1.0)) == [], "nothing is new"
 
 
-def test_a_pod_does_not_wait_for_a_claim_for_ever() -> None:
+def test_a_pod_does_not_wait_for_a_claim_without_a_limit() -> None:
     reader = a_reader()
     assert reader.changed("pod", claiming("own"), 0.0) == []
     assert reader.settle(HELD_SECONDS - 1) == []

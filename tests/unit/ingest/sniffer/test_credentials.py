@@ -32,7 +32,7 @@ def client(authority: Authority, pair: CertificatePair | None) -> grpc.ChannelCr
 async def taken(port: int, credentials: grpc.ChannelCredentials | None) -> None:
     """Raises ``grpc.aio.AioRpcError`` where the service lets nobody in with these."""
     at = f"127.0.0.1:{port}"
-    # Channels of one process share connections unless they are told not to.
+    # Channels of one process share connections unless an option forbids it.
     options = [("grpc.use_local_subchannel_pool", 1)]
     opened = grpc.aio.secure_channel(at, credentials, options) if credentials else grpc.aio.insecure_channel(at)
     async with opened as channel:

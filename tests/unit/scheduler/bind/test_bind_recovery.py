@@ -1,4 +1,4 @@
-"""Each bind is told once with its end, also where the scheduler was killed or the API server did not answer."""
+"""Each bind is published once with its end, also where the scheduler was killed or the API server did not answer."""
 
 from copy import deepcopy
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""No device is ever given away twice, whoever asks at the same time, however slow and wrong the API server is."""
+"""No device is ever given away twice, whatever is asked at the same time, however slow and wrong the API server is."""
 
 import pytest
 

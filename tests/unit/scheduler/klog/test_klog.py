@@ -49,7 +49,7 @@ def using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
 
 @pytest.fixture
 def mixed() -> Decision:
-    """node1 refuses for many reasons, node2 fits, node3 has too few cards, node4 is not registered."""
+    """node1 refuses for many reasons, node2 fits, node3 has too few devices, node4 is not registered."""
     node_devices = [
         a_device("GPU-dead", health=False),
         a_device("GPU-out"),
@@ -267,7 +267,7 @@ def test_who_does_not_read_costs_lines_and_never_the_filter(pipe: tuple[int, int
         writer.decided(an_attempt(f"pod{number}"), mixed, STARTED, "")
     # It came to its end although nobody read: what did not fit was left out.
     assert writer.dropped > 300
-    # As soon as somebody reads on, what was left out is told.
+    # As soon as somebody continues to read, the number of lines left out is reported.
     read_until(pipe[0], lambda value: b'"Log lines left out: they are read too slowly" attempts=' in value)
     while True:
         before = writer.dropped

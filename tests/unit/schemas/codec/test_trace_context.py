@@ -75,7 +75,7 @@ def test_what_is_no_traceparent_is_no_trace_and_has_no_state(found: bytes, read:
         (b",".join(b"k%d=1" % number for number in range(33)), b""),
     ],
 )
-def test_what_is_no_tracestate_is_left_out_and_the_trace_goes_on(found: bytes, read: bytes) -> None:
+def test_what_is_no_tracestate_is_left_out_and_the_trace_continues(found: bytes, read: bytes) -> None:
     assert trace_of_caller(PARENT, found) == Trace(PARENT, read)
     assert trace_of([("ce_traceparent", PARENT), ("ce_tracestate", found)]) == Trace(PARENT, read)
 

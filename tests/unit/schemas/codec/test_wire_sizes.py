@@ -37,7 +37,7 @@ def test_every_record_is_below_what_intermediaries_forward(values: list[bytes]) 
 
 
 def test_an_attempt_is_small_before_and_after_compression(values: list[bytes]) -> None:
-    # Level 3 is what aiokafka uses unless told otherwise.
+    # Level 3 is aiokafka's default.
     wire = len(zstandard.ZstdCompressor(level=3).compress(b"".join(values)))
     assert sum(map(len, values)) < BYTES_OF_AN_ATTEMPT
     assert wire < WIRE_BYTES_OF_AN_ATTEMPT

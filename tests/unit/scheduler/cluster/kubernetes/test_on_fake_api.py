@@ -183,7 +183,7 @@ async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read
         assert leader.election
         await leader.election.resign()
         assert "does not lead" in (await leader.filter(api.objects[pod_path("pod2")]))["Error"]
-        # The same one may lead again; whoever does has read the cluster since.
+        # The same one may lead again; the one that does has read the cluster since.
         await eventually_async(lambda: not all(scheduler.cluster.problem() for scheduler in both))
         now = next(scheduler for scheduler in both if not scheduler.cluster.problem())
         refused = await now.filter(api.objects[pod_path("pod2")])

@@ -50,7 +50,7 @@ def test_what_touches_a_file_is_found(source: str) -> None:
     assert list(touches(source)) != []
 
 
-def test_a_read_goes_on_behind_what_the_kernel_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_continues_behind_what_the_kernel_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(bytes(range(100)))
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda file, length, offset: pread(file, min(length, 7), offset))
@@ -60,7 +60,7 @@ def test_a_read_goes_on_behind_what_the_kernel_returned(tmp_path: Path, monkeypa
 def test_a_file_that_can_not_be_replaced_is_as_it_was_and_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A draft on a full disk would take the space that it needs to go on."""
+    """A draft on a full disk would take the space that it needs to continue."""
     path = tmp_path / "file"
     path.write_bytes(b"before")
 

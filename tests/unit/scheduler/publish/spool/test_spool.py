@@ -54,7 +54,7 @@ def test_files_that_are_sent_are_deleted(tmp_path: Path) -> None:
     spool.close()
 
 
-def test_a_restart_goes_on_behind_the_last_acknowledgement(tmp_path: Path) -> None:
+def test_a_restart_continues_behind_the_last_acknowledgement(tmp_path: Path) -> None:
     spool = Spool(tmp_path, SMALL)
     for number in range(50):
         spool.append([a_verdict(str(number))])
@@ -209,7 +209,7 @@ async def test_nothing_waits_for_the_disk_with_sync_interval(tmp_path: Path, mon
 
 
 def attempt(number: int) -> list[Entry]:
-    """Three records of device detail and one verdict, told in one go."""
+    """Three records of device detail and one verdict, appended at once."""
     pod = f"pod{number:03}"
     return [*(detail(pod, part) for part in range(3)), a_verdict(pod)]
 
@@ -314,7 +314,7 @@ class FailingDisk:
         monkeypatch.setattr(files, "write", fail)
 
 
-async def test_without_disk_scheduling_goes_on_loudly(
+async def test_without_disk_scheduling_continues_loudly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, disk = Clock(), FailingDisk(monkeypatch)
@@ -335,7 +335,7 @@ async def test_without_disk_scheduling_goes_on_loudly(
 async def test_that_the_disk_is_back_is_noticed_where_nothing_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kafka had everything from memory, and no further decision is made: `problem` would remain for ever."""
+    """Kafka had everything from memory, and no further decision is made: `problem` would remain."""
     clock, disk = Clock(), FailingDisk(monkeypatch)
     spool = Spool(tmp_path, clock=clock, monotonic=lambda: clock.now.timestamp())
     disk.is_full = True
