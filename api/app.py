@@ -66,7 +66,7 @@ from api.watch.streams import Streams
 from fit import device_config
 from process.http.server_tls import Certificates
 from process.signals import end
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from search.client import new_client
 
 log = logging.getLogger(__name__)

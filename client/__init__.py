@@ -4,7 +4,8 @@
 problems        why there is no answer, as values: each with its cause and the next step
 transport       the interface: ``get``, ``post``, ``stream``
 requests        pure: the path of each answer, and that path in the aggregated API
-changes         the changes of a watch
+changes         the changes of a watch, line by line
+watch           every change, over the ends of single watches
 url             over HTTP, by a URL and a bearer token
 kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in
 ==============  =====================================================================================

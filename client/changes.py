@@ -1,19 +1,13 @@
 """The changes of a watch: a line of JSON each, as Kubernetes writes them (docs/api.md)."""
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from client.problems import Problem, Unreachable, problem_of_status
 
-if TYPE_CHECKING:
-    from client.transport import Transport
-
-_BOOKMARK: Final = "BOOKMARK"
+BOOKMARK: Final = "BOOKMARK"
 _ERROR: Final = "ERROR"
-PAUSE_SECONDS: Final = 1.0
-"""Before a watch that has ended is asked for again."""
 
 
 class WatchedChange(NamedTuple):
@@ -42,26 +36,3 @@ def changes(lines: Iterable[bytes]) -> Iterator[WatchedChange | Problem]:
             yield problem_of_status(int(found.get("code", 500)), str(found.get("message", "the watch has ended")))
             return
         yield WatchedChange(kind, found)
-
-
-def follow(
-    transport: "Transport", path: str, query: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
-) -> Iterator[WatchedChange | Problem]:
-    """Every change, also over the ends of single watches: each one continues where the one before ended.
-
-    Ends with a problem alone.
-    """
-    version = ""
-    while True:
-        asked = {**query, "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
-        if version:
-            # What was there before is behind it already.
-            asked.pop("sendInitialEvents", None)
-        for change in transport.stream(path, asked):
-            if isinstance(change, Problem):
-                yield change
-                return
-            version = change.version or version
-            if change.kind != _BOOKMARK:
-                yield change
-        sleep(PAUSE_SECONDS)

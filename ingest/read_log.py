@@ -14,8 +14,9 @@ from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing
 from ingest.log_pods import LogPods
 from ingest.readers import LOG_SOURCES, LogSource, source_of
-from ingest.sources.blocks import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
+from ingest.sources.formats import HEAD_BYTES, is_packed
+from ingest.sources.pieces import BLOCK_BYTES, UnreadableFileError
 from process.configuration.cluster_name import DEFAULT_CLUSTER
 
 NAME_OF_STANDARD_INPUT: Final = "standard input"

@@ -18,8 +18,8 @@ from ingest.options import IngestSettings, LogOptions
 from ingest.protocol import LogReader
 from ingest.pump import LinesRead, run
 from ingest.report import report
-from ingest.sources.blocks import UnreadableFileError
 from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
+from ingest.sources.pieces import UnreadableFileError
 from process.printable import on_lines
 from process.telemetry import logs
 from schemas.events import Event

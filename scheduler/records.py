@@ -7,7 +7,7 @@ from fit.judge.pod_annotations import constraints_of
 from hami.json_values import mapping
 from hami.vendors import Vendors
 from kube.pod_description import pod_description
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.extender_protocol import Json
 from scheduler.klog.writer import Klog, NoKlog

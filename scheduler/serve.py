@@ -22,7 +22,7 @@ from process.http.descriptors import allow_all_descriptors
 from process.http.server_tls import Certificates
 from process.telemetry.health import serving
 from process.telemetry.profiled import serving_profiles
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery

@@ -20,7 +20,7 @@ from fit.judge.request import container_requests
 from fit.judge.reservation import assigned_times, release, reserve
 from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
-from process.telemetry.tracing import Span
+from process.telemetry.spans import Span
 from scheduler import extender_protocol
 from scheduler.bind.bind_calls import BindCalls
 from scheduler.bind.bind_request import ANSWER_AFTER, BindRequest

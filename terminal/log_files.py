@@ -58,7 +58,7 @@ def _read(log: Path, pod: str) -> list[Json]:
     from ingest.log_answers import absence, answers
     from ingest.log_pods import LogPods
     from ingest.read_log import read_log
-    from ingest.sources.blocks import UnreadableFileError
+    from ingest.sources.pieces import UnreadableFileError
 
     pods = LogPods()
     try:

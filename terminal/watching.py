@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from client.changes import WatchedChange, follow
+from client.changes import WatchedChange
 from client.problems import Problem
 from client.requests import of_pod
 from client.transport import Transport
+from client.watch import follow
 from terminal.answers import end_with
 from terminal.exit_codes import PLACED, WAITING
 from terminal.options import Asking, asks

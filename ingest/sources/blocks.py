@@ -1,43 +1,12 @@
-"""The bytes of a file, unpacked. Gzip, zstd, xz, bzip2 and tar are recognised by their first bytes, not by name."""
+"""The bytes of a file, unpacked."""
 
-import io
-import lzma
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Final, NamedTuple, cast
 
-from ingest.errors import ReadingError
 from ingest.lines.blocks import Origin
-
-BLOCK_BYTES: Final = 256 * 1024
-
-GZIP: Final = b"\x1f\x8b"
-ZSTD: Final = b"\x28\xb5\x2f\xfd"
-XZ: Final = b"\xfd7zXZ\x00"
-BZIP2: Final = b"BZh"
-TAR_MAGIC: Final = slice(257, 262)
-HEAD_BYTES: Final = 512
-"""So many first bytes tell whether a file is packed."""
-
-_FIRST_KUBERNETES: Final = datetime(2014, 6, 1, tzinfo=UTC)
-"""No log of a scheduler is older."""
-
-
-class UnreadableFileError(ReadingError):
-    """A file can't be read, or not to its end; the text names the file and the cause."""
-
-
-class Block(NamedTuple):
-    """A piece of one log."""
-
-    origin: Origin
-    data: bytes
-    packed_bytes: int
-    """How many bytes of the packed file were read so far, for a progress bar."""
-    is_last: bool = False
-    """True for the block after the last piece of a log, which has no data."""
+from ingest.sources.formats import HEAD_BYTES, is_packed
+from ingest.sources.pieces import Block, UnreadableFileError, changed_at, pieces
 
 
 def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
@@ -59,47 +28,3 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
             yield from packed_blocks(path, file, changed, offset)
     except OSError as error:
         raise UnreadableFileError(f"{path}: {error.strerror or error}") from None
-
-
-def changed_at(seconds: float, otherwise: datetime) -> datetime:
-    """The time of a log's last change, in seconds since 1970; ``otherwise`` where it can't be that of a log.
-
-    Archives that are the same whenever they are made date their members 1970 or 1980: klog's lines, which have no
-    year, would be from before that.
-    """
-    changed = datetime.fromtimestamp(max(seconds, 0), UTC)
-    return changed if changed >= _FIRST_KUBERNETES else otherwise
-
-
-def is_packed(head: bytes) -> bool:
-    """Of the first ``HEAD_BYTES`` of a file."""
-    return head.startswith((GZIP, ZSTD, XZ, BZIP2)) or head[TAR_MAGIC] == b"ustar"
-
-
-def pieces(origin: Origin, content: IO[bytes], packed_position: Callable[[], int], offset: int) -> Iterator[Block]:
-    """One log, from this many bytes after its beginning."""
-    _skip(content, offset)
-    while data := _block(content):
-        yield Block(origin, data, packed_position())
-    yield Block(origin, b"", packed_position(), is_last=True)
-
-
-def _block(content: IO[bytes]) -> bytes:
-    """The next bytes. Of a truncated file all that can be unpacked is returned before the error is raised."""
-    # read1 returns what is unpacked already; read would raise for a truncated file and lose it.
-    read = cast("io.BufferedReader", content).read1
-    parts: list[bytes] = []
-    size = 0
-    try:
-        while size < BLOCK_BYTES and (part := read(BLOCK_BYTES - size)):
-            parts.append(part)
-            size += len(part)
-    except (EOFError, zlib.error, lzma.LZMAError):
-        if not parts:
-            raise
-    return b"".join(parts)
-
-
-def _skip(content: IO[bytes], offset: int) -> None:
-    while offset > 0 and (skipped := content.read(min(offset, BLOCK_BYTES))):
-        offset -= len(skipped)

@@ -15,7 +15,8 @@ from typing import IO, Final, NamedTuple
 
 from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.lines.framing import Framing
-from ingest.sources.blocks import BLOCK_BYTES, UnreadableFileError, read_blocks
+from ingest.sources.blocks import read_blocks
+from ingest.sources.pieces import BLOCK_BYTES, UnreadableFileError
 
 STANDARD_INPUT: Final = "-"
 """In place of a path."""

@@ -14,18 +14,8 @@ from typing import IO, Final, Self, cast
 import zstandard
 
 from ingest.lines.blocks import Origin
-from ingest.sources.blocks import (
-    BZIP2,
-    GZIP,
-    HEAD_BYTES,
-    TAR_MAGIC,
-    XZ,
-    ZSTD,
-    Block,
-    UnreadableFileError,
-    changed_at,
-    pieces,
-)  # fmt: skip
+from ingest.sources.formats import BZIP2, GZIP, HEAD_BYTES, TAR_MAGIC, XZ, ZSTD
+from ingest.sources.pieces import Block, UnreadableFileError, changed_at, pieces
 
 _READ_WHOLE: Final = (
     tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE
@@ -47,7 +37,6 @@ def packed_blocks(path: Path, file: IO[bytes], changed: datetime, offset: int) -
 
 
 def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
-    # Names mislead: rotated logs are called ``.log.1`` or ``.gz`` whatever is in them.
     head = file.read(len(XZ))
     file.seek(0)
     if head.startswith(GZIP):

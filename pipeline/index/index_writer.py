@@ -18,7 +18,7 @@ from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from schemas.indices import NODE_STATES
 from schemas.topics import ATTEMPTS
 

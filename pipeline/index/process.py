@@ -36,7 +36,7 @@ from pipeline.sinks.opensearch import OpenSearchSink
 from process.configuration.kafka_connection import KafkaConnection
 from process.signals import first_of, until_stopped
 from process.telemetry.health import always, serving
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
 from search.client import new_client

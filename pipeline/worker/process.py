@@ -27,7 +27,7 @@ from process.backoff import Backoff
 from process.files.scratch import scratch_folder
 from process.signals import first_of, until_stopped
 from process.telemetry.health import serving
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from schemas import topics
 
 logger = logging.getLogger(__name__)

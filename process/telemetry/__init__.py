@@ -6,8 +6,9 @@
 ``health``          /metrics, /healthz and /readyz
 ``exposition``      the metrics of a process in Prometheus' text or as OpenMetrics
 ``read_at_scrape``  metrics whose values other objects hold
+``spans``           the interface of spans, and the one that makes none
 ``tracing``         spans of OpenTelemetry, where the settings name a collector
-``otlp``            the spans themselves, imported only then
+``otlp``            makes and sends them, imported only then
 ``profiled``        ``--profiling`` for a command that runs for long
 ``profiling``       the profiles themselves, imported only with ``--profiling``
 ==================  =====================================================================

@@ -18,7 +18,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from process.command_line.version import VERSION
-from process.telemetry.tracing import NOTHING, About, Kind
+from process.telemetry.spans import NOTHING, About, Kind
 from schemas.codec.trace_context import NO_TRACE, Trace
 
 CLOSE_SECONDS: Final = 2.0

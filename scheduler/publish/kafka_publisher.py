@@ -21,7 +21,7 @@ from process.backoff import backoff_seconds
 from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
 from process.telemetry.log_once import LoggedProblem
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch

@@ -15,7 +15,7 @@ from api.authority.reviewer import Reviewer
 from api.objects.object_api import Objects
 from api.settings import Settings
 from process.http.server_tls import Certificates
-from process.telemetry.tracing import NO_TRACING, Tracing
+from process.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document

@@ -1,10 +1,5 @@
-import itertools
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from client.changes import WatchedChange, changes, follow
-from client.problems import Problem, Unreachable, WrongRequest
-from client.transport import NO_QUERY, Json
+from client.changes import WatchedChange, changes
+from client.problems import Unreachable, WrongRequest
 
 ERROR = (
     b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "the place is gone. Watch from now"}}\n'
@@ -27,35 +22,3 @@ def test_an_error_ends_a_watch() -> None:
 def test_an_answer_that_is_no_watch_is_a_problem() -> None:
     [found] = changes([b'{"status": "failed"}\n'])
     assert isinstance(found, Unreachable)
-
-
-class Streams:
-    """Gives one stream after the other, and notes from where each was asked for."""
-
-    def __init__(self, *streams: list[WatchedChange | Problem]) -> None:
-        self.streams, self.asked = iter(streams), list[str]()
-
-    def stream(self, path: str, query: Mapping[str, str] = NO_QUERY) -> Iterator[WatchedChange | Problem]:
-        self.asked.append(query["resourceVersion"])
-        return iter(next(self.streams))
-
-    def get(self, *_: Any) -> Json | Problem:
-        raise NotImplementedError
-
-    def text(self, *_: Any) -> bytes | Problem:
-        raise NotImplementedError
-
-    post = get
-
-    def namespace(self) -> str:
-        return ""
-
-
-def test_a_watch_continues_where_the_one_before_ended() -> None:
-    first: list[WatchedChange | Problem] = [a_change("ADDED", "1"), a_change("BOOKMARK", "4")]
-    streams = Streams(first, [], [a_change("DELETED", "5"), WrongRequest("gone")])
-    pauses: list[float] = []
-    found = list(itertools.islice(follow(streams, "/pending", {}, pauses.append), 10))
-    assert found == [a_change("ADDED", "1"), a_change("DELETED", "5"), WrongRequest("gone")]
-    assert streams.asked == ["", "4", "4"]
-    assert len(pauses) == 2

@@ -9,7 +9,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from process.errors import SettingError
 from process.telemetry.logs import about
 from process.telemetry.otlp import OtlpTracing
-from process.telemetry.tracing import NO_TRACING, TracingSettings, tracing
+from process.telemetry.spans import NO_TRACING
+from process.telemetry.tracing import TracingSettings, tracing
 from schemas.codec.trace_context import NO_TRACE, Trace
 
 PARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
