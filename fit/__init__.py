@@ -1,6 +1,5 @@
 """What a scheduler decides about one pod, as a library: the scheduler decides with it, the API asks it "what if".
 
-vendors              the rules of single vendors
 devices              what nodes register and pods hold of it, as numpy columns
 judge                one pod against all offered nodes: fit, scores, choice
 events               a decision as the events that are published about it

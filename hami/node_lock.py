@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from hami.reason_codes import ReasonCode
-from process.configuration import durations
+from process import durations
 
 CONTENTION: Final = ReasonCode.NODE_LOCK_CONTENTION.value
 """The end of every error about a lock that another pod holds."""

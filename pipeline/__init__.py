@@ -15,10 +15,11 @@ Floors, from the top; a module imports only what lies below it:
 ``kube_events``   messages as Kubernetes events
 ``admin``         commands of an operator: provision, retention
 ``trends``        the counts of each minute, summed up beside the worker
-``dead_letters``  records that could not be processed: their form, and their commands
+``dead_letters``  the commands about records that could not be processed, and the log's lines about them
 ``sinks``         OpenSearch and Kafka: documents and records, written until they are stored
 ``settings``      the settings, each read from an environment variable
 ``node_pools``    which pool a node is in
+``dead_letter``   a record that could not be processed as a dead letter, and back
 ``record_time``   when Kafka received a record
 ================  =========================================================================
 """

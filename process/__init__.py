@@ -11,5 +11,7 @@
 ``signals``        work until SIGTERM or SIGINT
 ``backoff``        pauses between tries, and waiting for a store that is down
 ``bounded_cache``  a mapping that drops its oldest entries
+``durations``      durations as Go writes them: 10s, 1h30m
+``log_once``       log a problem when it changes, not while it lasts
 =================  =====================================================================================================
 """

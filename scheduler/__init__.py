@@ -6,6 +6,7 @@ It decides with `fit/`. What a decision passes through:
     extender_protocol      bodies of kube-scheduler's extender protocol (pure)
     parsed_json            JSON of callers, in linear time
     service                answers filter and bind calls; filter_replies says how
+    bind_calls             answers a bind call in time, whatever the bind takes
     pod_guard              which calls about a pod wait or are refused
     records                where the scheduler records what it does
     bind/                  binds a pod, recovers binds that were cut off

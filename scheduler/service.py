@@ -22,9 +22,9 @@ from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
 from process.telemetry.spans import Span
 from scheduler import extender_protocol
-from scheduler.bind.bind_calls import BindCalls
 from scheduler.bind.bind_request import ANSWER_AFTER, BindRequest
 from scheduler.bind.binder import Binder
+from scheduler.bind_calls import BindCalls
 from scheduler.cluster.claims import Claims, mark_of
 from scheduler.cluster.cluster_api import ClusterApi, version_of
 from scheduler.extender_protocol import FilterRequest, Json, filter_reply

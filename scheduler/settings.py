@@ -13,7 +13,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hami.node_lock import EXPIRES_AFTER
 from kube.lease import LeaseTimings
-from process.configuration import durations, variables
+from process import durations
+from process.configuration import variables
 from process.configuration.addresses import LOOPBACK, HostPort
 from process.configuration.cluster_name import DEFAULT_CLUSTER
 from process.configuration.flags import Flag

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from api.authority.front_proxy import FrontProxy, roots_in
 from kube.errors import KubeApiError
 from process.http.server_tls import BrokenPairError, Certificates
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from api.authority.review_api import REVIEW_SECONDS, Reviews
 from api.authority.rights import Right
 from api.authority.tokens import expires_at
 from kube.errors import KubeApiError
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from fit.devices.cluster_state import ClusterColumns
 from hami.vendors import ONLY_NVIDIA, Vendors
 from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 from schemas.codec.records import Rejected, decode
 from schemas.events import NodeStateChanged
 from schemas.topics import NODE_STATES

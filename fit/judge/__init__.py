@@ -12,6 +12,7 @@ fitting_nodes      whether the pod fits on any of many nodes, and nothing else
 sequential_fit     the same where a verdict depends on devices taken before (NUMA binding, quotas)
 topology           which devices a topology-aware pod gets
 reference_fit      the rules in their plain form, one device after the other; MIG needs it, tests compare with it
+vendors            the rules of single vendors
 vendor_scores      what vendors add to the scores of nodes
 vendor_state       what containers got so far, for the rules of single vendors
 init_peaks         what init containers count against a quota

@@ -23,7 +23,7 @@ from fit.judge.scoring import device_scores, first_order, trying_order
 from fit.judge.sequential_fit import QuotaColumns, fit_sequentially
 from fit.judge.topology import keep_best
 from fit.judge.vendor_state import VendorState
-from fit.vendors.fits import FITS
+from fit.judge.vendors.fits import FITS
 from hami.mig import Placement
 from hami.vendors import Family
 

@@ -13,7 +13,7 @@ from fit.judge.device_request import device_request_of
 from fit.judge.fit import early_checks, gate_checks, late_checks
 from fit.judge.pod_constraints import PodConstraints
 from fit.judge.request import VendorRequest
-from fit.vendors.fits import FITS
+from fit.judge.vendors.fits import FITS
 
 Left = Literal["memory_mib", "cores"]
 """An amount of a request that columns of the device table tell what is left of."""

@@ -15,9 +15,9 @@ from fit.judge.reference_fit import DeviceState, ReferenceFit, fit_node
 from fit.judge.request import VendorRequest
 from fit.judge.sequential_fit import QuotaColumns
 from fit.judge.vendor_state import VendorState
-from fit.vendors.asking import NodeRequest
-from fit.vendors.fits import FITS
-from fit.vendors.metax import QOS
+from fit.judge.vendors.asking import NodeRequest
+from fit.judge.vendors.fits import FITS
+from fit.judge.vendors.metax import QOS
 from hami.mig import Placement
 
 Placed = Mapping[int, Sequence[Placement]]

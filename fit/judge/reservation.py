@@ -8,7 +8,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.devices.pod_usage import use_of
 from fit.judge.decision import Allocation, Decision, Grant
 from fit.judge.request import VendorRequest
-from fit.vendors.plugin_keys import Given, plugin_annotations, plugin_times
+from fit.judge.vendors.plugin_keys import Given, plugin_annotations, plugin_times
 from hami import allocation
 from hami.allocation import AllocatedDevice, MigAllocation
 from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, MIG_ALLOCATIONS

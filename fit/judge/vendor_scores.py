@@ -10,7 +10,7 @@ from fit.devices.cluster_state import ClusterColumns
 from fit.devices.node_entry import NodeEntry
 from fit.judge.pod_constraints import PodConstraints
 from fit.judge.vendor_state import VendorState
-from fit.vendors.node_scores import SCORED, Before, Scored, vendor_score
+from fit.judge.vendors.node_scores import SCORED, Before, Scored, vendor_score
 from hami.vendor_catalog import NEURON
 from hami.vendors import Family, Vendor, Vendors
 

@@ -7,7 +7,7 @@ from fit.judge.device_matrix import Ints
 from fit.judge.pod_annotations import PodAnnotations
 from fit.judge.reference_fit import Pick, ReferenceFit
 from fit.judge.request import VendorRequest
-from fit.vendors.metax import QOS
+from fit.judge.vendors.metax import QOS
 from hami import vendor_annotations as keys
 from hami.vendors import Family, Vendor
 

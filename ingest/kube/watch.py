@@ -26,7 +26,7 @@ from kube.errors import KubeApiError
 from kube.reflector import Reflector, Selection, WatchTimeouts
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
 from kube.store import ObjectRef
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 from schemas.events import Event, PodRef
 
 log = logging.getLogger(__name__)

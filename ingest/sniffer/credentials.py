@@ -9,7 +9,7 @@ from ingest.errors import MistakeError
 from ingest.options import GrpcOptions
 from process.configuration.addresses import HostPort
 from process.http.server_tls import BrokenPairError, CertificatePair
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

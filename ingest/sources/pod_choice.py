@@ -17,7 +17,7 @@ from ingest.lines.blocks import Lines
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
 from kube.errors import KubeApiError
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

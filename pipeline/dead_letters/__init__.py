@@ -1,6 +1,5 @@
-"""Dead letters: records that could not be processed, and documents that the index refused.
+"""About dead letters: records that could not be processed, and documents that the index refused.
 
-``codec``     a record as a dead letter, and back
 ``log``       the lines in the log about them, few a minute
 ``commands``  the commands that list, show and replay them
 """

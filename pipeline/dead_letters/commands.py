@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from broker.consumer import connected, new_consumer, read_to_end
 from broker.errors import KafkaError
 from broker.record import Outgoing
-from pipeline.dead_letters.codec import original
+from pipeline.dead_letter import original
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.configuration.kafka_connection import KafkaConnection

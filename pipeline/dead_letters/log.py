@@ -6,7 +6,7 @@ from logging import Logger
 from typing import Final
 
 from broker.record import about_record
-from pipeline.dead_letters.codec import Source
+from pipeline.dead_letter import Source
 
 LINES: Final = 10
 PERIOD_SECONDS: Final = 60.0

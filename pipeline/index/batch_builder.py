@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from pipeline.dead_letters.codec import Source
+from pipeline.dead_letter import Source
 from pipeline.index.documents import ReadEvent, documents_of, pod_state_document, state_document_after, summary_document
 from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
 from pipeline.sinks.bulk import Document

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from pipeline.dead_letters.codec import Source
+from pipeline.dead_letter import Source
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.attempts import attempt_document, repeated_document
 from schemas.documents.devices import JudgedNodes, devices_document

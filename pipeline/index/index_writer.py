@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import orjson
 
 from broker.record import Outgoing
-from pipeline.dead_letters.codec import dead_letter
+from pipeline.dead_letter import dead_letter
 from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics

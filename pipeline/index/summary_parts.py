@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from broker.record import about_attempt
-from pipeline.dead_letters.codec import Source
+from pipeline.dead_letter import Source
 from schemas.events import AttemptSummarized
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from broker.record import Outgoing, about_record
 from kube.errors import KubeApiError
-from pipeline.dead_letters.codec import Source, dead_letter
+from pipeline.dead_letter import Source, dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, uid_of
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics

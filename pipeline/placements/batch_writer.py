@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from broker.producer import TopicsSink
 from broker.record import Outgoing, about_attempt
-from pipeline.dead_letters.codec import Source, dead_letter
+from pipeline.dead_letter import Source, dead_letter
 from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits

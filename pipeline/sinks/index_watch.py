@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 from search.refusals import explained
 from search.roles import WRITER
 

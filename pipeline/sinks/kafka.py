@@ -7,7 +7,7 @@ from typing import Final
 
 from broker.producer import TopicsSink, size_of
 from broker.record import Outgoing, about_record
-from pipeline.dead_letters.codec import dead_letter
+from pipeline.dead_letter import dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
 from process.configuration.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTERS

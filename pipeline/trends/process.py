@@ -24,7 +24,7 @@ from broker.consumer import (
 from broker.producer import TopicsSink
 from broker.record import Outgoing
 from broker.topics import require, topic_names
-from pipeline.dead_letters.codec import dead_letter
+from pipeline.dead_letter import dead_letter
 from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.record_time import record_time
 from pipeline.settings import WorkerSettings

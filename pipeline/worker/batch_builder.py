@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from diagnosis.waiting import wait_of
-from pipeline.dead_letters.codec import Source, dead_letter
+from pipeline.dead_letter import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.worker import attempt_records
 from pipeline.worker.batch import HistoryKey, WriteBatch, not_placed

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.dead_letters.codec import Source
+from pipeline.dead_letter import Source
 from pipeline.settings import WorkerSettings
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord

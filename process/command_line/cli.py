@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from process.configuration import durations
+from process import durations
 
 T = TypeVar("T")
 

@@ -12,7 +12,6 @@
 ``cluster_name``           the name of the Kubernetes cluster, checked
 ``object_names``           which names an API server accepts
 ``pod_labels``             names of pods' labels in a setting
-``durations``              durations as Go writes them: 10s, 1h30m
 ``sizes``                  sizes as Kubernetes writes them: 64Mi, 4Gi
 ``kafka_connection``       settings by which Kafka is reached
 ``opensearch_connection``  settings by which OpenSearch is reached

@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from process.configuration import addresses, durations, sizes
+from process import durations
+from process.configuration import addresses, sizes
 from process.configuration.addresses import HostPort
 from process.configuration.cluster_name import cluster_name
 from process.configuration.pod_labels import label_names

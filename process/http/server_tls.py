@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 ==================  =====================================================================
 ``logs``            the format of the log, and how often libraries may repeat a complaint
-``log_once``        log a problem when it changes, not while it lasts
 ``health``          /metrics, /healthz and /readyz
 ``exposition``      the metrics of a process in Prometheus' text or as OpenMetrics
 ``read_at_scrape``  metrics whose values other objects hold

@@ -1,7 +1,6 @@
 """Binding a pod to the node that the filter chose, and recovering binds that were cut off.
 
 bind_request     what kube-scheduler asks for
-bind_calls       answers a bind call in time, whatever the bind takes
 binder           takes the node's lock, marks the pod, writes the binding
 node_locks       takes and releases a node's lock
 bind_journal     binds without a recorded end, on disk

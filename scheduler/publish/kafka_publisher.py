@@ -20,7 +20,7 @@ from broker.topics import require
 from process.backoff import backoff_seconds
 from process.configuration.kafka_connection import KafkaConnection
 from process.errors import NotProvisionedError
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 from process.telemetry.spans import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry

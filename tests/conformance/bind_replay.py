@@ -11,7 +11,7 @@ from typing import Any
 
 from hami.annotations import NODE_LOCK
 from kube.errors import KubeApiError, missing
-from process.configuration import durations
+from process import durations
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy

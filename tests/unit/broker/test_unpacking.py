@@ -14,7 +14,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from broker import unpacking
 from broker.unpacking import MAX_FETCH_BYTES, BoundedPartitionRecords
-from pipeline.dead_letters.codec import dead_letter, original
+from pipeline.dead_letter import dead_letter, original
 from schemas.codec.records import UNREADABLE, Rejected, decode
 
 CODECS: Final = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}

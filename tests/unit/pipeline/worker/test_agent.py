@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from broker.record import Outgoing, Place, Record
-from pipeline.dead_letters.codec import original
+from pipeline.dead_letter import original
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from schemas.codec.records import encode_value

@@ -9,7 +9,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import NodeRequest, conclude, refuse_all
+from fit.judge.vendors.asking import NodeRequest, conclude, refuse_all
 from hami import vendor_annotations as keys
 from hami.vendors import Family
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from fit.vendors.ascend import fit_ascend
-from fit.vendors.asking import FitVendor
-from fit.vendors.enflame import fit_drs, fit_gcu
-from fit.vendors.kunlun import fit_kunlun
-from fit.vendors.metax import fit_sgpu
-from fit.vendors.neuron import fit_neuron
-from fit.vendors.one_device import fit_one_device
+from fit.judge.vendors.ascend import fit_ascend
+from fit.judge.vendors.asking import FitVendor
+from fit.judge.vendors.enflame import fit_drs, fit_gcu
+from fit.judge.vendors.kunlun import fit_kunlun
+from fit.judge.vendors.metax import fit_sgpu
+from fit.judge.vendors.neuron import fit_neuron
+from fit.judge.vendors.one_device import fit_one_device
 from hami.vendors import Family
 
 FITS: Final[Mapping[Family, FitVendor]] = {

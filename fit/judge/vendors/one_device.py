@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, ReferenceFit
-from fit.vendors.asking import NodeRequest, enough, plain_refusal, take_in_turn
+from fit.judge.vendors.asking import NodeRequest, enough, plain_refusal, take_in_turn
 
 
 def fit_one_device(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:

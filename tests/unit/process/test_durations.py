@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from process.configuration import durations
+from process import durations
 
 
 @pytest.mark.parametrize(

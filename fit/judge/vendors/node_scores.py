@@ -7,9 +7,9 @@ import numpy as np
 import orjson
 
 from fit.judge.reference_fit import Pick
-from fit.vendors.ascend import HAS_NETWORKS, NETWORK
-from fit.vendors.kunlun import WING
-from fit.vendors.metax import LINK
+from fit.judge.vendors.ascend import HAS_NETWORKS, NETWORK
+from fit.judge.vendors.kunlun import WING
+from fit.judge.vendors.metax import LINK
 from hami import vendor_annotations as keys
 from hami.go_values import go_boolean
 from hami.vendors import Family, Vendor

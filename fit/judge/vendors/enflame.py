@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import NodeRequest, enough, refuse_all, slot_refusal, take_in_turn
+from fit.judge.vendors.asking import NodeRequest, enough, refuse_all, slot_refusal, take_in_turn
 from hami.drs_registration import LARGEST, PROFILES, profile_size
 from hami.requests import BY_SPECIFICATION
 

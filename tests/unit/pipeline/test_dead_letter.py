@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from broker.record import Outgoing
-from pipeline.dead_letters.codec import MAX_HEADER_BYTES, MAX_VALUE_BYTES, dead_letter, original
+from pipeline.dead_letter import MAX_HEADER_BYTES, MAX_VALUE_BYTES, dead_letter, original
 from pipeline.dead_letters.commands import json_line
 from schemas.topics import DEAD_LETTERS
 

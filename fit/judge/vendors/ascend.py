@@ -5,7 +5,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import NodeRequest, conclude, enough, keep, refuse_all, take_in_turn
+from fit.judge.vendors.asking import NodeRequest, conclude, enough, keep, refuse_all, take_in_turn
 from hami import vendor_annotations as keys
 
 NETWORK: Final = "NetworkID"

@@ -1,4 +1,4 @@
-from process.telemetry.log_once import LoggedProblem
+from process.log_once import LoggedProblem
 
 
 def test_a_problem_is_logged_when_it_changes_and_when_it_ends() -> None:

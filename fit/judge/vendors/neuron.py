@@ -8,7 +8,7 @@ from typing import Final
 
 from fit.judge import verdict_codes
 from fit.judge.reference_fit import DeviceState, Pick, ReferenceFit
-from fit.vendors.asking import NodeRequest, conclude, refuse_all, slot_refusal
+from fit.judge.vendors.asking import NodeRequest, conclude, refuse_all, slot_refusal
 from hami.capacity_registration import NODE_TYPE
 
 _BOTH: Final = 3
