@@ -125,18 +125,23 @@ class Connection:
         self.is_up = False
         await self.backoff.failed(explained(error))
 
+    async def ask(self, question: Awaitable[T]) -> T | None:
+        """The brokers' answer; None while they have none, and then it is not up."""
+        try:
+            answer = await answered(question)
+        except UNAVAILABLE as error:
+            self.is_up = False
+            self.backoff.note(explained(error))
+            return None
+        self.established()
+        return answer
+
     async def watch(self, consumer: Consumer) -> NoReturn:
         """Ask the brokers every few seconds, until cancelled: while they are away, the client returns no records and no
         error."""
         while True:
             await asyncio.sleep(ASK_SECONDS)
-            try:
-                await answered(consumer.end_offsets(consumer.assignment()))
-            except UNAVAILABLE as error:
-                self.is_up = False
-                self.backoff.note(explained(error))
-            else:
-                self.established()
+            await self.ask(consumer.end_offsets(consumer.assignment()))
 
 
 async def answered(question: Awaitable[T]) -> T:

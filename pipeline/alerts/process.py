@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from broker.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
+from broker.consumer import Connection, TopicPartition, followed, new_consumer, read_to_end, reconnecting
 from broker.lease import WAITING, lease
 from broker.producer import TopicsSink
 from broker.record import Outgoing
@@ -79,7 +79,7 @@ async def _work(settings: Settings) -> None:
     async def hold() -> None:
         """Read as far back as the rules need, then continue; nothing is published twice."""
         nonlocal waiting
-        async with connected(new_consumer(settings.kafka, group=settings.group)) as consumer:
+        async with followed(new_consumer(settings.kafka, group=settings.group), connection) as consumer:
             reader = await _Reader.open(settings, consumer)
             waiting = ""
             await reader.work(topics, metrics)

@@ -61,8 +61,12 @@ class _State:
     index: OpenSearchSink
     connection: Connection = field(default_factory=Connection)
     occupancy: OccupancyState = field(default_factory=OccupancyState)
-    audit_lag_seconds: float = 0.0
+    audited_until: datetime | None = None
     not_ready: str = WAITING
+
+    def lag_seconds(self) -> float:
+        """How far audits are behind the clock; 0 before the first one."""
+        return (datetime.now(UTC) - self.audited_until).total_seconds() if self.audited_until else 0.0
 
     def ready(self) -> str:
         waiting = self.index.waiting.waiting_for() or self.connection.waiting_for()
@@ -84,7 +88,7 @@ async def _work(settings: Settings) -> None:
     index = OpenSearchSink(store, metrics.index)
     topics = topics_sink(settings.kafka, metrics.topics)
     state = _State(index)
-    metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
+    metrics.watch("lag_seconds", state.lag_seconds)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
     with serving(settings.metrics_address, metrics.registry, always, state.ready):
@@ -113,7 +117,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             try:
                 await first_of(held.lost(), hold(partitions, findings))
             finally:
-                state.not_ready = WAITING
+                state.not_ready, state.audited_until = WAITING, None
 
     async def hold(partitions: Sequence[TopicPartition], findings: Sequence[TopicPartition]) -> None:
         # Loaded whenever the lease is acquired: another process may have worked meanwhile, and written to the index
@@ -173,19 +177,24 @@ class _Reader:
         self._audited_at = time.monotonic()
         until = await self._watermark()
         if until is not None:
-            self._state.audit_lag_seconds = (datetime.now(UTC) - until).total_seconds()
+            self._state.audited_until = until
             await self._writer.audit(until)
 
     async def _watermark(self) -> datetime | None:
-        """A time before which no further record is expected; None while a partition has not been read from.
+        """A time before which no further record is expected; None while a partition has not been read from, or the
+        brokers do not answer.
 
         A partition that is read to its end has the clock's.
         """
         # The end of a placement and the start of the next one are on different topics, timed by different clocks.
         read_until = [datetime.now(UTC) - GRACE]
-        for partition in self._consumer.assignment():
-            highwater = self._consumer.highwater(partition)
-            if highwater is None or await self._consumer.position(partition) < highwater:
+        # Asked for: what the client knows of the ends is as old as its last fetch. While the brokers are away, no time
+        # may pass.
+        ends = await self._state.connection.ask(self._consumer.end_offsets(self._consumer.assignment()))
+        if ends is None:
+            return None
+        for partition, end in ends.items():
+            if await self._consumer.position(partition) < end:
                 if partition not in self._read_until:
                     return None
                 read_until.append(self._read_until[partition] - GRACE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -289,6 +290,18 @@ def test_records_that_say_nothing_are_dead_lettered_and_their_neighbours_taken(r
     send(running, [(PODS, late), seen(ref, "node1", 5)])
     assert until(lambda: ("after", "uid-odd") in placements(running), bool)
     assert len(running.topic("schedulerlog.dead-letters")) == before + 2
+
+
+def test_while_the_broker_is_away_no_time_passes_for_audits_and_readiness_names_it(running: Pipeline) -> None:
+    running.start_placements()
+    lag = "schedulerlog_placements_lag_seconds"
+    assert until(lambda: 0 < running.metric(lag) < 10)
+    running.servers.kafka[0].kill()
+    assert until(lambda: re.match(r"waiting for Kafka for \d+ s: .", running.readiness())), running.readiness()
+    assert until(lambda: running.metric(lag) > 15)
+    running.servers.kafka[0].start()
+    assert until(lambda: running.readiness() == "ok\n"), running.readiness()
+    assert until(lambda: running.metric(lag) < 10)
 
 
 async def _send_bytes(servers: str, value: bytes) -> None:
