@@ -16,7 +16,6 @@ from process.signals import end
 
 __all__ = [
     "TopicPartition",
-    "answered",
     "commit",
     "commit_until",
     "connected",
@@ -128,7 +127,7 @@ class Connection:
     async def ask(self, question: Awaitable[T]) -> T | None:
         """The brokers' answer; None while they have none, and then it is not up."""
         try:
-            answer = await answered(question)
+            answer = await _in_time(question)
         except UNAVAILABLE as error:
             self.is_up = False
             self.backoff.note(explained(error))
@@ -144,8 +143,7 @@ class Connection:
             await self.ask(consumer.end_offsets(consumer.assignment()))
 
 
-async def answered(question: Awaitable[T]) -> T:
-    """The brokers' answer. Raises ``TimeoutError`` where they have none for a while, and what the client raises."""
+async def _in_time(question: Awaitable[T]) -> T:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await question

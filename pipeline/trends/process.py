@@ -16,7 +16,7 @@ from broker.consumer import (
     Connection,
     TopicPartition,
     commit_until,
-    followed,
+    connected,
     new_consumer,
     on_assignment,
     reconnecting,
@@ -68,7 +68,8 @@ async def run(settings: WorkerSettings, metrics: Metrics) -> None:
         counter = TrendCounter(consumer, topics, metrics, settings.count_interval.total_seconds())
         metrics.watch_attempts(lambda: counter.attempts)
         consumer.subscribe([ATTEMPT_COUNTS.name], listener=on_assignment(counter.reassigned))
-        async with followed(consumer, connection):
+        async with connected(consumer):
+            connection.established()
             await counter.work()
 
     try:

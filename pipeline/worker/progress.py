@@ -6,11 +6,9 @@ does not answer. A worker that has nothing to publish then would call itself rea
 
 import time
 
-from broker.consumer import LONGEST_PAUSE_SECONDS, answered
-from broker.errors import UNAVAILABLE, explained
+from broker.consumer import Connection
 from pipeline.worker import faust_app
 from pipeline.worker.watchdog import Positions, Watchdog, lag
-from process.backoff import Backoff
 
 
 class StuckError(Exception):
@@ -21,7 +19,8 @@ class WorkerProgress:
     """What is known of a worker's progress. ``waiting`` waits while the broker does not answer."""
 
     def __init__(self, stuck_after_seconds: float) -> None:
-        self.waiting = Backoff("Kafka", LONGEST_PAUSE_SECONDS)
+        self._connection = Connection()
+        self.waiting = self._connection.backoff
         self.lag = 0
         self._watchdog = Watchdog(stuck_after_seconds)
         self._positions: Positions = {}
@@ -34,18 +33,10 @@ class WorkerProgress:
         if app is None:
             # Not read for as long as a rebalance takes: its time begins again when it is.
             self._positions = {}
-        else:
-            await self._ask(app)
+        elif (positions := await self._connection.ask(faust_app.positions(app))) is not None:
+            self._positions = positions
+            self.lag = lag(positions)
         is_excused = is_excused or self.waiting.is_waiting
         if stuck := self._watchdog.check(self._positions, time.monotonic(), is_excused=is_excused):
             # Not a new app: why the consumer stopped is not known, so nothing of it is used again.
             raise StuckError(f"no progress: {stuck}. Nothing is lost; the worker ends, to be started again.")
-
-    async def _ask(self, app: faust_app.App) -> None:
-        try:
-            self._positions = await answered(faust_app.positions(app))
-        except UNAVAILABLE as error:
-            self.waiting.note(explained(error))
-        else:
-            self.waiting.worked()
-            self.lag = lag(self._positions)

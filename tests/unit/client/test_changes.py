@@ -6,13 +6,9 @@ ERROR = (
 )
 
 
-def a_change(kind: str, version: str) -> WatchedChange:
-    return WatchedChange(kind, {"metadata": {"resourceVersion": version}})
-
-
 def test_lines_are_changes_and_one_that_is_cut_off_is_none() -> None:
     lines = [b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": "7.3"}}}\n', b'{"type": "MODI']
-    assert list(changes(lines)) == [a_change("ADDED", "7.3")]
+    assert list(changes(lines)) == [WatchedChange("ADDED", {"metadata": {"resourceVersion": "7.3"}})]
 
 
 def test_an_error_ends_a_watch() -> None:
