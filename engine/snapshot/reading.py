@@ -1,0 +1,195 @@
+"""Plain Kubernetes objects as a snapshot, and a snapshot with some of its objects changed.
+
+An object with a malformed field is left out and named in `Snapshot.rejected`; it never stops the rest.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from engine.snapshot import kinds
+from engine.snapshot.fields import FieldError, Object, RejectedObject, quote, read_labels, read_mapping
+from engine.snapshot.node_info import NodeInfo, place_pods
+from engine.snapshot.nodes import Node, read_node
+from engine.snapshot.pods import Pod, has_ended, read_pod
+from engine.snapshot.selectors import Labels
+from engine.snapshot.snapshot import Key, Snapshot
+from engine.snapshot.volumes import (
+    VolumeAttachment,
+    read_claim,
+    read_csi_driver,
+    read_csi_node,
+    read_storage_capacity,
+    read_storage_class,
+    read_volume,
+    read_volume_attachment,
+)
+
+ObjectKey = tuple[str, str, str]
+"""Kind (`kinds`), namespace and name of an object."""
+_Tables = dict[str, dict[Key, Any]]
+
+
+def read_snapshot(objects: Iterable[Any], unread: Iterable[str] = (), *, limit: int = kinds.MAX_OBJECTS) -> Snapshot:
+    """Build a snapshot from objects of any origin; lists of objects are flattened, of equal objects the last counts.
+
+    unread: kinds (`kinds`) of which some or all objects could not be read. Raises `kinds.SnapshotError` only for input
+    beyond the limit of objects.
+    """
+    return change_snapshot(EMPTY, objects, unread=unread, limit=limit)
+
+
+def change_snapshot(
+    snapshot: Snapshot,
+    objects: Iterable[Any] = (),
+    removed: Iterable[ObjectKey] = (),
+    *,
+    unread: Iterable[str] | None = None,
+    limit: int = kinds.MAX_OBJECTS,
+) -> Snapshot:
+    """Return a snapshot with objects added or replaced and others removed; the given one stays as it is.
+
+    Nodes whose pods are the same share their sums with the given snapshot.
+    """
+    change = _Change(snapshot)
+    for key in removed:
+        change.remove(key)
+    for position, value in enumerate(kinds.flatten(objects, limit)):
+        change.put(value, position)
+    return change.build(snapshot.unread if unread is None else frozenset(unread))
+
+
+def _read_namespace(namespace: Object) -> Labels:
+    return read_labels(read_mapping(namespace, "metadata"), "labels", "metadata")
+
+
+def _read_plain(value: Object) -> Object:
+    return value
+
+
+_READERS: Final[Mapping[str, Callable[[Object], Any]]] = {
+    kinds.NODE: read_node,
+    kinds.POD: read_pod,
+    kinds.NAMESPACE: _read_namespace,
+    kinds.VOLUME_CLAIM: read_claim,
+    kinds.VOLUME: read_volume,
+    kinds.STORAGE_CLASS: read_storage_class,
+    kinds.CSI_NODE: read_csi_node,
+    kinds.CSI_DRIVER: read_csi_driver,
+    kinds.STORAGE_CAPACITY: read_storage_capacity,
+    kinds.VOLUME_ATTACHMENT: read_volume_attachment,
+}
+
+
+class _Change:
+    """Tables that are copied when they first change, and the nodes whose pods have changed."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._before = snapshot
+        self._tables: _Tables = {}
+        self._rejected = dict(snapshot.rejected)
+        self._touched: set[str] = set()
+
+    def put(self, value: Any, position: int) -> None:
+        if not isinstance(value, dict):
+            cause = f"entry {position} of the input is {quote(value)}, not an object"
+            self._reject(RejectedObject("", "", str(position), "", cause))
+            return
+        kind, key = _identify(value)
+        try:
+            self._read(kind, key, value)
+        except FieldError as error:
+            self.remove((kind, *key))
+            self._reject(RejectedObject(kind, *key, error.path, error.cause))
+
+    def _read(self, kind: str, key: Key, value: Object) -> None:
+        if not kind:
+            raise FieldError("kind", "is missing")
+        if not key[1]:
+            raise FieldError("metadata.name", "is missing")
+        if kind == kinds.POD and has_ended(value):
+            self.remove((kind, *key))
+            return
+        record = _READERS.get(kind, _read_plain)(value)
+        self._touch(kind, self._table(kind).get(key), record)
+        self._table(kind)[key] = record
+        self._rejected.pop((kind, *key), None)
+
+    def remove(self, key: ObjectKey) -> None:
+        kind, namespace, name = key
+        self._rejected.pop(key, None)
+        if (namespace, name) in self._tables.get(kind, self._before.table(kind)):
+            self._touch(kind, self._table(kind).pop((namespace, name)), None)
+
+    def _reject(self, rejected: RejectedObject) -> None:
+        self._rejected[rejected.kind, rejected.namespace, rejected.name] = rejected
+
+    def _table(self, kind: str) -> dict[Key, Any]:
+        if kind not in self._tables:
+            self._tables[kind] = dict(self._before.table(kind))
+        return self._tables[kind]
+
+    def _touch(self, kind: str, before: Any, after: Any) -> None:
+        if kind == kinds.POD:
+            self._touched.update(pod.node for pod in (before, after) if pod is not None and pod.node)
+
+    def build(self, unread: frozenset[str]) -> Snapshot:
+        before = self._before
+        pods_changed, nodes_changed = kinds.POD in self._tables, kinds.NODE in self._tables
+        tables = {**before.tables, **self._tables}
+        return replace(
+            before,
+            tables=tables,
+            nodes=self._build_nodes(tables) if pods_changed or nodes_changed else before.nodes,
+            nominated=_group_nominated(tables.get(kinds.POD, {})) if pods_changed else before.nominated,
+            attachments=_group_attachments(tables.get(kinds.VOLUME_ATTACHMENT, {})),
+            unread=unread,
+            rejected=self._rejected,
+        )
+
+    def _build_nodes(self, tables: Mapping[str, Mapping[Key, Any]]) -> Mapping[str, NodeInfo]:
+        nodes: Mapping[Key, Node] = tables.get(kinds.NODE, {})
+        touched: dict[str, list[Pod]] = {name: [] for name in self._touched}
+        for _, name in nodes:
+            if name not in self._before.nodes:
+                touched.setdefault(name, [])
+        for pod in tables.get(kinds.POD, {}).values():
+            if pod.node in touched:
+                touched[pod.node].append(pod)
+        return {name: self._state(node, touched.get(name)) for (_, name), node in nodes.items()}
+
+    def _state(self, node: Node, pods: list[Pod] | None) -> NodeInfo:
+        if pods is not None:
+            return place_pods(node, pods)
+        state = self._before.nodes[node.name]
+        return state if state.node is node else state.with_node(node)
+
+
+def _identify(value: Object) -> tuple[str, Key]:
+    """Name an object as far as its metadata allow it."""
+    version, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
+    identity = kinds.identify(version if isinstance(version, str) else "", kind) if isinstance(kind, str) else ""
+    names = metadata if isinstance(metadata, dict) else {}
+    namespace, name = (part if isinstance(part, str) else "" for part in (names.get("namespace"), names.get("name")))
+    if identity in kinds.NAMESPACED:
+        namespace = namespace or "default"
+    return identity, (namespace, name)
+
+
+def _group_nominated(pods: Mapping[Key, Pod]) -> Mapping[str, tuple[Pod, ...]]:
+    nominated: dict[str, list[Pod]] = {}
+    for pod in pods.values():
+        if pod.nominated_node and not pod.node:
+            nominated.setdefault(pod.nominated_node, []).append(pod)
+    return {node: tuple(waiting) for node, waiting in nominated.items()}
+
+
+def _group_attachments(attachments: Mapping[Key, VolumeAttachment]) -> Mapping[str, tuple[VolumeAttachment, ...]]:
+    grouped: dict[str, list[VolumeAttachment]] = {}
+    for attachment in attachments.values():
+        grouped.setdefault(attachment.node, []).append(attachment)
+    return {node: tuple(attached) for node, attached in grouped.items()}
+
+
+EMPTY: Final = Snapshot({}, {}, {}, {}, frozenset(), {})
+"""A snapshot of nothing."""
