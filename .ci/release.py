@@ -1,4 +1,4 @@
-"""What follows from pyproject.toml and the installed packages: ``release.py`` writes it, ``release.py check`` compares.
+"""Files that follow from pyproject.toml and the installed packages: `release.py` writes, `release.py check` compares.
 
 - the version of pyproject.toml, where code and manifests name it;
 - NOTICE: every package that the container image brings, with its licence.
@@ -59,7 +59,9 @@ UNSTATED = {"pysimdjson": "MIT"}
 
 
 def main() -> None:
-    different = {path: text for path, text in texts().items() if not path.exists() or path.read_text("utf-8") != text}
+    different = {
+        path: text for path, text in write_texts().items() if not path.exists() or path.read_text("utf-8") != text
+    }
     for path, text in different.items():
         if sys.argv[1:] == ["check"]:
             print(f"{path.relative_to(ROOT)} differs: run `make generate`")
@@ -69,60 +71,61 @@ def main() -> None:
     sys.exit(bool(different) and sys.argv[1:] == ["check"])
 
 
-def texts() -> dict[Path, str]:
-    """Each file that is written here, as it must be."""
-    found = {ROOT / "NOTICE": notice()}
+def write_texts() -> dict[Path, str]:
+    """Write the text of each file as it must be."""
+    texts = {ROOT / "NOTICE": write_notice()}
     for name, pattern in VERSION_PLACES:
         text, count = re.subn(pattern, PROJECT["version"], (ROOT / name).read_text("utf-8"), flags=re.MULTILINE)
         if count != 1:
-            sys.exit(f"{name}: the version is expected once, and stands there {count} times (.ci/release.py)")
-        found[ROOT / name] = text
-    return found
+            sys.exit(f"{name}: the version is expected once, but occurs {count} times (.ci/release.py)")
+        texts[ROOT / name] = text
+    return texts
 
 
-def notice() -> str:
-    rows = [(found.metadata["Name"], licence(found)) for _, found in sorted(runtime_packages().items())]
+def write_notice() -> str:
+    rows = [(package.metadata["Name"], derive_licence(package)) for _, package in sorted(list_packages().items())]
     width = max(len(name) for name, _ in rows)
     return HEADING + "".join(f"{name:<{width}}  {words}\n" for name, words in rows)
 
 
-def runtime_packages() -> dict[str, Distribution]:
-    """What this project requires with the image's extra, and what that requires, by name."""
+def list_packages() -> dict[str, Distribution]:
+    """List the packages of the image by name: requirements of the image's extra, and theirs."""
     extras = PROJECT["optional-dependencies"]
     waiting = [Requirement(text) for text in (*PROJECT["dependencies"], *extras[EXTRA])]
     seen = {str(requirement) for requirement in waiting}
-    found: dict[str, Distribution] = {}
+    packages: dict[str, Distribution] = {}
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
         if name == PROJECT["name"]:
             more = [Requirement(text) for extra in requirement.extras for text in extras[extra]]
         else:
-            found[name] = distribution(name)
+            packages[name] = distribution(name)
             more = [
-                package
-                for package in map(Requirement, found[name].requires or ())
-                if not package.marker or any(package.marker.evaluate({"extra": e}) for e in requirement.extras or {""})
+                required
+                for required in map(Requirement, packages[name].requires or ())
+                if not required.marker
+                or any(required.marker.evaluate({"extra": e}) for e in requirement.extras or {""})
             ]
-        for package in more:
-            if str(package) not in seen and package.name not in LEFT_OUT:
-                seen.add(str(package))
-                waiting.append(package)
-    return found
+        for required in more:
+            if str(required) not in seen and required.name not in LEFT_OUT:
+                seen.add(str(required))
+                waiting.append(required)
+    return packages
 
 
-def licence(found: Distribution) -> str:
-    """The SPDX expression where a package has one, else what its classifiers or its first line say."""
-    if expression := found.metadata.get("License-Expression"):
+def derive_licence(package: Distribution) -> str:
+    """Derive the licence from the SPDX expression of a package, its classifiers or the first line of its text."""
+    if expression := package.metadata.get("License-Expression"):
         return str(expression)
     prefix = "License :: OSI Approved :: "
-    classifiers = [text.removeprefix(prefix) for text in found.metadata.get_all("Classifier") or () if prefix in text]
-    stated = (found.metadata.get("License") or "").strip().splitlines()
+    classifiers = [text.removeprefix(prefix) for text in package.metadata.get_all("Classifier") or () if prefix in text]
+    stated = (package.metadata.get("License") or "").strip().splitlines()
     words = [*classifiers, *stated[:1]]
-    if not words and found.metadata["Name"] in UNSTATED:
-        return UNSTATED[found.metadata["Name"]]
+    if not words and package.metadata["Name"] in UNSTATED:
+        return UNSTATED[package.metadata["Name"]]
     if not words:
-        sys.exit(f"{found.metadata['Name']} names no licence in its metadata: look it up for .ci/release.py")
+        sys.exit(f"{package.metadata['Name']} names no licence in its metadata: look it up for .ci/release.py")
     return LICENCES.get(words[0], words[0])
 
 

@@ -7,14 +7,15 @@ somebody else's spelling and is left alone. A class name is defined once outside
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from language import split_name
+from sources import ROOT, Definition, Violation, check_files, list_classes, list_tracked, run
+
 WORDS = tomllib.loads((ROOT / ".ci" / "words.toml").read_text("utf-8"))
 NAMES: dict[str, str] = WORDS["names"]
 CLASSES: dict[str, str] = WORDS["classes"]
@@ -23,36 +24,31 @@ PROSE = [(re.compile(rf"\b{word}\b", re.IGNORECASE), word, term) for word, term 
 
 QUOTED = re.compile(r"``.*?``|`[^`]*`|\"[^\"]*\"|“[^”]*”|'[^' ]+'|https?://\S+|\{[^}]*\}", re.DOTALL)
 BLOCK = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$", re.DOTALL | re.MULTILINE)
-PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
-
-Problem = tuple[str, int, str]
 
 
-def tracked(paths: list[str]) -> list[str]:
-    """The Python files and pages that git knows below ``paths``; of the whole project where none are given."""
-    listed = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, capture_output=True, text=True, check=True)
-    files = [file for file in listed.stdout.split("\n") if file and (ROOT / file).exists()]
-    pages = [file for file in files if file.endswith(".md") and not file.startswith("tests/")]
-    return [file for file in files if file.endswith(".py") and file not in QUOTES] + pages
+def list_files(paths: Sequence[str]) -> list[str]:
+    """List the tracked Python files and pages below ``paths`` without those that quote others."""
+    files = list_tracked(paths, ".py", ".md")
+    return [file for file in files if file not in QUOTES and not (file.endswith(".md") and file.startswith("tests/"))]
 
 
-def in_sentence(file: str, line: int, text: str) -> Iterator[Problem]:
-    """Words of the list in ``text``, which begins at ``line``; what it quotes is blanked out first."""
+def check_sentence(file: str, line: int, text: str) -> Iterator[Violation]:
+    """Check the words of ``text``, which begins at ``line``, without what it quotes."""
     plain = QUOTED.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
     for pattern, _, term in PROSE:
-        for found in pattern.finditer(plain):
-            place = line + plain.count("\n", 0, found.start())
-            yield file, place, f"“{found[0]}”: write {term}"
+        for match in pattern.finditer(plain):
+            match_line = line + plain.count("\n", 0, match.start())
+            yield Violation(file, match_line, f"“{match[0]}”", "a word of the list in a sentence", f"write {term}")
 
 
-def in_name(file: str, line: int, name: str) -> Iterator[Problem]:
-    for part in PART.findall(name):
-        if term := NAMES.get(part.lower()):
-            yield file, line, f"{name}: instead of “{part.lower()}” write {term}"
+def check_name(file: str, line: int, name: str) -> Iterator[Violation]:
+    for part in split_name(name):
+        if term := NAMES.get(part):
+            yield Violation(file, line, name, "a word of the list in a name", f"instead of “{part}” write {term}")
 
 
-def names_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every name that the file defines: functions, classes, arguments, variables, fields."""
+def iterate_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Iterate over the names that the file defines: functions, classes, arguments, variables, fields."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -65,8 +61,8 @@ def names_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.attr
 
 
-def sentences_of(text: str, tree: ast.AST, *, has_messages: bool) -> Iterator[tuple[int, str]]:
-    """Comments, docstrings, and, where there are messages, other strings of three words and more."""
+def iterate_sentences(text: str, tree: ast.AST, *, has_messages: bool) -> Iterator[tuple[int, str]]:
+    """Iterate over comments, docstrings, and, where there are messages, other strings of three words and more."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -82,53 +78,46 @@ def sentences_of(text: str, tree: ast.AST, *, has_messages: bool) -> Iterator[tu
                 yield node.lineno, node.value
 
 
-def in_code(file: str) -> Iterator[Problem]:
-    text = (ROOT / file).read_text("utf-8")
+def check_code(file: str, text: str) -> Iterator[Violation]:
+    """Check the names, sentences and path of a Python file."""
     tree = ast.parse(text)
-    for line, name in names_of(tree):
-        yield from in_name(file, line, name)
+    for line, name in iterate_names(tree):
+        yield from check_name(file, line, name)
         if name.startswith("test_"):
-            yield from in_sentence(file, line, name.replace("_", " "))
+            yield from check_sentence(file, line, name.replace("_", " "))
     # Tests hold the logs and answers of others as data.
-    for line, sentence in sentences_of(text, tree, has_messages=not file.startswith("tests/")):
-        yield from in_sentence(file, line, sentence)
+    for line, sentence in iterate_sentences(text, tree, has_messages=not file.startswith("tests/")):
+        yield from check_sentence(file, line, sentence)
     for part in Path(file).with_suffix("").parts:
-        yield from in_name(file, 1, part)
+        yield from check_name(file, 1, part)
 
 
-def in_page(file: str) -> Iterator[Problem]:
-    text = (ROOT / file).read_text("utf-8")
-    # Blocks of code and the generated tables quote.
-    plain = BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
-    yield from in_sentence(file, 1, plain)
+def check_page(file: str, text: str) -> Iterator[Violation]:
+    """Check the sentences of a page without its blocks of code and generated tables, which quote."""
+    yield from check_sentence(file, 1, BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text))
 
 
-def in_classes(files: list[str]) -> Iterator[Problem]:
-    """Class names that stand for two things. Tests are left out."""
-    first: dict[str, str] = {}
-    for file in files:
-        if not file.endswith(".py") or file.startswith("tests/"):
-            continue
-        for node in ast.walk(ast.parse((ROOT / file).read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef) and node.name not in CLASSES and not node.name.startswith("_"):
-                place = f"{file}:{node.lineno}"
-                if node.name in first:
-                    yield file, node.lineno, f"class {node.name}: {first[node.name]} has one too; name what it is"
-                first.setdefault(node.name, place)
+def check_words(file: str, text: str) -> list[Violation]:
+    return list(check_page(file, text) if file.endswith(".md") else check_code(file, text))
 
 
-def main(paths: list[str]) -> int:
-    files = tracked(paths)
-    problems: set[Problem] = set(in_classes(tracked([])))
-    problems = {problem for problem in problems if problem[0] in files}
-    for file in files:
-        problems |= set(in_page(file) if file.endswith(".md") else in_code(file))
-    for file, line, message in sorted(problems):
-        print(f"{file}:{line}: {message}")
-    if problems:
-        print(f"{len(problems)} words to replace: .ci/words.toml has the list, docs/glossary.md the terms.")
-    return 1 if problems else 0
+def check_classes(classes: Iterable[Definition]) -> Iterator[Violation]:
+    """Check that a class name stands for one thing. Private classes are left out."""
+    places: dict[str, str] = {}
+    for file, line, name in classes:
+        if name not in CLASSES and not name.startswith("_"):
+            if name in places:
+                advice = f"{places[name]} has one too; name what it is"
+                yield Violation(file, line, f"class {name}", "two classes with one name", advice)
+            places.setdefault(name, f"{file}:{line}")
+
+
+def find_problems(paths: list[str]) -> list[Violation]:
+    """Find the words of the list below the paths; a class is compared with those of the whole project."""
+    files = list_files(paths)
+    classes = check_classes(list_classes(list_tracked([], ".py")))
+    return [*check_files(check_words, files), *(problem for problem in classes if problem.file in files)]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("Check words against .ci/words.toml; docs/glossary.md has the terms.", find_problems))
