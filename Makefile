@@ -17,13 +17,13 @@ help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
-	@$(RUN) demo $(if $(ONCE),--once)
+	@$(RUN) dev.demo $(if $(ONCE),--once)
 
 # The first build of Kubernetes takes minutes of both cores, and beside the tests three times as long, as do the tests.
 test: install  ## Run every test, with the real broker, index and Kubernetes, on three workers (ARGS="-k word")
 	@mkdir -p .run
-	@$(RUN) embedded install >.run/install.log 2>&1 & downloading=$$!; \
-	$(RUN) embedded kubernetes install; \
+	@$(RUN) dev.embedded install >.run/install.log 2>&1 & downloading=$$!; \
+	$(RUN) dev.embedded kubernetes install; \
 	wait $$downloading || { cat .run/install.log; exit 1; }
 	@$(PYTEST) $(ARGS)
 
@@ -33,7 +33,7 @@ unit: install  ## Run the tests that start no servers: tests/unit and tests/cont
 
 # A test of a million examples may take more than the ten minutes that every other test is given.
 stress: install  ## Run the tests that take a slice of their examples in the suite with all of them (ARGS="-k races")
-	@$(RUN) embedded install
+	@$(RUN) dev.embedded install
 	@SCHEDULERLOG_TEST_STRESS=1 $(PYTEST) -m stress --timeout 3600 -v $(ARGS)
 
 conformance: install  ## Replay recorded answers of HAMi and say where ours differ (CASES=DIR: another folder of them)
@@ -54,16 +54,16 @@ contracts: install  ## Check who may import whom
 
 # Without ARGS also: 2,000 pods over 1,000 nodes, on the real API server and kube-scheduler.
 bench: install  ## Measure side by side with the raw libraries; a table and a JSON line each (ARGS="filter worker")
-	@$(RUN) embedded install
-	@$(RUN) bench $(ARGS)
+	@$(RUN) dev.embedded install
+	@$(RUN) dev.bench $(ARGS)
 	@$(if $(ARGS),,SCHEDULERLOG_TEST_STRESS=1 $(RUN) pytest --timeout 3600 tests/integration/kubernetes/test_many_nodes.py)
 
 soak: install  ## Watch the worker's memory at attempts of 5,000 nodes for half an hour (ARGS="--minutes 60")
-	@$(RUN) embedded install
-	@$(RUN) bench.soak $(ARGS)
+	@$(RUN) dev.embedded install
+	@$(RUN) dev.bench.soak $(ARGS)
 
 chaos: install  ## Kill and freeze everything for twenty minutes, and count what was lost (ARGS="--minutes 5 --seed 1")
-	@$(RUN) embedded install
+	@$(RUN) dev.embedded install
 	@$(RUN) tests.chaos $(ARGS)
 
 fuzz: install  ## Feed every reader broken input, a million pieces each, with bounds of time and memory (ARGS="records --count 1000 --seed 1")
@@ -76,16 +76,16 @@ headlamp:  ## Check, test and build the Headlamp plugin into headlamp/dist (need
 	@cd headlamp; npm install --no-save --no-audit --no-fund; for step in types format lint tsc test build; do npm run "$$step"; done
 
 up: install  ## Start Kafka and OpenSearch on this machine and print their addresses
-	@$(RUN) embedded up
-	@$(RUN) embedded env
+	@$(RUN) dev.embedded up
+	@$(RUN) dev.embedded env
 
 down: install  ## Stop what `make up` started
-	@$(RUN) embedded down
+	@$(RUN) dev.embedded down
 
 generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, dashboards and rules that come from code
 	@$(RUN) schemas generate
-	@$(RUN) dashboards grafana deploy/kustomize/components/grafana
-	@$(RUN) dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
+	@$(RUN) deploy.dashboards grafana deploy/kustomize/components/grafana
+	@$(RUN) deploy.dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
 	@$(RUN) cli.settings_page
 	@$(RUN) tests.support.harness.api_document
 	@.venv/bin/python .ci/release.py
@@ -107,5 +107,5 @@ install: .venv/.installed  ## Install Python packages by the lock file into .ven
 	@touch $@
 
 clean: install  ## Stop the servers of `make up` and delete what was installed and written in this folder
-	@$(RUN) embedded down
+	@$(RUN) dev.embedded down
 	@rm -rf .venv .run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

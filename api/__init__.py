@@ -9,7 +9,7 @@ server           uvicorn with a certificate that may be replaced; readiness for 
 own_certificate  makes a certificate for the API, where there is none
 app              builds the application and runs the topic's consumer beside it
 documents        what describes the API: the OpenAPI document and its page
-pages            the web page below /ui
+ui               the web page below /ui
 exported         what the metrics read at each scrape
 routes           the list of routes: path, handler, answer, errors
 operation        one of them with what the OpenAPI document says of it

@@ -19,20 +19,20 @@ from api.http.report_query import ReportFormat, ReportQuery
 from api.index.reading.client import IndexDownError, IndexRefusedError
 from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
-from kube.errors import KubeApiError, KubeConfigError
-from process.command_line.cli import application, fail, one_line_for
-from process.configuration.addresses import HostPort
-from process.configuration.cluster_name import DEFAULT_CLUSTER
-from process.configuration.flags import takes
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.configuration.settings import read
-from process.configuration.variables import variable
-from process.errors import SettingError
-from process.http.descriptors import allow_all_descriptors
-from process.telemetry import logs
-from process.telemetry.health import always, serving
-from process.telemetry.profiled import profiled
-from process.telemetry.tracing import tracing
+from runtime.cli.cli import application, fail, one_line_for
+from runtime.errors import SettingError
+from runtime.http.descriptors import allow_all_descriptors
+from runtime.kubernetes.errors import KubeApiError, KubeConfigError
+from runtime.settings.addresses import HostPort
+from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from runtime.settings.flags import takes
+from runtime.settings.opensearch_connection import OpenSearchConnection
+from runtime.settings.settings import read
+from runtime.settings.variables import variable
+from runtime.telemetry import logs
+from runtime.telemetry.health import always, serving
+from runtime.telemetry.profiled import profiled
+from runtime.telemetry.tracing import tracing
 from schemas.reasons import Language
 
 app = application("schedulerlog over HTTP.")

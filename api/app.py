@@ -55,19 +55,19 @@ from api.memory.latest_attempts import LatestAttempts
 from api.memory.recent_states import RecentStates
 from api.metrics import Metrics
 from api.objects.object_api import ObjectApi, Objects, is_configured
-from api.pages.answers import Answers
-from api.pages.page_routes import page_routes
-from api.pages.page_session import PageSession
 from api.ready_answers import SHARE_OF_MEMORY, NotesAnswers, ReadyAnswers
 from api.routes import routes
 from api.settings import Settings
+from api.ui.answers import Answers
+from api.ui.page_routes import page_routes
+from api.ui.page_session import PageSession
 from api.watch.shown import ShownChanges
 from api.watch.streams import Streams
-from fit import device_config
-from process.http.server_tls import Certificates
-from process.signals import end
-from process.telemetry.spans import NO_TRACING, Tracing
-from search.client import new_client
+from engine.fit import device_config
+from runtime.http.server_tls import Certificates
+from runtime.opensearch.client import new_client
+from runtime.signals import end
+from runtime.telemetry.spans import NO_TRACING, Tracing
 
 log = logging.getLogger(__name__)
 

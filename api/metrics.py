@@ -6,8 +6,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from process.telemetry.exposition import encoded, with_process
-from process.telemetry.read_at_scrape import ReadAtScrape
+from runtime.telemetry.exposition import encoded, with_process
+from runtime.telemetry.read_at_scrape import ReadAtScrape
 
 PREFIX: Final = "schedulerlog_api_"
 # Up to the default time-out of a request to OpenSearch.

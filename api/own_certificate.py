@@ -10,10 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from kube.client import Client
-from kube.credentials import ApiCredentials, LoadConfiguration
-from kube.errors import KubeApiError
-from process.http.certificate_authority import Authority
+from runtime.http.certificate_authority import Authority
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
+from runtime.kubernetes.errors import KubeApiError
 
 LIFETIME: Final = timedelta(days=3650)
 """Nothing renews it. Who wants shorter ones has an authority for them, or cert-manager."""

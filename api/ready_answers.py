@@ -26,7 +26,7 @@ from api.index.attempts.attempt_queries import PodName
 from api.memory.latest_attempts import CachedAttempt
 from api.memory.lru import Lru
 from api.metrics import Metrics
-from process.telemetry.spans import Tracing
+from runtime.telemetry.spans import Tracing
 
 SHARE_OF_MEMORY: Final = 4
 """Answers take at most a quarter of what the attempts in memory may take."""

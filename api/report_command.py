@@ -7,11 +7,11 @@ import orjson
 from api.answers.report_collector import ReportCollector
 from api.http.report_query import ReportQuery
 from api.index.reading.client import OpenSearch
-from fit import device_config
+from engine.fit import device_config
 from page.report_file import written
-from process.configuration.opensearch_connection import OpenSearchConnection
+from runtime.opensearch.client import new_client
+from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.codec.records import encode_value
-from search.client import new_client
 
 
 async def report_of(connection: OpenSearchConnection, cluster: str, query: ReportQuery) -> str:

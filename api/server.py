@@ -10,9 +10,9 @@ import uvicorn
 from api.http.json_protocol import JsonProtocol
 from api.memory.attempts_consumer import TopicState
 from api.settings import CERTIFICATE_VARIABLES, Settings
-from process.errors import SettingError
-from process.http.server_tls import BrokenPairError, CertificatePair, Certificates
-from process.http.tls_listener import PatientServer
+from runtime.errors import SettingError
+from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
+from runtime.http.tls_listener import PatientServer
 
 
 def certificates_of(settings: Settings) -> Certificates | None:

@@ -1,4 +1,4 @@
-"""The API's settings; process.configuration.settings says how they are read."""
+"""The API's settings; runtime.settings.settings says how they are read."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -6,14 +6,14 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from process.configuration.addresses import LOOPBACK, HostPort
-from process.configuration.cluster_name import DEFAULT_CLUSTER
-from process.configuration.kafka_connection import KafkaConnection
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.configuration.service_settings import ServiceSettings
-from process.configuration.settings import ClusterName, Duration, EnvironmentSettings, Flag, ListenAddress, Size
-from process.configuration.variables import variable
-from process.telemetry.tracing import TracingSettings
+from runtime.settings.addresses import LOOPBACK, HostPort
+from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.opensearch_connection import OpenSearchConnection
+from runtime.settings.service_settings import ServiceSettings
+from runtime.settings.settings import ClusterName, Duration, EnvironmentSettings, Flag, ListenAddress, Size
+from runtime.settings.variables import variable
+from runtime.telemetry.tracing import TracingSettings
 
 _ORIGINS: Final = r"^(https?://[A-Za-z0-9.*-]+(:\d{1,5})?( +|$))*$"
 _HOSTS: Final = r"^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])?(,([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]))*$"

@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from process.command_line.install_command import install_command
-from process.command_line.lazy_commands import LazyCommand, lazy_application
-from process.command_line.version import VERSION
-from terminal.commands import QUESTIONS
+from cli.terminal.commands import QUESTIONS
+from runtime.cli.install_command import install_command
+from runtime.cli.lazy_commands import LazyCommand, lazy_application
+from runtime.cli.version import VERSION
 
 COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {
@@ -22,11 +22,11 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         ),
         "ingest": LazyCommand("Logs and clusters of other schedulers, read.", "ingest.__main__:app"),
         "api": LazyCommand("schedulerlog over HTTP.", "api.__main__:app"),
-        "dashboards": LazyCommand("Dashboards over the index.", "dashboards.__main__:app"),
-        "doctor": LazyCommand("What keeps an installation from working, and its remedy.", "doctor.__main__:app"),
-        "embedded": LazyCommand("Kafka, OpenSearch and Kubernetes on this machine.", "embedded.__main__:app"),
-        "mcp": LazyCommand("Answers for assistants (MCP): stdio, or HTTP.", "assistant.command:mcp"),
-        "demo": LazyCommand("The five scenarios, from end to end.", "demo.__main__:app"),
+        "dashboards": LazyCommand("Dashboards over the index.", "deploy.dashboards.__main__:app"),
+        "doctor": LazyCommand("What keeps an installation from working, and its remedy.", "cli.doctor.__main__:app"),
+        "embedded": LazyCommand("Kafka, OpenSearch and Kubernetes on this machine.", "dev.embedded.__main__:app"),
+        "mcp": LazyCommand("Answers for assistants (MCP): stdio, or HTTP.", "cli.assistant.command:mcp"),
+        "demo": LazyCommand("The five scenarios, from end to end.", "dev.demo.__main__:app"),
     }
 )
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all", "grpc": "sniffer", "google": "sniffer"})

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from cli.command import COMMANDS
-from process.command_line.lazy_commands import load
-from process.configuration import unknown_variables
-from process.configuration.settings_table import Setting, settings_of_command
-from terminal.commands import QUESTIONS
+from cli.terminal.commands import QUESTIONS
+from runtime.cli.lazy_commands import load
+from runtime.settings import unknown_variables
+from runtime.settings.settings_table import Setting, settings_of_command
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
 SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor", *QUESTIONS, "mcp")

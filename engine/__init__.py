@@ -1,4 +1,13 @@
-"""The pure core of schedulerlog: facts about clusters, judgements on them, and explanations of both.
+"""The pure core: decides, summarizes and explains. It knows values only: no client, event loop, clock, disk or log.
 
-No client, clock, disk or log: callers pass objects, times and settings as values.
+    hami ──▶ fit ──▶ summaries ──▶ diagnosis ──▶ suggestions
+
+snapshot     a cluster at one moment, from its Kubernetes objects
+hami         wire format of HAMi: annotations, registrations, allocations, reason codes
+fit          the decision about one pod: fit, scores, choice, and its events
+summaries    decisions folded into summaries, messages, episodes, placements
+diagnosis    the reason why a pod waits, as a walk over facts
+suggestions  the smallest changes after which a pod fits, each proved by the fit
+
+Scheduler, readers, pipeline, API and command line share these functions, so their answers never differ.
 """

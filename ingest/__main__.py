@@ -1,7 +1,7 @@
 """``python -m ingest NAME LOG…`` reads what a scheduler prints, into Kafka or, with ``--explain POD``, for a person.
 
-Readers and clients take long to import: a command imports ``ingest.commands``, or ``ingest.services`` with the clients,
-when it is called, ``--help`` neither.
+Readers and clients take long to import: a command imports ``ingest.commands.logs``, or ``ingest.commands.services``
+with the clients, when it is called, ``--help`` neither.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
-from ingest.options import (
+from ingest.reading.options import (
     ClusterOptions,
     GrpcOptions,
     IngestSettings,
@@ -19,11 +19,11 @@ from ingest.options import (
     SourceOptions,
     WatchSettings,
 )
-from kube.errors import KubeApiError, KubeConfigError
-from process.command_line.cli import application, one_line_for
-from process.configuration.flags import takes
-from process.errors import SettingError
-from process.telemetry.profiled import profiled
+from runtime.cli.cli import application, one_line_for
+from runtime.errors import SettingError
+from runtime.kubernetes.errors import KubeApiError, KubeConfigError
+from runtime.settings.flags import takes
+from runtime.telemetry.profiled import profiled
 
 GROUP = "schedulerlog-ingest-raw-logs"
 POOL_LABEL = "kai.scheduler/node-pool"
@@ -54,7 +54,7 @@ def hami_log(
     timezone: Annotated[str, typer.Option(help="Of the log's times, which name none.")] = "UTC",
 ) -> None:
     """HAMi's scheduler log, v2.5 to v2.10, at -v=0 to 5."""
-    from ingest import commands
+    from ingest.commands import logs as commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         commands.read_hami_log(settings, asked, scheduler, nodes, timezone)
@@ -75,7 +75,7 @@ def kai_log(
     node_pool_label: Annotated[str, typer.Option(help="The nodes' label that names their pool.")] = POOL_LABEL,
 ) -> None:
     """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
-    from ingest import commands
+    from ingest.commands import logs as commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         commands.read_kai_log(settings, asked, nodes, node_pool, node_pool_label)
@@ -98,11 +98,11 @@ def sniffer(
         if bool(source.logs) == bool(served.listen):
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
         if served.listen:
-            from ingest import services
+            from ingest.commands import services
 
             services.serve_sniffer(settings, served.listen, served, namespace)
         else:
-            from ingest import commands
+            from ingest.commands import logs as commands
 
             commands.read_sniffer_log(settings, source, namespace)
 
@@ -115,7 +115,7 @@ def raw_logs(
     group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
 ) -> None:
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
-    from ingest import services
+    from ingest.commands import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         services.read_raw_logs(settings, group)
@@ -126,7 +126,7 @@ def raw_logs(
 @takes(WatchSettings, ClusterOptions)
 def kube_events(settings: WatchSettings, asked: ClusterOptions) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
-    from ingest import services
+    from ingest.commands import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         services.watch_cluster(settings, asked)

@@ -13,6 +13,7 @@ report_file    the report of failures as a page of its own, Markdown or CSV
 log_file       the pods of a scheduler's log as a page of its own
 pod_manifest   the manifest of a pod, from what an attempt of it asked for
 gantt          who held which device over time: bars on a line per device
+views          view models of page and terminal
 commands       the same answer as a command line: curl, kubectl
 =============  =====================================================================================
 

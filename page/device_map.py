@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from page.node_map import colour_of
+from page.views.natural_order import natural_order
 from schemas.events import FITS, NOT_REACHED, PICKED
-from views.natural_order import natural_order
 
 WOULD_BE_PICKED: Final = "would be picked"
 """The verdict shown for a device that the attempt picked on a node that it did not choose."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from views import amounts
+from page.views import amounts
 
 _UNITS: Final = (86_400, 3600, 60, 1)
 _UNIT_NAMES: Final = {"en": ("d", "h", "min", "s"), "zh": ("天", "小时", "分", "秒")}

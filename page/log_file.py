@@ -6,7 +6,7 @@ from typing import Any
 
 from page.render import environment
 from page.texts import Language, text
-from views.log_pods import listed_pods
+from page.views.log_pods import listed_pods
 
 
 def log_file(log: str, rows: Sequence[Mapping[str, Any]], language: Language) -> str:

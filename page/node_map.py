@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from page.views.node_groups import NodeGroup, codes_of
 from schemas.events import FITS, NOT_REACHED, PICKED
-from views.node_groups import NodeGroup, codes_of
 
 COLOURS: Final = 12
 MAX_DRAWN_GROUPS: Final = 60

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import yaml
 
-from hami.annotations import DEVICE_POLICY, NODE_POLICY
-from hami.vendors import Family, Resources, Vendor, Vendors, find_vendor
+from engine.hami.annotations import DEVICE_POLICY, NODE_POLICY
+from engine.hami.vendors import Family, Resources, Vendor, Vendors, find_vendor
 from schemas.events import AttemptSummarized, Request
 
 _SUMS: Final = (Family.MTHREADS,)

@@ -14,10 +14,10 @@ from page.commands import as_curl, as_kubectl, at_terminal, simulated_by_kubectl
 from page.episode_strip import episode_strip
 from page.gantt import holders
 from page.page_context import NAVIGATION, ROOT, PageContext
-from views.constraints import exclusion_sentence
-from views.error_meanings import meaning_of
-from views.natural_order import natural_order
-from views.source_gaps import source_gap
+from page.views.constraints import exclusion_sentence
+from page.views.error_meanings import meaning_of
+from page.views.natural_order import natural_order
+from page.views.source_gaps import source_gap
 
 FOLDER: Final = Path(__file__).parent
 STATIC: Final = FOLDER / "static"

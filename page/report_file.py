@@ -11,8 +11,8 @@ from page.formats import hours, mib, to_second, visible
 from page.plots import Series, bars_over_time, bars_side_by_side, highest_bar
 from page.render import environment
 from page.texts import text
+from page.views.waits import is_wait_known
 from schemas.answers.reports import FailureReport, Percentiles
-from views.waits import is_wait_known
 
 Row = tuple[str, str, str, Any]
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

@@ -15,14 +15,14 @@ from pipeline.index.command import index
 from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
 from pipeline.settings import ProvisionSettings, RetentionSettings, TemplateSettings, WorkerSettings
-from process.command_line.cli import Output, application, duration, fail, one_line_for
-from process.configuration.flags import takes
-from process.configuration.kafka_connection import KafkaConnection
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.errors import NotProvisionedError, SettingError, UnreachableError
-from process.telemetry import logs
-from process.telemetry.profiled import profiled
-from process.telemetry.tracing import tracing
+from runtime.cli.cli import Output, application, duration, fail, one_line_for
+from runtime.errors import NotProvisionedError, SettingError, UnreachableError
+from runtime.settings.flags import takes
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.opensearch_connection import OpenSearchConnection
+from runtime.telemetry import logs
+from runtime.telemetry.profiled import profiled
+from runtime.telemetry.tracing import tracing
 
 FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
 """Faust logs what a subclass of its services does under the module of the subclass."""

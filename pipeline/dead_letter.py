@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
-from broker.record import Outgoing
+from runtime.kafka.record import Outgoing
 from schemas.codec.records import UNREADABLE, EncodedRecord, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 

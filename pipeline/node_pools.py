@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from summaries.trends import PoolOf
+from engine.summaries.trends import PoolOf
 
 
 def pools_of(patterns: str) -> PoolOf | None:

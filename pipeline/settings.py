@@ -1,4 +1,4 @@
-"""The settings of the pipeline's commands, a model each; process.configuration.settings says how they are read."""
+"""The settings of the pipeline's commands, a model each; runtime.settings.settings says how they are read."""
 
 from datetime import timedelta
 from socket import gethostname
@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from process.configuration.cluster_name import DEFAULT_CLUSTER
-from process.configuration.kafka_connection import KafkaConnection
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.configuration.service_settings import ServiceSettings
-from process.configuration.settings import ClusterName, Duration, EnvironmentSettings, Flag, LabelNames, Size
-from process.configuration.variables import variable
-from process.telemetry.tracing import TracingSettings
+from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.opensearch_connection import OpenSearchConnection
+from runtime.settings.service_settings import ServiceSettings
+from runtime.settings.settings import ClusterName, Duration, EnvironmentSettings, Flag, LabelNames, Size
+from runtime.settings.variables import variable
+from runtime.telemetry.tracing import TracingSettings
 
 _NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
 _DAY: Final = timedelta(days=1)

@@ -1,6 +1,6 @@
 """``schedulerlog scheduler serve`` answers kube-scheduler; ``schedulerlog scheduler simulate`` answers a person."""
 
-from process.command_line.lazy_commands import LazyCommand, lazy_application
+from runtime.cli.lazy_commands import LazyCommand, lazy_application
 
 COMMANDS = {
     "serve": LazyCommand("Answer kube-scheduler's calls, until SIGTERM.", "scheduler.serve_command:app"),

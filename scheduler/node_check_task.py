@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from hami.checked_event import node_checked
-from hami.node_checks import (
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.hami.checked_event import node_checked
+from engine.hami.node_checks import (
     PROBLEMS,
     RegistrationProblem,
     VendorRegistration,

@@ -5,17 +5,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.devices.pod_usage import has_ended, overclaim
-from fit.events.identity import Identity
-from hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
-from hami.node_registration import cordoned_devices
-from hami.pod_allocations import pod_allocations
-from hami.registered_event import node_registered
-from hami.registration import Registration
-from kube.object_fields import conditions
-from kube.pod_description import pod_description
-from process.telemetry.logs import about
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.pod_usage import has_ended, overclaim
+from engine.fit.events.identity import Identity
+from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
+from engine.hami.node_registration import cordoned_devices
+from engine.hami.pod_allocations import pod_allocations
+from engine.hami.registered_event import node_registered
+from engine.hami.registration import Registration
+from runtime.kubernetes.object_fields import conditions
+from runtime.kubernetes.pod_description import pod_description
+from runtime.telemetry.logs import about
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.node_check_task import NodeChecks

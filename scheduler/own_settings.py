@@ -6,11 +6,11 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final
 
-from fit import device_config
-from process.command_line.version import VERSION
-from process.configuration.addresses import without_user_info
-from process.configuration.flags import shown
-from process.configuration.kafka_connection import KafkaConnectionIfGiven
+from engine.fit import device_config
+from runtime.cli.version import VERSION
+from runtime.settings.addresses import without_user_info
+from runtime.settings.flags import shown
+from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from scheduler.settings import Settings
 from schemas.events import SchedulerObserved, settings_digest_of
 

@@ -11,19 +11,21 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from hami.vendors import Vendors
-from kube.resources import Key
-from process.configuration.kafka_connection import KafkaConnectionIfGiven
-from process.http.bodies import Bodies
-from process.http.descriptors import allow_all_descriptors
-from process.http.server_tls import Certificates
-from process.telemetry.health import serving
-from process.telemetry.profiled import serving_profiles
-from process.telemetry.spans import NO_TRACING, Tracing
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.hami.vendors import Vendors
+from runtime.http.bodies import Bodies
+from runtime.http.descriptors import allow_all_descriptors
+from runtime.http.server_tls import Certificates
+from runtime.kubernetes.resources import Key
+from runtime.settings.kafka_connection import KafkaConnectionIfGiven
+from runtime.telemetry.health import serving
+from runtime.telemetry.profiled import serving_profiles
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from scheduler import malloc
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
 from scheduler.bind.binder import Binder
@@ -33,11 +35,11 @@ from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, lease_namespace
 from scheduler.cluster.watch_file import FileWatch
-from scheduler.hami_metrics import HamiMetrics
+from scheduler.hami_compat.klog.writer import KlogWriter, NoKlog
+from scheduler.hami_compat.metrics import HamiMetrics
 from scheduler.http import server
 from scheduler.http.app import SHORTER_BODIES, NotReadyError, create_app, create_webhook
 from scheduler.http.callers import AllowedCallers
-from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
@@ -45,9 +47,7 @@ from scheduler.own_settings import own_settings
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
 from scheduler.serve_parts import certificates, klog_writer, open_binds, open_spool, watch_spool
-from scheduler.service import Scheduler
 from scheduler.settings import Settings
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer

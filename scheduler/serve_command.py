@@ -6,18 +6,18 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from fit import device_config
-from fit.device_config import DeviceConfigError
-from fit.manifests import ManifestError
-from kube.errors import KubeConfigError
-from process.command_line.cli import application, one_line_for
-from process.configuration.flags import takes
-from process.configuration.kafka_connection import KafkaConnectionIfGiven
-from process.configuration.service_settings import LogSettings
-from process.errors import SettingError
-from process.telemetry import logs
-from process.telemetry.tracing import TracingSettings, tracing
-from scheduler import hami_arguments
+from engine.fit import device_config
+from engine.fit.device_config import DeviceConfigError
+from engine.fit.manifests import ManifestError
+from runtime.cli.cli import application, one_line_for
+from runtime.errors import SettingError
+from runtime.kubernetes.errors import KubeConfigError
+from runtime.settings.flags import takes
+from runtime.settings.kafka_connection import KafkaConnectionIfGiven
+from runtime.settings.service_settings import LogSettings
+from runtime.telemetry import logs
+from runtime.telemetry.tracing import TracingSettings, tracing
+from scheduler.hami_compat import arguments as hami_arguments
 from scheduler.settings import Settings
 
 app = application("")

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from fit.devices.cluster_state import ClusterColumns
-from process.errors import SettingError
-from process.http.server_tls import BrokenPairError, CertificatePair, Certificates
+from engine.fit.devices.cluster_state import ClusterColumns
+from runtime.errors import SettingError
+from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
 from scheduler.bind.bind_journal import FILE, BindJournal
-from scheduler.klog.writer import KlogWriter
+from scheduler.hami_compat.klog.writer import KlogWriter
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.files import FAILURES, explained
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits

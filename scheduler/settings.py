@@ -1,6 +1,6 @@
 """The settings of `python -m scheduler serve`: each is a flag and a variable, checked before anything starts.
 
-The variable of a field is `SCHEDULERLOG_SCHEDULER_` and its name in capitals; process.configuration.flags says how
+The variable of a field is `SCHEDULERLOG_SCHEDULER_` and its name in capitals; runtime.settings.flags says how
 a field becomes a flag. The flags that HAMi has too keep HAMi's names.
 """
 
@@ -11,14 +11,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from hami.node_lock import EXPIRES_AFTER
-from kube.lease import LeaseTimings
-from process import durations
-from process.configuration import variables
-from process.configuration.addresses import LOOPBACK, HostPort
-from process.configuration.cluster_name import DEFAULT_CLUSTER
-from process.configuration.flags import Flag
-from process.configuration.settings import (
+from engine.hami.node_lock import EXPIRES_AFTER
+from runtime import durations
+from runtime.files.state_folder import state_folder
+from runtime.kubernetes.lease import LeaseTimings
+from runtime.settings import variables
+from runtime.settings.addresses import LOOPBACK, HostPort
+from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from runtime.settings.flags import Flag
+from runtime.settings.settings import (
     ClusterName,
     Duration,
     EnvironmentSettings,
@@ -27,7 +28,6 @@ from process.configuration.settings import (
     ListenAddressIfGiven,
     Size,
 )
-from process.files.state_folder import state_folder
 from scheduler.bind.bind_request import ANSWER_AFTER
 
 LEASE_NAME = "schedulerlog-scheduler"
@@ -138,7 +138,7 @@ class Settings(EnvironmentSettings):
     device_policy: str = "spread"
     """Which device is tried first: spread, binpack, mutex, topology-aware, …"""
     device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our fit/device-config.yaml."""
+    """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our engine/fit/device-config.yaml."""
     # HAMi's default for --node-lock-timeout.
     node_lock_timeout: Duration = EXPIRES_AFTER
     """An older node lock is taken over."""

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from process.command_line.cli import one_line_for
-from process.errors import SettingError
-from process.telemetry import logs
+from runtime.cli.cli import one_line_for
+from runtime.errors import SettingError
+from runtime.telemetry import logs
 
 NODE_POLICIES = ("binpack", "spread")
 
@@ -38,11 +38,11 @@ def simulate(
 ) -> None:
     """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
     # The scheduler takes its time to import: the help does without it.
-    from fit import device_config
-    from fit.device_config import DeviceConfigError
-    from fit.judge.decision import SchedulingPolicy
-    from fit.manifests import ManifestError
-    from fit.simulate import simulated_schedulerlog
+    from engine.fit import device_config
+    from engine.fit.device_config import DeviceConfigError
+    from engine.fit.judge.decision import SchedulingPolicy
+    from engine.fit.manifests import ManifestError
+    from engine.fit.simulate import simulated_schedulerlog
 
     logs.configure(level=logging.WARNING)
     with one_line_for(SettingError, ManifestError, DeviceConfigError):

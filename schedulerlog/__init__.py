@@ -25,7 +25,7 @@ def main() -> None:
 def kubectl() -> None:
     """Run ``kubectl schedulerlog``."""
     _find_packages()
-    from terminal.kubectl import run
+    from cli.terminal.kubectl import run
 
     run()
 
@@ -33,7 +33,7 @@ def kubectl() -> None:
 def kubectl_completion() -> None:
     """Print how a line of ``kubectl schedulerlog`` may continue."""
     _find_packages()
-    from terminal.kubectl import complete
+    from cli.terminal.kubectl import complete
 
     complete(sys.argv[1:])
 

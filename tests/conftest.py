@@ -17,9 +17,9 @@ import pytest
 import typer.testing
 import yaml
 
-import embedded
-from process.command_line import lazy_commands
-from process.files.scratch import LOCK, place, remove_left_behind, scratch_folder
+from dev import embedded
+from runtime.cli import lazy_commands
+from runtime.files.scratch import LOCK, place, remove_left_behind, scratch_folder
 from tests.support.backends import Addresses, addresses
 from tests.support.reused_backends import reused_backends
 from tests.support.side_by_side import ModuleScheduling, place_in_the_run

@@ -17,18 +17,18 @@ from api.index.nodes.last_registrations import read_unregistered
 from api.index.reading.client import IndexDownError, OpenSearch
 from api.objects.circumstances import existing_nodes, read_lock
 from api.objects.object_api import Objects
-from diagnosis.suggestions.acts import nodes_to_empty
-from diagnosis.suggestions.answer import Found
-from diagnosis.suggestions.ask import Ask
-from diagnosis.suggestions.exclusion import excluding_constraints
-from diagnosis.suggestions.nodes import HeldNodeLock, UnregisteredNodes, node_to_unlock
-from diagnosis.suggestions.suggest import suggest
-from diagnosis.suggestions.trial import Trial
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decision import SchedulingPolicy
-from kube.errors import KubeApiError
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.suggestions.acts import nodes_to_empty
+from engine.suggestions.answer import Found
+from engine.suggestions.ask import Ask
+from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, node_to_unlock
+from engine.suggestions.suggest import suggest
+from engine.suggestions.trial import Trial
+from engine.summaries.named_pods import OTHERS
+from runtime.kubernetes.errors import KubeApiError
 from schemas.events import AttemptSummarized, BindOutcome
-from summaries.named_pods import OTHERS
 
 T = TypeVar("T")
 

@@ -10,12 +10,12 @@ from cachetools import LRUCache
 from api.index.nodes.last_registrations import read_unregistered
 from api.index.reading.client import IndexDownError, OpenSearch
 from api.memory.cluster_devices import ClusterDevices
-from diagnosis.suggestions.ask import Ask, Constraint
-from diagnosis.suggestions.exclusion import excluding_constraints
-from diagnosis.suggestions.nodes import UnregisteredNodes
-from diagnosis.suggestions.trial import Trial
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decision import SchedulingPolicy
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.suggestions.ask import Ask, Constraint
+from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.nodes import UnregisteredNodes
+from engine.suggestions.trial import Trial
 from schemas.events import AttemptSummarized
 
 MAX_ANSWERS: Final = 1_000

@@ -17,10 +17,10 @@ from api.index.reading.client import IndexDownError, OpenSearch
 from api.index.schedulers import schedulers_query
 from api.objects.circumstances import ObjectFacts, read_circumstances, read_nodes, unknown_of
 from api.objects.object_api import Objects
-from diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
-from diagnosis.refused_nodes import refused_nodes
-from hami.reason_codes import ReasonCode
-from kube.errors import NO_ANSWER, KubeApiError
+from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
+from engine.diagnosis.refused_nodes import refused_nodes
+from engine.hami.reason_codes import ReasonCode
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS

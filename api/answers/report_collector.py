@@ -25,10 +25,10 @@ from api.index.report_queries import (
 )
 from api.index.trend_reader import read_trends
 from api.index.waiting.waiting_requests import read_waiting_requests
-from diagnosis.suggestions.for_many import judge, suggestions_for_many
-from diagnosis.texts import actors_of
-from fit.devices.as_of import rebuilt
-from hami.vendors import Vendors
+from engine.diagnosis.texts import actors_of
+from engine.fit.devices.as_of import rebuilt
+from engine.hami.vendors import Vendors
+from engine.suggestions.for_many import judge, suggestions_for_many
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
 from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends, TrendSeries

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from api.authority.front_proxy import FrontProxy, roots_in
-from kube.errors import KubeApiError
-from process.http.server_tls import BrokenPairError, Certificates
-from process.log_once import LoggedProblem
+from runtime.http.server_tls import BrokenPairError, Certificates
+from runtime.kubernetes.errors import KubeApiError
+from runtime.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from api.authority.review_api import ReviewApi, loading
 from api.authority.reviewer import Reviewer
 from api.authority.rights import Right
 from api.settings import Settings
-from process.http.server_tls import Certificates
+from runtime.http.server_tls import Certificates
 
 
 class CallerChecks:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-from kube.client import Client
-from kube.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster
-from kube.errors import NO_ANSWER, KubeApiError
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 
 REVIEW_SECONDS: Final = 3.0
 """What one review may take."""

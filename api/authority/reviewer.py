@@ -17,8 +17,8 @@ from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.authority.review_api import REVIEW_SECONDS, Reviews
 from api.authority.rights import Right
 from api.authority.tokens import expires_at
-from kube.errors import KubeApiError
-from process.log_once import LoggedProblem
+from runtime.kubernetes.errors import KubeApiError
+from runtime.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from api.index.nodes.last_registrations import unregistered_for
 from api.index.reading.client import OpenSearch
 from api.index.waiting.waiting_requests import read_waiting_requests
 from api.memory.cluster_devices import ClusterDevices
-from diagnosis.suggestions.for_many import Judged, judge, suggestions_for_many
+from engine.suggestions.for_many import Judged, judge, suggestions_for_many
 from schemas.codec.records import rfc3339
 
 

@@ -17,7 +17,7 @@ from api.http.param_types import AttemptInPath, parse_time
 from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
 from api.index.nodes.cluster_states import ClusterStates, read_states_at, read_states_of_attempt
 from api.index.reading.client import OpenSearch
-from hami.cluster_objects import cluster_objects
+from engine.hami.cluster_objects import cluster_objects
 from schemas.codec.records import rfc3339
 
 

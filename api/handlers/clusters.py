@@ -23,7 +23,7 @@ from api.index.nodes.node_list import NodeRecords, NodesPosition
 from api.index.nodes.occupancy_queries import placement_of_hit
 from api.index.reading.client import OpenSearch
 from api.index.schedulers import schedulers_of, schedulers_query
-from hami.node_lock import EXPIRES_AFTER
+from engine.hami.node_lock import EXPIRES_AFTER
 from schemas.answers.clusters import Clusters
 from schemas.answers.nodes import NodeListed, Nodes, Schedulers
 from schemas.codec.records import rfc3339

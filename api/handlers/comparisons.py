@@ -13,13 +13,20 @@ from api.http.errors import NotFoundError, json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
+from engine.summaries.comparison import (
+    changed_fields,
+    changed_nodes,
+    difference,
+    fitting_nodes,
+    judged_nodes,
+    runner_up,
+)
+from page.views.node_groups import NodeGroup
+from page.views.summarized_nodes import summarized_nodes
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
-from summaries.comparison import changed_fields, changed_nodes, difference, fitting_nodes, judged_nodes, runner_up
-from views.node_groups import NodeGroup
-from views.summarized_nodes import summarized_nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
-from diagnosis.facts import DiagnosisFacts
-from diagnosis.tree import diagnose
-from summaries.named_pods import without_others
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.tree import diagnose
+from engine.summaries.named_pods import without_others
 
 
 class DiagnosisQuery(Query):

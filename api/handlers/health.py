@@ -18,7 +18,7 @@ from api.http.query_params import NoQuery
 from api.index.reading.probe import IndexProbe
 from api.memory.attempts_consumer import TopicState
 from api.metrics import Metrics
-from process.configuration.addresses import without_addresses
+from runtime.settings.addresses import without_addresses
 
 
 class Alive(BaseModel):

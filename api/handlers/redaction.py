@@ -12,11 +12,11 @@ from api.authority.access import Access
 from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
+from engine.summaries.named_pods import OTHERS, attempt_without_others, without_others
 from schemas.answers.attempts import AttemptFound, Episode
 from schemas.answers.nodes import NodeListed
 from schemas.answers.placements import Finding, Holder, NodeOccupancy, PodObservation
 from schemas.events import AttemptSummarized
-from summaries.named_pods import OTHERS, attempt_without_others, without_others
 
 Item = TypeVar("Item")
 Replace = Callable[[str], str]

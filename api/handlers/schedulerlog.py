@@ -37,10 +37,10 @@ from api.index.reading.client import IndexDownError, OpenSearch
 from api.index.reading.page_query import first_page
 from api.index.reading.pages import read_page
 from api.ready_answers import may_be_kept
+from engine.summaries.answer import Chosen, choose, detail, schedulerlog_json
+from engine.summaries.named_pods import attempt_without_others
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key
-from summaries.answer import Chosen, choose, detail, schedulerlog_json
-from summaries.named_pods import attempt_without_others
 
 _REVALIDATED: Final = "no-cache"
 """Lets clients keep the answer, but makes them ask with If-None-Match before they show it again."""

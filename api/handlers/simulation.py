@@ -20,19 +20,19 @@ from api.http.errors import BadRequestError, TooLargeError, UnavailableError, js
 from api.http.param_types import NamespaceName, namespace_problem
 from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
-from diagnosis.suggestions.answer import Found, suggestions_of
-from diagnosis.tree import diagnose_simulated
-from fit import manifests
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from fit.simulate import attempt_on
-from process.configuration.object_names import subdomain_problem
+from engine.diagnosis.tree import diagnose_simulated
+from engine.fit import manifests
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.simulate import attempt_on
+from engine.suggestions.answer import Found, suggestions_of
+from engine.summaries.answer import detail, schedulerlog_json
+from engine.summaries.fold import summarize
+from runtime.settings.object_names import subdomain_problem
 from schemas.answers.simulation import Simulation
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptSummarized
-from summaries.answer import detail, schedulerlog_json
-from summaries.fold import summarize
 
 MAX_BODY_BYTES: Final = 64 * 1024
 """Far above any pod that people write; YAML of this length is read within half a second."""

@@ -20,9 +20,9 @@ from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from api.index.nodes.cluster_states import read_states_of_attempt
 from api.memory.cluster_devices import ClusterDevices
-from diagnosis.suggestions.answer import Found, suggestions_of
-from fit.devices.as_of import rebuilt
-from fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.as_of import rebuilt
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.suggestions.answer import Found, suggestions_of
 from schemas.events import AttemptSummarized
 
 

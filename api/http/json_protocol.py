@@ -14,7 +14,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import Scope
 
 from api.http.errors import PROBLEM, add_protection, problem
-from process.http.patient_http import PatientHttp
+from runtime.http.patient_http import PatientHttp
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
 """The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field, WrapValidator
 
 from api.http.continue_token import MAX_CHARACTERS
-from process.configuration.object_names import label_problem, subdomain_problem
+from runtime.settings.object_names import label_problem, subdomain_problem
 from schemas.codec.records import rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from process.telemetry.logs import about
-from process.telemetry.spans import Span, Tracing
+from runtime.telemetry.logs import about
+from runtime.telemetry.spans import Span, Tracing
 from schemas.codec.trace_context import trace_of_caller
 
 UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})

@@ -12,7 +12,7 @@ from api.index.nodes.node_list import nodes_of, nodes_query
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
 from api.index.schedulers import schedulers_of
-from diagnosis.facts import Evidence, NodeFacts, ObservedPod, SchedulerState
+from engine.diagnosis.facts import Evidence, NodeFacts, ObservedPod, SchedulerState
 from schemas.codec.records import Rejected, read
 from schemas.documents.observations import Observed
 from schemas.events import NodeChecked, NodeObserved, NodeRegistered, PodObserved

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
+from engine.summaries.change_points import change_points
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
 from schemas.codec.records import rfc3339
 from schemas.indices import TRENDS
-from summaries.change_points import change_points
 
 Json = dict[str, Any]
 

@@ -16,15 +16,15 @@ from typing import Any, Final
 from api.memory.change_log import ChangeLog
 from api.memory.decision_delay import ObserveDelay, decision_delay
 from api.memory.latest_attempts import LatestAttempts, Taken
-from broker.consumer import connected, new_consumer
-from broker.errors import UNAVAILABLE, explained
-from broker.record import about_attempt, about_record
-from broker.topics import require
-from process.backoff import backoff_seconds
-from process.configuration.kafka_connection import KafkaConnection
-from process.errors import NotProvisionedError
-from process.log_once import LoggedProblem
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.backoff import backoff_seconds
+from runtime.errors import NotProvisionedError
+from runtime.kafka.consumer import connected, new_consumer
+from runtime.kafka.errors import UNAVAILABLE, explained
+from runtime.kafka.record import about_attempt, about_record
+from runtime.kafka.topics import require
+from runtime.log_once import LoggedProblem
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of
 from schemas.events import AttemptRepeated, AttemptSummarized, pod_key

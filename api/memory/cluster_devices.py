@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any, Final
 
 from api.memory.recent_states import RecentStates
-from broker.consumer import Connection, connected, new_consumer, reconnecting
-from broker.topics import require
-from fit.devices.as_of import put
-from fit.devices.cluster_state import ClusterColumns
-from hami.vendors import ONLY_NVIDIA, Vendors
-from process.configuration.kafka_connection import KafkaConnection
-from process.errors import NotProvisionedError
-from process.log_once import LoggedProblem
+from engine.fit.devices.as_of import put
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.vendors import ONLY_NVIDIA, Vendors
+from runtime.errors import NotProvisionedError
+from runtime.kafka.consumer import Connection, connected, new_consumer, reconnecting
+from runtime.kafka.topics import require
+from runtime.log_once import LoggedProblem
+from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.records import Rejected, decode
 from schemas.events import NodeStateChanged
 from schemas.topics import NODE_STATES

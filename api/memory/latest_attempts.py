@@ -9,10 +9,10 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from api.memory.lru import Lru
+from engine.summaries.retries import resolve
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value
 from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
-from summaries.retries import resolve
 
 MAX_INCOMPLETE_ATTEMPTS: Final = 256
 """Attempts of which some parts are still missing; the oldest, of a worker that died between two parts, leave first."""

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fit.devices.cluster_state import ClusterColumns
-from hami.vendors import code_of
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.vendors import code_of
 from schemas.events import Request
 
 _WHOLE: Final = 100

@@ -7,11 +7,21 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from api.objects.object_api import Objects
-from diagnosis import objects
-from diagnosis.facts import Cause, Claim, Evidence, HeldLock, NodeFacts, ObservedPod, OwnerProblem, Quota, Unknown
-from kube.errors import NO_ANSWER, KubeApiError
-from kube.object_fields import Fields, entries, text
-from kube.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
+from engine.diagnosis import objects
+from engine.diagnosis.facts import (
+    Cause,
+    Claim,
+    Evidence,
+    HeldLock,
+    NodeFacts,
+    ObservedPod,
+    OwnerProblem,
+    Quota,
+    Unknown,
+)
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
+from runtime.kubernetes.object_fields import Fields, entries, text
+from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
 
 T = TypeVar("T")
 

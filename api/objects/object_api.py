@@ -4,10 +4,10 @@ import logging
 from pathlib import Path
 from typing import Final, Protocol, Self
 
-from kube.client import Client
-from kube.credentials import ApiCredentials, LoadConfiguration, pod_namespace
-from kube.errors import NO_ANSWER, KubeApiError, KubeConfigError
-from kube.resources import Json
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, pod_namespace
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, KubeConfigError
+from runtime.kubernetes.resources import Json
 
 log = logging.getLogger(__name__)
 

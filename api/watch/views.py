@@ -10,6 +10,8 @@ from api.index.attempts.attempt_queries import search_item
 from api.index.waiting.waiting_pods import pod_waiting
 from api.memory.latest_attempts import CachedAttempt
 from api.watch.framing import API_VERSION, EventType
+from engine.summaries.answer import schedulerlog_json
+from engine.summaries.named_pods import attempt_without_others, without_others
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchMetadata
@@ -17,8 +19,6 @@ from schemas.codec.records import encode_value, rfc3339
 from schemas.documents.attempts import reasons_of
 from schemas.documents.pod_states import state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized
-from summaries.answer import schedulerlog_json
-from summaries.named_pods import attempt_without_others, without_others
 
 ViewName = Literal["pod", "attempts", "pending"]
 KINDS: Final[Mapping[ViewName, str]] = {

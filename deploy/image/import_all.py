@@ -9,9 +9,9 @@ import schedulerlog
 
 FOLDER = Path(schedulerlog.__file__).parent / "packages"
 # What these import is not in the image: they are for a machine with Java.
-LEFT_OUT = frozenset({"embedded", "demo", "examples"})
+LEFT_OUT = frozenset({"dev", "examples"})
 # Need grpc, 18 MB: the extra `sniffer`, for those who serve scheduler-sniffer's protocol.
-WITHOUT_ITS_PACKAGES = frozenset({"ingest.sniffer.service", "ingest.sniffer.credentials"})
+WITHOUT_ITS_PACKAGES = frozenset({"ingest.readers.sniffer.service", "ingest.readers.sniffer.credentials"})
 
 sys.path.insert(0, str(FOLDER))
 for package in sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name not in LEFT_OUT):

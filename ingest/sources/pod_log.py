@@ -16,10 +16,10 @@ from typing import Final
 
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing, read_time
-from kube.client import Client
-from kube.errors import KubeApiError
-from kube.resources import PODS, Key
-from process.backoff import backoff_seconds
+from runtime.backoff import backoff_seconds
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.resources import PODS, Key
 
 log = logging.getLogger(__name__)
 

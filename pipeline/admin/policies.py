@@ -14,12 +14,12 @@ from opensearchpy.exceptions import OpenSearchException
 
 from pipeline.admin.provision import Say
 from pipeline.settings import RetentionSettings
-from process.configuration.variables import variable
-from process.errors import SettingError, UnreachableError
+from runtime.errors import SettingError, UnreachableError
+from runtime.opensearch.client import new_client
+from runtime.opensearch.refusals import explained
+from runtime.settings.variables import variable
 from schemas.index_family import Index
 from schemas.indices import INDICES
-from search.client import new_client
-from search.refusals import explained
 
 _API: Final = "/_plugins/_ism"
 # Above that of a policy for `*`, which then does not take our indices; of equal ones ISM refuses the second.

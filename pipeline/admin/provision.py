@@ -14,16 +14,16 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import RequestError, TransportError
 
-from broker.errors import KafkaError
-from broker.topics import provision_topics
 from pipeline.settings import ProvisionSettings, TemplateSettings
-from process.configuration.addresses import without_user_info
-from process.errors import UnreachableError
+from runtime.errors import UnreachableError
+from runtime.kafka.errors import KafkaError
+from runtime.kafka.topics import provision_topics
+from runtime.opensearch.client import new_client
+from runtime.opensearch.refusals import explained, is_untrusted
+from runtime.opensearch.roles import PROVISIONER
+from runtime.settings.addresses import without_user_info
 from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
 from schemas.indices import INDICES
-from search.client import new_client
-from search.refusals import explained, is_untrusted
-from search.roles import PROVISIONER
 
 Say = Callable[[str], None]
 T = TypeVar("T")

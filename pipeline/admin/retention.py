@@ -18,13 +18,13 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
 from pipeline.settings import RetentionSettings
-from process.errors import UnreachableError
+from runtime.errors import UnreachableError
+from runtime.opensearch.client import new_client
+from runtime.opensearch.refusals import explained
+from runtime.opensearch.roles import PROVISIONER
 from schemas.codec.records import rfc3339
 from schemas.index_family import Index
 from schemas.indices import INDICES
-from search.client import new_client
-from search.refusals import explained
-from search.roles import PROVISIONER
 
 
 @dataclass(frozen=True, slots=True)

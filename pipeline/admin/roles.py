@@ -11,11 +11,11 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
 from pipeline.admin.provision import Say
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.errors import UnreachableError
-from search.client import new_client
-from search.refusals import explained
-from search.roles import ROLES
+from runtime.errors import UnreachableError
+from runtime.opensearch.client import new_client
+from runtime.opensearch.refusals import explained
+from runtime.opensearch.roles import ROLES
+from runtime.settings.opensearch_connection import OpenSearchConnection
 
 _API: Final = "/_plugins/_security/api"
 

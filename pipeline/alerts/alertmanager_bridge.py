@@ -12,14 +12,14 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from broker.consumer import Connection, followed, new_consumer, reconnecting
 from pipeline.alerts.alertmanager import LatestAlerts, body
 from pipeline.alerts.metrics import BridgeMetrics
-from process.backoff import Backoff
-from process.configuration.addresses import HostPort, without_user_info
-from process.configuration.kafka_connection import KafkaConnection
-from process.signals import until_stopped
-from process.telemetry.health import always, serving
+from runtime.backoff import Backoff
+from runtime.kafka.consumer import Connection, followed, new_consumer, reconnecting
+from runtime.settings.addresses import HostPort, without_user_info
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.signals import until_stopped
+from runtime.telemetry.health import always, serving
 from schemas.codec.records import decode
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS

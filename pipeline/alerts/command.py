@@ -10,11 +10,11 @@ import typer
 
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
 from pipeline.settings import AlertmanagerSettings, AlertsSettings
-from process.command_line.cli import duration, fail, one_line_for, reads
-from process.configuration import addresses
-from process.configuration.flags import takes
-from process.errors import NotProvisionedError, SettingError
-from process.telemetry import logs
+from runtime.cli.cli import duration, fail, one_line_for, reads
+from runtime.errors import NotProvisionedError, SettingError
+from runtime.settings import addresses
+from runtime.settings.flags import takes
+from runtime.telemetry import logs
 
 _SHORTEST_RESEND: Final = timedelta(milliseconds=100)
 

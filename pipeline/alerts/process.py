@@ -10,11 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from broker.consumer import Connection, TopicPartition, followed, new_consumer, read_to_end, reconnecting
-from broker.lease import WAITING, lease
-from broker.producer import TopicsSink
-from broker.record import Outgoing
-from broker.topics import administration, partitions_of
 from pipeline.alerts.input_decoder import inputs_of
 from pipeline.alerts.metrics import Metrics
 from pipeline.alerts.rules import Rule
@@ -23,11 +18,16 @@ from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.record_time import record_time
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from process.configuration.addresses import HostPort
-from process.configuration.kafka_connection import KafkaConnection
-from process.signals import first_of, until_stopped
-from process.telemetry.health import always, serving
-from process.telemetry.logs import about
+from runtime.kafka.consumer import Connection, TopicPartition, followed, new_consumer, read_to_end, reconnecting
+from runtime.kafka.lease import WAITING, lease
+from runtime.kafka.producer import TopicsSink
+from runtime.kafka.record import Outgoing
+from runtime.kafka.topics import administration, partitions_of
+from runtime.settings.addresses import HostPort
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.signals import first_of, until_stopped
+from runtime.telemetry.health import always, serving
+from runtime.telemetry.logs import about
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES

@@ -15,7 +15,7 @@ from pipeline.alerts.conditions.lock import LockRule
 from pipeline.alerts.conditions.pending import PendingRule
 from pipeline.alerts.conditions.silent import SilentRule
 from pipeline.alerts.conditions.surge import SurgeRule
-from process.files.yaml_lines import Mapping, YamlError, documents
+from runtime.files.yaml_lines import Mapping, YamlError, documents
 
 DEFAULTS: Final = Path(__file__).with_name("rules.yaml")
 

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from broker.consumer import connected, new_consumer, read_to_end
-from broker.errors import KafkaError
-from broker.record import Outgoing
 from pipeline.dead_letter import original
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from process.configuration.kafka_connection import KafkaConnection
-from process.errors import UnreachableError
+from runtime.errors import UnreachableError
+from runtime.kafka.consumer import connected, new_consumer, read_to_end
+from runtime.kafka.errors import KafkaError
+from runtime.kafka.record import Outgoing
+from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS, TOPICS
 
 _REPLAYED: Final = frozenset(topic.name for topic in TOPICS) - {DEAD_LETTERS.name}

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from logging import Logger
 from typing import Final
 
-from broker.record import about_record
 from pipeline.dead_letter import Source
+from runtime.kafka.record import about_record
 
 LINES: Final = 10
 PERIOD_SECONDS: Final = 60.0

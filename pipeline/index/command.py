@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from pipeline.settings import IndexSettings
-from process.command_line.cli import one_line_for
-from process.configuration.flags import takes
-from process.errors import NotProvisionedError, SettingError
-from process.telemetry import logs
-from process.telemetry.tracing import tracing
+from runtime.cli.cli import one_line_for
+from runtime.errors import NotProvisionedError, SettingError
+from runtime.settings.flags import takes
+from runtime.telemetry import logs
+from runtime.telemetry.tracing import tracing
 
 
 @takes(IndexSettings)

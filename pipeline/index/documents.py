@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from engine.summaries.messages import search_text
 from pipeline.dead_letter import Source
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.attempts import attempt_document, repeated_document
@@ -25,7 +26,6 @@ from schemas.events import (
     TrendsCounted,
 )
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, NODE_STATES, POD_STATES, TRENDS
-from summaries.messages import search_text
 
 
 class ReadEvent(NamedTuple):

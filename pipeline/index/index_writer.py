@@ -11,14 +11,14 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from broker.record import Outgoing
 from pipeline.dead_letter import dead_letter
 from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.kafka.record import Outgoing
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.indices import NODE_STATES
 from schemas.topics import ATTEMPTS
 

@@ -13,17 +13,6 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Final, Protocol
 
-from broker.consumer import (
-    Connection,
-    TopicPartition,
-    commit_until,
-    followed,
-    new_consumer,
-    on_assignment,
-    reconnecting,
-)
-from broker.positions import committed_by, ends_of
-from broker.topics import require, topic_names
 from pipeline.index.batch_builder import Batch, DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
@@ -33,13 +22,24 @@ from pipeline.settings import IndexSettings
 from pipeline.sinks.index_watch import IndexWatch, watching
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.configuration.kafka_connection import KafkaConnection
-from process.signals import first_of, until_stopped
-from process.telemetry.health import always, serving
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.kafka.consumer import (
+    Connection,
+    TopicPartition,
+    commit_until,
+    followed,
+    new_consumer,
+    on_assignment,
+    reconnecting,
+)
+from runtime.kafka.positions import committed_by, ends_of
+from runtime.kafka.topics import require, topic_names
+from runtime.opensearch.client import new_client
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.signals import first_of, until_stopped
+from runtime.telemetry.health import always, serving
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
-from search.client import new_client
 
 logger = logging.getLogger(__name__)
 

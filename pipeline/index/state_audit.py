@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from broker.consumer import TopicPartition
-from broker.errors import UNAVAILABLE
-from broker.record import Outgoing, about_attempt
 from pipeline.sinks.msearch import Searchable, in_indices
+from runtime.kafka.consumer import TopicPartition
+from runtime.kafka.errors import UNAVAILABLE
+from runtime.kafka.record import Outgoing, about_attempt
 from schemas.codec.records import encode
 from schemas.documents.devices import JudgedNodes
 from schemas.events import NO_STATE, FindingReported
@@ -52,7 +52,7 @@ class _Life(NamedTuple):
 
 class StatePositions(Protocol):
     """Where the topic of node states ends, and how far the index writers have committed it. Both raise
-    ``broker.errors.UNAVAILABLE``."""
+    ``runtime.kafka.errors.UNAVAILABLE``."""
 
     def ends(self) -> Awaitable[Ends]: ...
     def committed(self, partitions: Sequence[TopicPartition]) -> Awaitable[Ends]: ...
@@ -103,7 +103,7 @@ class StateAudit:
 
     async def check(self) -> None:
         """Take one step: note where the topic ends, or look for states once the group has read so far. Raises
-        ``broker.errors.UNAVAILABLE``."""
+        ``runtime.kafka.errors.UNAVAILABLE``."""
         if not self._checked and self._waiting:
             taken, self._waiting = self._waiting, {}
             try:

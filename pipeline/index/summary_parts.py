@@ -9,8 +9,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from broker.record import about_attempt
 from pipeline.dead_letter import Source
+from runtime.kafka.record import about_attempt
 from schemas.events import AttemptSummarized
 
 logger = logging.getLogger(__name__)

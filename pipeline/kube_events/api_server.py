@@ -8,11 +8,11 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
-from kube.errors import KubeApiError
-from kube.own_events import MANAGED_BY, MANAGER
-from kube.resources import EVENTS, PODS, Json, Key
 from pipeline.kube_events.event_object import counting_more, new_event, published_event
 from pipeline.kube_events.event_series import EventSeries, PublishedEvent
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
+from runtime.kubernetes.resources import EVENTS, PODS, Json, Key
 from schemas.events import MessageEmitted
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _MAX_TRIES: Final = 10
 
 
 class EventsApi(Protocol):
-    """What is used of ``kube.client.Client``."""
+    """What is used of ``runtime.kubernetes.client.Client``."""
 
     async def get(self, path: str) -> Json: ...
     async def page(self, path: str, **query: str | int) -> Json: ...

@@ -7,12 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from kube.errors import KubeConfigError
 from pipeline.settings import EventsSettings
-from process.command_line.cli import duration, fail, one_line_for
-from process.configuration.flags import takes
-from process.errors import NotProvisionedError, SettingError
-from process.telemetry import logs
+from runtime.cli.cli import duration, fail, one_line_for
+from runtime.errors import NotProvisionedError, SettingError
+from runtime.kubernetes.errors import KubeConfigError
+from runtime.settings.flags import takes
+from runtime.telemetry import logs
 
 _LONGEST_LINGER: Final = timedelta(minutes=1)
 
@@ -45,9 +45,9 @@ def events(
     and patch of events in events.k8s.io, and get of pods.
     """
     # The clients take their time to import: only this command needs them.
-    from kube.credentials import from_kubeconfig, in_cluster
     from pipeline.kube_events.event_writer import EventPolicy
     from pipeline.kube_events.process import Settings, run
+    from runtime.kubernetes.credentials import from_kubeconfig, in_cluster
 
     if linger > _LONGEST_LINGER:
         fail("--linger: is too long, write at most 60s", 2)

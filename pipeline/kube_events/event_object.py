@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kube.own_events import MANAGED_BY, MANAGER
+from engine.summaries.cut import cut
 from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, series_of
+from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
 from schemas.codec.records import rfc3339
 from schemas.events import MessageEmitted
-from summaries.cut import cut
 
 SERIES: Final = "schedulerlog.io/series"
 COUNTED: Final = "schedulerlog.io/counted"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
-from broker.record import Outgoing, about_record
-from kube.errors import KubeApiError
 from pipeline.dead_letter import Source, dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, uid_of
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
-from process.backoff import Backoff
-from process.configuration.cluster_name import DEFAULT_CLUSTER
+from runtime.backoff import Backoff
+from runtime.kafka.record import Outgoing, about_record
+from runtime.kubernetes.errors import KubeApiError
+from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from schemas.codec.records import Rejected, decode
 from schemas.events import MessageEmitted
 

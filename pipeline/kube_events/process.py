@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from broker.consumer import Connection, commit, followed, new_consumer, on_assignment, reconnecting
-from broker.topics import require, topic_names
-from kube.client import Client
-from kube.credentials import ApiCredentials, LoadConfiguration
-from kube.rate_limiter import RateLimiter
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from process.configuration.addresses import HostPort
-from process.configuration.kafka_connection import KafkaConnection
-from process.signals import until_stopped
-from process.telemetry.health import always, serving
+from runtime.kafka.consumer import Connection, commit, followed, new_consumer, on_assignment, reconnecting
+from runtime.kafka.topics import require, topic_names
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
+from runtime.kubernetes.rate_limiter import RateLimiter
+from runtime.settings.addresses import HostPort
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.signals import until_stopped
+from runtime.telemetry.health import always, serving
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 MAX_RECORDS: Final = 5_000

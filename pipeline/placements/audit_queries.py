@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from engine.summaries.node_history import NodeKey
+from engine.summaries.placement_audit import Placed, Sighting, placed_of
+from engine.summaries.pod_facts import BindFact, PodSighting
 from pipeline.placements.occupancy_queries import PAGE, PLACEMENT_TIEBREAKERS, StoredPlacement, facts_of, stored
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, read, rfc3339
@@ -17,9 +20,6 @@ from schemas.events import SCHEDULER, AttemptEvent, NodeChecked, NodeRegistered,
 from schemas.index_family import Index
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import PodPlacement
-from summaries.node_history import NodeKey
-from summaries.placement_audit import Placed, Sighting, placed_of
-from summaries.pod_facts import BindFact, PodSighting
 
 BIND_REPORT_TIMEOUT: Final = timedelta(minutes=5)
 """A bind that has not been reported this long after its filter is taken as unreported."""

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from engine.summaries.node_history import NodeKey
+from engine.summaries.placement_audit import Placed, Pools, bind_unreported, placed_of
+from engine.summaries.placement_auditor import REMEMBERED, PlacementAuditor
 from pipeline.placements import audit_queries
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Hits, Search, Searchable, pages
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
-from summaries.node_history import NodeKey
-from summaries.placement_audit import Placed, Pools, bind_unreported, placed_of
-from summaries.placement_auditor import REMEMBERED, PlacementAuditor
 
 UNREPORTED_EVERY: Final = timedelta(minutes=1)
 """Pause between two searches for unreported binds. They are minutes old anyway, and each search costs the index."""

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from broker.producer import TopicsSink
-from broker.record import Outgoing, about_attempt
+from engine.summaries.node_history import NodeKey
 from pipeline.dead_letter import Source, dead_letter
 from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.placements import occupancy_queries
@@ -32,10 +31,11 @@ from pipeline.placements.subjects import (
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.msearch import Search, pages
 from pipeline.sinks.opensearch import OpenSearchSink
+from runtime.kafka.producer import TopicsSink
+from runtime.kafka.record import Outgoing, about_attempt
 from schemas.codec.records import Rejected, encode
 from schemas.events import FindingReported
 from schemas.topics import FINDINGS
-from summaries.node_history import NodeKey
 
 logger = logging.getLogger(__name__)
 

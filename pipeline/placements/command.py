@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from pipeline.settings import PlacementsSettings
-from process.command_line.cli import one_line_for
-from process.configuration.flags import takes
-from process.errors import NotProvisionedError, SettingError
-from process.telemetry import logs
+from runtime.cli.cli import one_line_for
+from runtime.errors import NotProvisionedError, SettingError
+from runtime.settings.flags import takes
+from runtime.telemetry import logs
 
 
 @takes(PlacementsSettings)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from engine.summaries.node_history import NodeKey
+from engine.summaries.occupancy import DerivedPlacement
+from engine.summaries.overcommit import LASTS, Holding
 from pipeline.placements.subjects import PodKey
-from summaries.node_history import NodeKey
-from summaries.occupancy import DerivedPlacement
-from summaries.overcommit import LASTS, Holding
 
 KEPT_AFTER_END: Final = timedelta(hours=1)
 """Records may arrive this late and still be compared with a placement that has ended."""

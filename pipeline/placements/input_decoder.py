@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import Field
 
+from engine.summaries.pod_facts import BindFact
 from schemas.codec.records import Rejected, decode, decode_value
 from schemas.documents.observations import OBSERVATION_KINDS, Observed
 from schemas.events import (
@@ -21,7 +22,6 @@ from schemas.events import (
     Request,
     Words,
 )
-from summaries.pod_facts import BindFact
 
 
 class BoundAttempt(AttemptEvent):

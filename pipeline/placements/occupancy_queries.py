@@ -8,6 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from engine.summaries.node_history import NodeKey
+from engine.summaries.occupancy import DerivedPlacement
+from engine.summaries.overcommit import Holding
+from engine.summaries.pod_facts import BindFact, Fact, PodSighting
 from pipeline.placements.input_decoder import BoundAttempt
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
 from pipeline.placements.subjects import ObservedKey, PodKey, SchedulerKey
@@ -16,10 +20,6 @@ from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.observations import OBSERVATION_KINDS, Observed, observation_of
 from schemas.documents.placements import placement_of
 from schemas.indices import ATTEMPTS, FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
-from summaries.node_history import NodeKey
-from summaries.occupancy import DerivedPlacement
-from summaries.overcommit import Holding
-from summaries.pod_facts import BindFact, Fact, PodSighting
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,9 @@ from typing import Final
 
 import orjson
 
+from engine.summaries.node_history import NodeKey
+from engine.summaries.occupancy import DerivedPlacement, Facts
+from engine.summaries.overcommit import Holding, overcommitted, totals_of
 from pipeline.placements import occupancy_queries
 from pipeline.placements.device_holdings import DeviceHoldings, holdings_of
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of
@@ -44,9 +47,6 @@ from schemas.events import (
 )
 from schemas.ids import microseconds
 from schemas.indices import OCCUPANCY
-from summaries.node_history import NodeKey
-from summaries.occupancy import DerivedPlacement, Facts
-from summaries.overcommit import Holding, overcommitted, totals_of
 
 MAX_PODS: Final = 50_000
 MAX_OBSERVED: Final = 10_000

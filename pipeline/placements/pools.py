@@ -4,8 +4,8 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from engine.summaries.placement_audit import Pools
 from pipeline.node_pools import pools_of
-from summaries.placement_audit import Pools
 
 
 def expected_pools(node_pools: str, pools_of_namespaces: str) -> Pools | None:

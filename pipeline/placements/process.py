@@ -11,10 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from broker.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
-from broker.lease import WAITING, lease
-from broker.producer import TopicsSink
-from broker.topics import administration, partitions_of
+from engine.summaries.placement_audit import Pools
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.batch_writer import BatchWriter
 from pipeline.placements.metrics import Metrics
@@ -23,14 +20,17 @@ from pipeline.record_time import record_time
 from pipeline.sinks.index_watch import IndexWatch, watching
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.configuration.addresses import HostPort
-from process.configuration.kafka_connection import KafkaConnection
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.signals import first_of, until_stopped
-from process.telemetry.health import always, serving
+from runtime.kafka.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
+from runtime.kafka.lease import WAITING, lease
+from runtime.kafka.producer import TopicsSink
+from runtime.kafka.topics import administration, partitions_of
+from runtime.opensearch.client import new_client
+from runtime.settings.addresses import HostPort
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.opensearch_connection import OpenSearchConnection
+from runtime.signals import first_of, until_stopped
+from runtime.telemetry.health import always, serving
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
-from search.client import new_client
-from summaries.placement_audit import Pools
 
 logger = logging.getLogger(__name__)
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from engine.summaries.node_history import NodeKey
+from engine.summaries.occupancy import Facts, sighting_of
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.observation_dedup import RecentObservations
 from schemas.codec.records import Rejected
 from schemas.events import NodeRegistered, PodObserved, PodRef, SchedulerObserved, WorkloadObserved
 from schemas.placements import PodPlacement
-from summaries.node_history import NodeKey
-from summaries.occupancy import Facts, sighting_of
 
 _MAX_REGISTRATIONS: Final = 8
 """Registrations of one node that differ in their devices. Older ones matter only to pods that held a device through

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
-from process.log_once import LoggedProblem
-from search.refusals import explained
-from search.roles import WRITER
+from runtime.log_once import LoggedProblem
+from runtime.opensearch.refusals import explained
+from runtime.opensearch.roles import WRITER
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from broker.producer import TopicsSink, size_of
-from broker.record import Outgoing, about_record
 from pipeline.dead_letter import dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
-from process.configuration.kafka_connection import KafkaConnection
+from runtime.kafka.producer import TopicsSink, size_of
+from runtime.kafka.record import Outgoing, about_record
+from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTERS
 
 logger = logging.getLogger(__name__)

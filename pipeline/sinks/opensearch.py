@@ -19,13 +19,13 @@ from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, again, note, of_bulk, of_status
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
-from process.backoff import Backoff
-from process.errors import NotProvisionedError
+from runtime.backoff import Backoff
+from runtime.errors import NotProvisionedError
+from runtime.opensearch.refusals import explained
+from runtime.opensearch.roles import WRITER
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
 from schemas.possible_times import IMPOSSIBLE_DAY, is_possible
-from search.refusals import explained
-from search.roles import WRITER
 
 _PARALLEL_REQUESTS: Final = 2
 """Bulk requests side by side: while the index works on one, the next is on its way."""

@@ -14,8 +14,8 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from engine.summaries.trends import Minute, Weights, records, weights_of
 from schemas.events import AttemptCounted, TrendsCounted
-from summaries.trends import Minute, Weights, records, weights_of
 
 WINDOW: Final = timedelta(minutes=10)
 MIN_REMEMBERED: Final = 5_000

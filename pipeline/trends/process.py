@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from broker.consumer import (
+from pipeline.dead_letter import dead_letter
+from pipeline.dead_letters.log import DeadLetterLog
+from pipeline.record_time import record_time
+from pipeline.settings import WorkerSettings
+from pipeline.sinks.kafka import topics_sink
+from pipeline.trends.metrics import Metrics
+from pipeline.trends.partition_counts import PartitionCounts
+from runtime.kafka.consumer import (
     Connection,
     TopicPartition,
     commit_until,
@@ -21,16 +28,9 @@ from broker.consumer import (
     on_assignment,
     reconnecting,
 )
-from broker.producer import TopicsSink
-from broker.record import Outgoing
-from broker.topics import require, topic_names
-from pipeline.dead_letter import dead_letter
-from pipeline.dead_letters.log import DeadLetterLog
-from pipeline.record_time import record_time
-from pipeline.settings import WorkerSettings
-from pipeline.sinks.kafka import topics_sink
-from pipeline.trends.metrics import Metrics
-from pipeline.trends.partition_counts import PartitionCounts
+from runtime.kafka.producer import TopicsSink
+from runtime.kafka.record import Outgoing
+from runtime.kafka.topics import require, topic_names
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import AttemptCounted
 from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from broker.record import Acknowledge, Record, about_attempt
 from pipeline.dead_letters.log import DeadLetterLog
 from pipeline.record_time import record_time
 from pipeline.worker.metrics import Metrics
@@ -20,7 +19,8 @@ from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.kafka.record import Acknowledge, Record, about_attempt
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of
 from schemas.events import (

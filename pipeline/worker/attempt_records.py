@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from broker.record import Outgoing
+from engine.summaries.messages import messages
+from engine.summaries.reports import filter_giver
 from pipeline.worker.open_attempts import DeviceRecord
+from runtime.kafka.record import Outgoing
 from schemas.codec.chunking import records_of
 from schemas.codec.records import EncodedRecord, encode
 from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
@@ -17,8 +19,6 @@ from schemas.events import (
     MessageEmitted,
 )
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES
-from summaries.messages import messages
-from summaries.reports import filter_giver
 
 
 def attempt_records(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO_TRACE) -> list[Outgoing]:

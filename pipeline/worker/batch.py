@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from broker.record import Outgoing, Place
 from pipeline.worker import attempt_records
 from pipeline.worker.open_attempts import DeviceRecord
+from runtime.kafka.record import Outgoing, Place
 from schemas.codec.records import encode
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import (

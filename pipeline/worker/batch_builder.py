@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
+from engine.summaries.attempt_audit import findings
+from engine.summaries.episodes import continues_episode, differences, repeats, repetition
+from engine.summaries.matching import is_refused, match
+from engine.summaries.messages import messages
+from engine.summaries.reports import combined
+from engine.summaries.retries import ADDED, digests_of
+from engine.summaries.trends import contribution
 from pipeline.dead_letter import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.worker import attempt_records
@@ -27,13 +34,6 @@ from pipeline.worker.published_summaries import PublishedSummaries
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import history_key
-from summaries.attempt_audit import findings
-from summaries.episodes import continues_episode, differences, repeats, repetition
-from summaries.matching import is_refused, match
-from summaries.messages import messages
-from summaries.reports import combined
-from summaries.retries import ADDED, digests_of
-from summaries.trends import contribution
 
 logger = logging.getLogger(__name__)
 

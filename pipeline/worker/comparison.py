@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from engine.summaries.matching import is_one_pod, published_report
+from engine.summaries.pod_descriptions import merged_description
 from pipeline.worker.open_attempts import ClosedAttempt
 from schemas.events import (
     AttemptSummarized,
@@ -18,8 +20,6 @@ from schemas.events import (
     PublishedReport,
 )
 from schemas.events.pod_histories import KEPT_ATTEMPTS, KEPT_SECONDS, MAX_ATTEMPTS
-from summaries.matching import is_one_pod, published_report
-from summaries.pod_descriptions import merged_description
 
 
 def known_attempt(history: PodHistoryChanged | None, report_id: str) -> PublishedAttempt | None:

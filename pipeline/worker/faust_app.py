@@ -21,11 +21,11 @@ from typing import Any, Final
 from faust import App
 from faust.types import StreamT
 
-from broker.consumer import METADATA_MS
-from broker.faust_connection import faust_arguments
-from broker.record import Record
 from pipeline.settings import WorkerSettings
 from pipeline.worker.faust_consumer import NoTables, RunConsumer, committed_offset
+from runtime.kafka.consumer import METADATA_MS
+from runtime.kafka.faust_connection import faust_arguments
+from runtime.kafka.record import Record
 from schemas.topics import DECISIONS
 
 __all__ = ["App", "create_app", "is_reading", "positions", "stop_reading"]

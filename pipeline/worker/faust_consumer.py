@@ -16,7 +16,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from mode import Service
 from mode.utils.futures import maybe_async
 
-from broker.consumer import stop
+from runtime.kafka.consumer import stop
 
 logger = logging.getLogger(__name__)
 

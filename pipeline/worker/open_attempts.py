@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from broker.record import Record
-from process.bounded_cache import BoundedCache
+from engine.summaries.fold import AttemptFold, summarize
+from runtime.bounded_cache import BoundedCache
+from runtime.kafka.record import Record
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
-from summaries.fold import AttemptFold, summarize
 
 REMEMBERED_ATTEMPTS: Final = 20_000
 """Ids of complete attempts."""

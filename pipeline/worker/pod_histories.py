@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from process.bounded_cache import BoundedCache
+from runtime.bounded_cache import BoundedCache
 from schemas.codec.records import Rejected, decode_value
 from schemas.events import PodHistoryChanged
 from schemas.topics import POD_HISTORIES
@@ -26,7 +26,7 @@ _KEPT_MS: Final = int(POD_HISTORIES.retention.total_seconds() * 1000)
 
 
 class ReadableTopics(Protocol):
-    """The topics: ``broker.reader.TopicReader``."""
+    """The topics: ``runtime.kafka.reader.TopicReader``."""
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None: ...
     async def at(self, topic: str, partition: int, offsets: list[int]) -> list[Any]: ...

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
 
-from broker.reader import TopicReader
-from broker.topics import wait_for_topics
 from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.trends.metrics import Metrics as TrendMetrics
@@ -23,11 +21,13 @@ from pipeline.worker.metrics import Metrics
 from pipeline.worker.progress import WorkerProgress
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import writer_policy
-from process.backoff import Backoff
-from process.files.scratch import scratch_folder
-from process.signals import first_of, until_stopped
-from process.telemetry.health import serving
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.backoff import Backoff
+from runtime.files.scratch import scratch_folder
+from runtime.kafka.reader import TopicReader
+from runtime.kafka.topics import wait_for_topics
+from runtime.signals import first_of, until_stopped
+from runtime.telemetry.health import serving
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas import topics
 
 logger = logging.getLogger(__name__)

@@ -6,9 +6,9 @@ does not answer. A worker that has nothing to publish then would call itself rea
 
 import time
 
-from broker.consumer import Connection
 from pipeline.worker import faust_app
 from pipeline.worker.watchdog import Positions, Watchdog, lag
+from runtime.kafka.consumer import Connection
 
 
 class StuckError(Exception):

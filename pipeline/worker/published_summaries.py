@@ -3,15 +3,15 @@
 import logging
 from typing import Any, Final
 
+from engine.summaries.retries import own_texts
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.pod_histories import ReadableTopics
-from process.bounded_cache import BoundedCache
-from process.telemetry.logs import about
+from runtime.bounded_cache import BoundedCache
+from runtime.telemetry.logs import about
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptSummarized, PublishedAttempt, PublishedReport, Report, SummaryLocation
 from schemas.topics import ATTEMPTS
-from summaries.retries import own_texts
 
 logger = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from broker.record import Outgoing, Place
 from pipeline.worker.batch_builder import BatchBuilder
 from pipeline.worker.byte_budget import ByteBudget
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.pod_histories import PodHistories, ReadableTopics
 from pipeline.worker.published_summaries import PublishedSummaries
 from pipeline.worker.writes import EarlyDevices, QueuedWrite, WriterPolicy
+from runtime.kafka.record import Outgoing, Place
 from schemas.codec.records import encode
 from schemas.topics import POD_HISTORIES
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import orjson
 
-from fit.events.attempt import AttemptRef
-from fit.events.identity import Identity
+from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.identity import Identity
 from scheduler.publish.spool import files
 from scheduler.publish.spool.group_commit import GroupCommit
 from schemas.events import PodRef

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from fit.events import event_builder
-from hami.annotations import BIND_TIME
-from kube.errors import KubeApiError
+from engine.fit.events import event_builder
+from engine.hami.annotations import BIND_TIME
+from runtime.kubernetes.errors import KubeApiError
 from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
+from scheduler.log_fields import to_log_fields
 from scheduler.publish.spool_writer import SpoolWriter
 
 log = logging.getLogger(__name__)
@@ -91,19 +92,19 @@ class BindRecovery:
         if error.is_missing:
             log.warning(
                 "pod %s is gone: it is unknown whether it was bound to %s", bind.attempt.pod, bind.node,
-                extra=bind.attempt.log_fields,
+                extra=to_log_fields(bind.attempt),
             )  # fmt: skip
             self._binds.done(bind)
         else:
             log.debug(
                 "whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error,
-                extra=bind.attempt.log_fields,
+                extra=to_log_fields(bind.attempt),
             )  # fmt: skip
 
     async def _record(self, bind: OpenBind, end: BindEnd) -> None:
         log.info(
             "pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound",
-            extra=bind.attempt.log_fields,
+            extra=to_log_fields(bind.attempt),
         )  # fmt: skip
         # The journal first, as after a bind: a kill between the two repeats the same record with the same id.
         self._binds.record_end(bind, end)

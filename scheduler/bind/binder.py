@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from fit.judge.request import container_requests
-from hami.annotations import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, PHASE_ALLOCATING, POD_GROUP
-from hami.node_lock import NodeLockError
-from hami.vendors import ONLY_NVIDIA, Vendors
-from kube.errors import KubeApiError, missing
+from engine.fit.judge.request.pod_request import container_requests
+from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, PHASE_ALLOCATING, POD_GROUP
+from engine.hami.node_lock import NodeLockError
+from engine.hami.vendors import ONLY_NVIDIA, Vendors
+from runtime.kubernetes.errors import KubeApiError, missing
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.node_locks import LockedError, LockPolicy, NodeLocks, Obstacle, ObstacleError
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation, bound_node, version_of

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hami import node_lock
-from hami.annotations import NODE_LOCK
-from hami.node_lock import NodeLockError, PodKey, Step
-from kube.errors import KubeApiError
-from process.telemetry.logs import about
+from engine.hami import node_lock
+from engine.hami.annotations import NODE_LOCK
+from engine.hami.node_lock import NodeLockError, PodKey, Step
+from runtime.kubernetes.errors import KubeApiError
+from runtime.telemetry.logs import about
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fit.devices.pod_usage import has_ended
-from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED
+from engine.fit.devices.pod_usage import has_ended
+from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED
 from scheduler.cluster.cluster_api import annotation
 
 Mark = tuple[str | None, ...]

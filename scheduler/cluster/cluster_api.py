@@ -7,7 +7,7 @@ Objects are Kubernetes objects as decoded JSON.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from hami.json_values import mapping
+from engine.hami.json_values import mapping
 
 Object = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ class PodVersion(NamedTuple):
 
 
 class ClusterApi(Protocol):
-    """Reads and writes. Every coroutine may raise `kube.errors.KubeApiError`."""
+    """Reads and writes. Every coroutine may raise `runtime.kubernetes.errors.KubeApiError`."""
 
     def problem(self) -> str:
         """Why nothing can be decided now (outdated watches, or another scheduler leads); empty if it can."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fit.manifests import Manifest, PodKey
-from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
-from hami.node_lock import owner_of
-from kube.errors import KubeApiError, missing
+from engine.fit.manifests import Manifest, PodKey
+from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
+from engine.hami.node_lock import owner_of
+from runtime.kubernetes.errors import KubeApiError, missing
 from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, Watcher, annotation
 
 log = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from fit import manifests
-from fit.manifests import ManifestError
+from engine.fit import manifests
+from engine.fit.manifests import ManifestError
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.metrics import Metrics
 

@@ -12,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from process.http.bodies import Bodies, RefusedBodyError
-from process.telemetry.exposition import encoded, with_process
-from scheduler import extender_protocol
-from scheduler.extender_protocol import UnusableBodyError
+from runtime.http.bodies import Bodies, RefusedBodyError
+from runtime.telemetry.exposition import encoded, with_process
+from scheduler.answering import extender_protocol
+from scheduler.answering.extender_protocol import UnusableBodyError
+from scheduler.answering.service import Scheduler
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.metrics import Metrics
-from scheduler.service import Scheduler
 from schemas.codec.trace_context import NO_TRACE, Trace, trace_of_caller
 
 log = logging.getLogger(__name__)

@@ -15,11 +15,11 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from process.configuration.addresses import HostPort
-from process.errors import SettingError
-from process.http.own_names import MISDIRECTED, REFUSAL, is_own
-from process.http.patient_http import PatientHttp
-from process.http.tls_listener import PatientServer
+from runtime.errors import SettingError
+from runtime.http.own_names import MISDIRECTED, REFUSAL, is_own
+from runtime.http.patient_http import PatientHttp
+from runtime.http.tls_listener import PatientServer
+from runtime.settings.addresses import HostPort
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class HttpServer(PatientServer):
 class Protocol(PatientHttp):
     """A request's scope says whether its client has shown a certificate that the handshake has checked."""
 
-    # Bodies of megabytes have a pace and a budget of their own: see `process.http.bodies`.
+    # Bodies of megabytes have a pace and a budget of their own: see `runtime.http.bodies`.
     is_for_bodies = False
     _is_known_client = False
 
@@ -119,7 +119,7 @@ def config(app: Starlette, context: ssl.SSLContext | None, address: HostPort) ->
         # Of HTTPS a browser checks the name.
         app if context or not address.is_loopback else _under_own_names(app),
         http=Protocol,
-        # Otherwise uvicorn configures logging itself, over what `process.telemetry.logs` has set up.
+        # Otherwise uvicorn configures logging itself, over what `runtime.telemetry.logs` has set up.
         log_config=None,
         # Otherwise everybody who sends bytes that are no request writes a line for each.
         log_level="error",
@@ -130,7 +130,7 @@ def config(app: Starlette, context: ssl.SSLContext | None, address: HostPort) ->
         server_header=False,
         # Without descriptors asyncio logs an error for each of them once a second.
         backlog=128,
-        # Each connection may have a small body under way (`process.http.bodies`). kube-scheduler opens some dozen.
+        # Each connection may have a small body under way (`runtime.http.bodies`). kube-scheduler opens some dozen.
         limit_concurrency=500,
         timeout_graceful_shutdown=5,
         # Longer than kube-scheduler lets a connection lie idle between two pods of a quiet minute.

@@ -13,15 +13,15 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from broker.errors import KafkaError, explained
-from broker.producer import hand_over, idempotent_producer, is_too_large, size_of, topics_known_to
-from broker.record import Outgoing, about_record
-from broker.topics import require
-from process.backoff import backoff_seconds
-from process.configuration.kafka_connection import KafkaConnection
-from process.errors import NotProvisionedError
-from process.log_once import LoggedProblem
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.backoff import backoff_seconds
+from runtime.errors import NotProvisionedError
+from runtime.kafka.errors import KafkaError, explained
+from runtime.kafka.producer import hand_over, idempotent_producer, is_too_large, size_of, topics_known_to
+from runtime.kafka.record import Outgoing, about_record
+from runtime.kafka.topics import require
+from runtime.log_once import LoggedProblem
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch

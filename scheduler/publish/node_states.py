@@ -6,9 +6,9 @@ from datetime import datetime
 from itertools import chain
 from typing import Final
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.record_columns import Ints
-from fit.events.state_builder import Life, StateBuilder
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.record_columns import Ints
+from engine.fit.events.state_builder import Life, StateBuilder
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.ids import microseconds

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from process.telemetry.logs import about
+from runtime.telemetry.logs import about
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fit.devices.quota import Quotas
-from fit.judge.request import container_request, denial_of_asking
-from hami.vendors import ONLY_NVIDIA, Vendor, Vendors
+from engine.fit.devices.quota import Quotas
+from engine.fit.judge.request.pod_request import container_request, denial_of_asking
+from engine.hami.vendors import ONLY_NVIDIA, Vendor, Vendors
 from scheduler.webhook.mutate import mutate
 from scheduler.webhook.quantities_of import InvalidRequestError, Json, amounts_of
 

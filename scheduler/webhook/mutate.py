@@ -5,8 +5,8 @@ Functions change the pod they are given, a copy that `admit` owns. Quantities ar
 
 from typing import Final
 
-from hami.quantities import rounded_up, whole
-from hami.vendors import Family, Vendor
+from engine.hami.quantities import rounded_up, whole
+from engine.hami.vendors import Family, Vendor
 from scheduler.webhook.quantities_of import InvalidRequestError, Json, amounts_of, append_variable, quantity_of
 from scheduler.webhook.vendor_mutations import mutate_vendor
 

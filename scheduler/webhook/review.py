@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from fit.devices.quota import Quotas
-from fit.judge.request import denial_of_size, names_devices
-from hami.quantities import is_quantity
-from scheduler.parsed_json import parsed
+from engine.fit.devices.quota import Quotas
+from engine.fit.judge.request.pod_request import denial_of_size, names_devices
+from engine.hami.quantities import is_quantity
+from scheduler.answering.parsed_json import parsed
 from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 from scheduler.webhook.patch import operations
 

@@ -7,10 +7,10 @@ words for what the vendor can't give. Quantities are written as text, as Kuberne
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fit.judge.vendor_requests import split_cores, xpu_size
-from hami import vendor_annotations as keys
-from hami.quantities import go_quantity, rounded_up, whole
-from hami.vendors import Family, Vendor
+from engine.fit.judge.request.vendor_requests import split_cores, xpu_size
+from engine.hami import vendor_annotations as keys
+from engine.hami.quantities import go_quantity, rounded_up, whole
+from engine.hami.vendors import Family, Vendor
 from scheduler.webhook.quantities_of import (
     InvalidRequestError,
     Json,

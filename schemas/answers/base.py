@@ -12,5 +12,5 @@ NUMBERS: Final = (
 
 
 class Answer(BaseModel):
-    # The JSON is put together from bytes (``summaries.answer``): a field that no model has must fail the tests.
+    # The JSON is put together from bytes (``engine.summaries.answer``): a field that no model has must fail the tests.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

@@ -18,7 +18,7 @@ MAX_PARTS: Final = 65_536
 
 
 LOCK_CONTENTION: Final = "node lock contention"
-BINDING_FAILED: Final = "BindingFailed"  # As ``hami.reason_codes`` spells them.
+BINDING_FAILED: Final = "BindingFailed"  # As ``engine.hami.reason_codes`` spells them.
 BIND_REASONS: Final = (LOCK_CONTENTION, BINDING_FAILED)  # What ``BindOutcome.reason`` is of a bind that failed.
 MAX_REPEATED_TEXT: Final = 240
 """Characters of text in the record of a repetition; the attempt that it repeats has all of it."""
@@ -200,7 +200,7 @@ class AttemptRepeated(AttemptEvent):
     """An attempt that ended as an earlier one did, node for node and for the same reasons: only what differs.
 
     Everything else stands in the summary of the attempt that ``repeats`` names, which is never itself a repetition,
-    began on the same day (UTC) and at most six hours before. ``summaries.retries.resolve`` puts both together.
+    began on the same day (UTC) and at most six hours before. ``engine.summaries.retries.resolve`` puts both together.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.repeated.v1"

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import embedded
+from dev import embedded
 from tests.chaos.faults import FAULTS, FULL_SPOOL, THREE_BROKERS
 from tests.chaos.ground import ground
 from tests.chaos.index_outages import WITHOUT_THE_INDEX

@@ -9,15 +9,15 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
-from broker.producer import TopicsSink
-from broker.record import Outgoing, Place, Record
+from engine.summaries import fold
+from engine.summaries.node_table import node_table
 from pipeline.worker import agent, faust_app
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import OpenAttempts
+from runtime.kafka.producer import TopicsSink
+from runtime.kafka.record import Outgoing, Place, Record
 from schemas.events import AttemptConcluded, BindConcluded
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, POD_HISTORIES
-from summaries import fold
-from summaries.node_table import node_table
 
 PER_NODE: Final = ("nodes", "verdict", "score", "refused_by", "refusal")
 NOWHERE: Final = Place(0, 0)

@@ -16,8 +16,8 @@ import httpx
 import yaml
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-import embedded
-from demo.processes import Processes, free_ports
+from dev import embedded
+from dev.demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 from tests.chaos.load import Load

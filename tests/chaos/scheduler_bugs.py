@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from fit.devices.node_revisions import NodeRevisions
+from engine.fit.devices.node_revisions import NodeRevisions
 from scheduler.publish.node_states import NodeStates
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer
 
-from broker.producer import TopicsSink
 from pipeline.__main__ import app
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
 from pipeline.worker.faust_consumer import RunConsumer
+from runtime.kafka.producer import TopicsSink
 from schemas.codec.records import decode
 from schemas.topics import ATTEMPTS, POD_HISTORIES
 from tests.chaos import bugs, index_bugs

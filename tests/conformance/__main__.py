@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hami.vendors import NVIDIA
+from engine.hami.vendors import NVIDIA
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS, Kind, Verdict, judged, packed
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hami.annotations import NODE_LOCK
-from kube.errors import KubeApiError, missing
-from process import durations
+from engine.hami.annotations import NODE_LOCK
+from runtime import durations
+from runtime.kubernetes.errors import KubeApiError, missing
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy

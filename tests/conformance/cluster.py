@@ -5,9 +5,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decision import SchedulingPolicy
-from fit.judge.request import VendorRequest, container_requests
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.judge.request.pod_request import VendorRequest, container_requests
 from tests.conformance.configured import vendors_of
 from tests.conformance.difference import Case
 from tests.conformance.objects import node_object, pod_object, quota_object

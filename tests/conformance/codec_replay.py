@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.pod_annotations import WeightsError, parse_weights, read_pod_annotations
-from fit.judge.request import container_request
-from hami import allocation, node_lock, node_registration, registration
-from hami.allocation import AllocatedDevice
-from hami.registration import Device, Malformed, Registration
-from hami.vendors import NVIDIA, Vendor
-from summaries.text import read_reasons, reason_text
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.request.pod_annotations import WeightsError, parse_weights, read_pod_annotations
+from engine.fit.judge.request.pod_request import container_request
+from engine.hami import allocation, node_lock, node_registration, registration
+from engine.hami.allocation import AllocatedDevice
+from engine.hami.registration import Device, Malformed, Registration
+from engine.hami.vendors import NVIDIA, Vendor
+from engine.summaries.text import read_reasons, reason_text
 from tests.conformance.configured import configured, shipped
 from tests.conformance.difference import Case, Difference
 from tests.conformance.objects import node_object

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from fit import device_config
-from hami.vendors import NVIDIA, Vendor, Vendors
+from engine.fit import device_config
+from engine.hami.vendors import NVIDIA, Vendor, Vendors
 
 CONFIGURATIONS: Final = Path(__file__).parent / "cases" / "second" / "configs"
 

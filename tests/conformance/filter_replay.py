@@ -6,13 +6,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decide import decide
-from fit.judge.decision import Decision, Failed, NotOurs
-from fit.judge.request import VendorRequest
-from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, MIG_ALLOCATIONS
-from hami.vendors import NVIDIA
-from summaries.text import NODE_UNREGISTERED
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision, Failed, NotOurs
+from engine.fit.judge.request.pod_request import VendorRequest
+from engine.hami.annotations import (
+    ASSIGNED_NODE,
+    ASSIGNED_TIME,
+    DEVICES_ALLOCATED,
+    DEVICES_TO_ALLOCATE,
+    MIG_ALLOCATIONS,
+)
+from engine.hami.vendors import NVIDIA
+from engine.summaries.text import NODE_UNREGISTERED
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.configured import vendors_of
 from tests.conformance.difference import Case, Difference

@@ -11,8 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.hami.reader import HamiLog
+from engine.summaries.fold import summarize
+from engine.summaries.messages import FILTERING_FAILED, messages
+from engine.summaries.text import refusal_text
 from ingest.lines.blocks import Lines, Origin
+from ingest.readers.hami.reader import HamiLog
 from schemas.events import (
     FITS,
     PICKED,
@@ -26,9 +29,6 @@ from schemas.events import (
     NodeStateChanged,
 )
 from schemas.events.devices import StateOf
-from summaries.fold import summarize
-from summaries.messages import FILTERING_FAILED, messages
-from summaries.text import refusal_text
 from tests.conformance.difference import Case, Difference
 
 Expected = Mapping[str, Any]

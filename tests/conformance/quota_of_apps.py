@@ -12,16 +12,16 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fit.devices.quota import QuotaLeft
-from fit.judge import batch_evaluation
-from fit.judge.device_matrix import DeviceMatrix, Ints
-from fit.judge.device_request import DeviceRequest
-from fit.judge.fit import Checks
-from fit.judge.init_peaks import Peaks
-from fit.judge.per_node import Placed, fit_node_by_node
-from fit.judge.pod_constraints import PodConstraints
-from fit.judge.reference_fit import Amounts, Pick, ReferenceFit, is_over, raised
-from fit.judge.sequential_fit import QuotaColumns
+from engine.fit.devices.device_matrix import DeviceMatrix, Ints
+from engine.fit.devices.quota import QuotaLeft
+from engine.fit.judge.checks.fit import Checks
+from engine.fit.judge.checks.init_peaks import Peaks
+from engine.fit.judge.checks.reference_fit import Amounts, Pick, ReferenceFit, is_over, raised
+from engine.fit.judge.checks.sequential_fit import QuotaColumns
+from engine.fit.judge.choose import batch_evaluation
+from engine.fit.judge.choose.per_node import Placed, fit_node_by_node
+from engine.fit.judge.request.device_request import DeviceRequest
+from engine.fit.judge.request.pod_constraints import PodConstraints
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def _fit_node_by_node(
     for place, node in enumerate(matrix.ids.tolist()):
         alone = np.array([place])
         over = partial(_is_over, inits, earlier[node])
-        with patch("fit.judge.reference_fit.is_over", over):
+        with patch("engine.fit.judge.checks.reference_fit.is_over", over):
             parts = (matrix.only(alone), request, checks.only(alone), order[:, alone], whole, placed)
             found += fit_node_by_node(constraints, *parts)
         earlier[node].append(found[-1].picks)

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from diagnosis.facts import DiagnosisFacts
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.attempt import AttemptRef
-from fit.events.event_builder import Circumstances, events_of, failure_of
-from fit.events.identity import Identity
-from fit.judge.decide import decide
-from fit.judge.decision import Decision, Failed, SchedulingPolicy
-from fit.judge.pod_annotations import constraints_of
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.event_builder import Circumstances, events_of, failure_of
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
+from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.summaries.fold import summarize
+from engine.summaries.text import NODE_UNREGISTERED, refusal_text
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
 from schemas.events.node_states import state_id
-from summaries.fold import summarize
-from summaries.text import NODE_UNREGISTERED, refusal_text
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.objects import pod_object
 from tests.support.harness.states_in_memory import LIFE, read_back, states_of

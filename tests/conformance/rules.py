@@ -13,16 +13,16 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.devices.quota import QuotaLeft
-from fit.judge.device_matrix import batches
-from fit.judge.device_request import device_request_of
-from fit.judge.pod_annotations import read_pod_annotations
-from fit.judge.reference_fit import Amounts, Pick, is_over
-from fit.judge.request import VendorRequest
-from fit.judge.scoring import device_scores
-from hami.quantities import whole
-from hami.vendors import NVIDIA
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.device_matrix import batches
+from engine.fit.devices.quota import QuotaLeft
+from engine.fit.judge.checks.reference_fit import Amounts, Pick, is_over
+from engine.fit.judge.choose.scoring import device_scores
+from engine.fit.judge.request.device_request import device_request_of
+from engine.fit.judge.request.pod_annotations import read_pod_annotations
+from engine.fit.judge.request.pod_request import VendorRequest
+from engine.hami.quantities import whole
+from engine.hami.vendors import NVIDIA
 from tests.conformance.cluster import cluster_of, requests_of
 from tests.conformance.codec_replay import REFUSED, codec_answer
 from tests.conformance.difference import Case, Difference
@@ -177,7 +177,7 @@ def _words_of_gos_library(case: Case, difference: Difference, _: Replay) -> bool
 
 def _counts_what_was_asked(case: Case, difference: Difference, replay: Replay) -> bool:
     """With MIG instances counted by what the container asked for until it has them all, our answer is HAMi's."""
-    with patch("fit.judge.reference_fit.is_over", _is_over_by_request):
+    with patch("engine.fit.judge.checks.reference_fit.is_over", _is_over_by_request):
         return not any(found.node == difference.node for found in replay(case))
 
 
@@ -232,7 +232,10 @@ def _wraps_the_request(case: Case, difference: Difference, _: Replay) -> bool:
     """Our request, with amounts of 19 digits unread and the others in 32 bits, is HAMi's."""
     if case["fn"] != "container_request" or not isinstance(difference.ours, dict):
         return False
-    with patch("fit.judge.request.whole", _shorter), patch("fit.judge.vendor_requests.whole", _shorter):
+    with (
+        patch("engine.fit.judge.request.pod_request.whole", _shorter),
+        patch("engine.fit.judge.request.vendor_requests.whole", _shorter),
+    ):
         ours = next(iter(codec_answer(case)))
     return {key: int32(value) if isinstance(value, int) else value for key, value in ours.items()} == difference.theirs
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import orjson
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from kube.errors import KubeApiError, missing
-from scheduler import extender_protocol
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from runtime.kubernetes.errors import KubeApiError, missing
+from scheduler.answering import extender_protocol
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, PodVersion
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
-from scheduler.service import Scheduler
 from schemas.codec.records import encode
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import Event

@@ -13,15 +13,15 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from fit.judge import batch_evaluation
-from fit.judge.batch_evaluation import BatchEvaluation
-from fit.judge.device_matrix import DeviceMatrix, Ints
-from fit.judge.device_request import DeviceRequest, percent_of
-from fit.judge.pod_annotations import ScoringWeights
-from fit.judge.request import VendorRequest
-from fit.judge.results import PartialJudgement
-from fit.judge.scoring import NodeScores, device_scores, node_scores
-from hami.requests import UNSET_PERCENT
+from engine.fit.devices.device_matrix import DeviceMatrix, Ints
+from engine.fit.judge.choose import batch_evaluation
+from engine.fit.judge.choose.batch_evaluation import BatchEvaluation
+from engine.fit.judge.choose.results import PartialJudgement
+from engine.fit.judge.choose.scoring import NodeScores, device_scores, node_scores
+from engine.fit.judge.request.device_request import DeviceRequest, percent_of
+from engine.fit.judge.request.pod_annotations import ScoringWeights
+from engine.fit.judge.request.pod_request import VendorRequest
+from engine.hami.requests import UNSET_PERCENT
 
 
 def int32(number: Any) -> Any:
@@ -36,7 +36,7 @@ def counted_in_32_bits() -> Iterator[None]:
         patch.object(DeviceRequest, "memory_of", _memory_of),
         patch.object(BatchEvaluation, "judge", partialmethod(_judge, BatchEvaluation.judge)),
         patch.object(batch_evaluation, "device_scores", _device_scores),
-        patch("fit.judge.decide.node_scores", _node_scores),
+        patch("engine.fit.judge.decide.node_scores", _node_scores),
     ):
         yield
 

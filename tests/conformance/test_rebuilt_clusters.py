@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fit.devices.as_of import rebuilt
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decide import decide
-from fit.judge.decision import Decision
+from engine.fit.devices.as_of import rebuilt
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision
 from tests.conformance.__main__ import SECOND, vendor_of
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.difference import Case

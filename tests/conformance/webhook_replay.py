@@ -7,8 +7,8 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from fit.devices.cluster_state import ClusterColumns
-from hami.vendors import Vendors
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.vendors import Vendors
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.conformance.configured import vendors_of

@@ -9,7 +9,7 @@ import yaml
 from typer.main import get_command
 
 from cli.command import app
-from process.configuration.unknown_variables import known_variables
+from runtime.settings.unknown_variables import known_variables
 
 PAGE = Path("docs/deploy.md").read_text(encoding="utf-8")
 KUSTOMIZE = Path("deploy/kustomize")

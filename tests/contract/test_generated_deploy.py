@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboards.grafana import files
-from dashboards.slo import rules_text
+from deploy.dashboards.grafana import files
+from deploy.dashboards.slo import rules_text
 
 COMPONENTS = Path("deploy/kustomize/components")
 WRITTEN = {COMPONENTS / "grafana" / name: content for name, content in files().items()} | {

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
+from engine.summaries.text import refusal_text
 from schemas.codec.records import decode, encode
 from schemas.codec.trace_context import trace_of, with_trace
 from schemas.events import (
@@ -37,7 +38,6 @@ from schemas.events import (
 )
 from schemas.events.schedulers import settings_digest_of
 from schemas.generate import ROOT
-from summaries.text import refusal_text
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDS = sorted(path for path in GOLDEN.glob("*/*.json") if not path.name.endswith(".headers.json"))

@@ -1,7 +1,7 @@
 """What our code overrides and reads in Faust, mode, aiokafka and uvicorn is as it was when it was read.
 
-See pipeline.worker.faust_consumer, broker.consumer, broker.refusals, broker.unpacking, process.http.patient_http,
-process.http.tls_listener and api.server.
+See pipeline.worker.faust_consumer, runtime.kafka.consumer, runtime.kafka.refusals, runtime.kafka.unpacking,
+runtime.http.patient_http, runtime.http.tls_listener and api.server.
 
 When a pin moves, a failure here names what to read again before the override is kept.
 """
@@ -26,11 +26,11 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from api.server import ServerWithCertificate
-from broker.refusals import ExplainedConnection, TokenAuthenticator
-from broker.unpacking import BoundedPartitionRecords
 from pipeline.worker.faust_consumer import ConsumerInLoop, NoTables, RunConsumer
-from process.http.patient_http import PatientHttp
-from process.http.tls_listener import PatientServer
+from runtime.http.patient_http import PatientHttp
+from runtime.http.tls_listener import PatientServer
+from runtime.kafka.refusals import ExplainedConnection, TokenAuthenticator
+from runtime.kafka.unpacking import BoundedPartitionRecords
 from scheduler.http.server import HttpServer
 
 PINNED = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0", "uvicorn": "0.54.0"}

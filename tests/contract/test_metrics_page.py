@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 import api.metrics
-import ingest.metrics
+import ingest.reading.metrics
 import pipeline.alerts.metrics
 import pipeline.index.metrics
 import pipeline.kube_events.metrics
 import pipeline.placements.metrics
 import pipeline.trends.metrics
 import pipeline.worker.metrics
-import scheduler.hami_metrics
+import scheduler.hami_compat.metrics
 import scheduler.metrics
 from pipeline.sinks.metrics import TopicsMetrics
 from schemas.generate import ROOT
@@ -91,7 +91,7 @@ def of_the_alertmanager_bridge() -> CollectorRegistry:
 
 
 def of_ingest() -> CollectorRegistry:
-    return ingest.metrics.Metrics("hami-log").registry
+    return ingest.reading.metrics.Metrics("hami-log").registry
 
 
 PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
@@ -119,7 +119,7 @@ def test_the_page_holds_every_metric_of_the_process_and_no_other(process: str) -
 
 
 def test_the_page_holds_every_metric_of_hami_that_there_is_and_no_other() -> None:
-    about = scheduler.hami_metrics.FAMILIES.items()
+    about = scheduler.hami_compat.metrics.FAMILIES.items()
     expected = [row(name, "gauge", ", ".join(f"`{label}`" for label in labels), text) for name, (text, labels) in about]
     assert section("HAMi's metrics", "hami_") == sorted(expected)
 

@@ -9,8 +9,8 @@ import yaml
 from typer.main import get_command
 
 from pipeline.__main__ import app
-from process.configuration.unknown_variables import known_variables
-from process.configuration.variables import PREFIX
+from runtime.settings.unknown_variables import known_variables
+from runtime.settings.variables import PREFIX
 from schemas.indices import INDICES
 
 PAGE = Path("docs/operations.md").read_text()
@@ -21,7 +21,7 @@ RULES = [
 ]
 PROMETHEUS = yaml.safe_load(Path("deploy/kustomize/components/prometheus/rules.yaml").read_text())["spec"]["groups"]
 ALERTS = {str(rule["alert"]): rule for group in PROMETHEUS for rule in group["rules"] if "alert" in rule}
-# What their expressions ask for is tested in tests/unit/dashboards/test_slo.py.
+# What their expressions ask for is tested in tests/unit/deploy/dashboards/test_slo.py.
 OBJECTIVES = {
     str(rule["alert"]): rule
     for group in yaml.safe_load(Path("deploy/kustomize/components/prometheus/slo.yaml").read_text())["spec"]["groups"]

@@ -1,7 +1,7 @@
 """docs/settings.md and the list of known variables are what the commands say of themselves."""
 
 from cli.settings_page import PAGE, all_settings, names, page
-from process.configuration.unknown_variables import NAMES_FILE
+from runtime.settings.unknown_variables import NAMES_FILE
 
 AGAIN = "run `make generate`"
 

@@ -11,10 +11,10 @@ import pytest
 from mcp import Client
 from typer.testing import CliRunner
 
-from assistant.callers import one_user
-from assistant.server import create_server
+from cli.assistant.callers import one_user
+from cli.assistant.server import create_server
+from cli.client.url import UrlTransport
 from cli.command import app
-from client.url import UrlTransport
 from page.texts import text
 from tests.support.harness.example_api import example_caller
 from tests.support.harness.golden_api import golden_api

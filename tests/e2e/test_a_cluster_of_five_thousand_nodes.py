@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from bench import cluster
-from demo.reader import schedulerlog_path, until
-from demo.stack import Stack, stack
+from dev.bench import cluster
+from dev.demo.reader import schedulerlog_path, until
+from dev.demo.stack import Stack, stack
 from schemas.topics import DECISIONS, NODE_STATES, Topic
 
 NODES = 5_000

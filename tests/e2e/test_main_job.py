@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from dashboards.grafana import files as grafana_files
-from dashboards.overview import export
-from demo import scenarios
-from demo.kube_scheduler import read_pod
-from demo.reader import schedulerlog_path, until
-from demo.stack import Stack, stack
+from deploy.dashboards.grafana import files as grafana_files
+from deploy.dashboards.overview import export
+from dev.demo import scenarios
+from dev.demo.kube_scheduler import read_pod
+from dev.demo.reader import schedulerlog_path, until
+from dev.demo.stack import Stack, stack
 from tests.support.panel_search import Imported, search_body
 from tests.support.promql import parsed, selected
 

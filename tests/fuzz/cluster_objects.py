@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ingest.kube import KubeEvents
+from ingest.readers.kube import KubeEvents
 from tests.fuzz.limits import BrokenPromiseError
 from tests.fuzz.mutate import NAUGHTY
 from tests.fuzz.readable import check

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from bench.cpu import resident_mib
+from dev.bench.cpu import resident_mib
 
 BLOCK: Final = 500
 """Pieces."""

@@ -10,17 +10,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ingest.hami.grammar import spellings
-from ingest.hami.reader import HamiLog
-from ingest.kai import KaiLog
 from ingest.lines.blocks import Origin
 from ingest.lines.framing import Framing
-from ingest.protocol import LogReader
+from ingest.readers.hami.grammar import spellings
+from ingest.readers.hami.reader import HamiLog
+from ingest.readers.kai import KaiLog
+from ingest.reading.protocol import LogReader
 from tests.fuzz.limits import BLOCK
 from tests.fuzz.readable import check
 
 _WHOLE: Final = Path(__file__).parents[1] / "conformance" / "cases" / "logs" / "038.log"
-_KAI: Final = Path(__file__).parents[1] / "unit" / "ingest" / "kai" / "cases"
+_KAI: Final = Path(__file__).parents[1] / "unit" / "ingest" / "readers" / "kai" / "cases"
 _WRITTEN: Final = datetime(2026, 12, 31, tzinfo=UTC)
 _WILD: Final = (
     b"-1", b"0", b"99999999999999999999", b"NaN", b"1e400", b"0x10", b"", b"\xff\xfe", b"[" * 50, b'"', b"\\", b"=<",

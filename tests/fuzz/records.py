@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from broker.record import Outgoing, Place, Record
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import WriterPolicy
+from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS

@@ -5,9 +5,9 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from ingest.raw_logs.container_readers import ContainerReaders
-from ingest.raw_logs.shippers import lines_of_record
-from ingest.trusted_containers import TrustedContainers
+from ingest.readers.raw_logs.container_readers import ContainerReaders
+from ingest.readers.raw_logs.shippers import lines_of_record
+from ingest.reading.trusted_containers import TrustedContainers
 from tests.fuzz import log_lines
 from tests.fuzz.mutate import other_bytes, other_value
 from tests.fuzz.readable import check

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from ingest.lines.blocks import Lines, Origin
-from ingest.sniffer import SnifferLog
+from ingest.readers.sniffer import SnifferLog
 from tests.fuzz.mutate import NAUGHTY, NUMBERS, other_bytes, other_value
 from tests.fuzz.readable import check
 from tests.support.builders.sniffer_lines import DOCUMENT

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from broker.record import Record
 from pipeline.alerts.input_decoder import inputs_of
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.placements.input_decoder import input_of
+from runtime.kafka.record import Record
 from schemas.codec.records import EncodedRecord, Rejected
 from schemas.topics import ALERTS, ATTEMPTS, DEAD_LETTERS, DECISIONS, NODES, PODS, RAW_LOGS
 from tests.fuzz.records import broken

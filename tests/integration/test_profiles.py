@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.control_plane import toolchain
-from embedded.download import user_cache
+from dev.embedded.control_plane import toolchain
+from dev.embedded.download import user_cache
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod
 from tests.support.profile_decoder import DecodedProfile
 from tests.support.stress import IS_STRESS

@@ -10,11 +10,11 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from broker.errors import explained
-from broker.topics import missing, topic_names
-from embedded.control_plane.credentials import kubeconfig as nowhere
-from process.configuration.kafka_connection import KafkaConnection
-from process.configuration.settings import read
+from dev.embedded.control_plane.credentials import kubeconfig as nowhere
+from runtime.kafka.errors import explained
+from runtime.kafka.topics import missing, topic_names
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.settings import read
 from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.kube_objects import a_pod
@@ -33,7 +33,7 @@ from tests.support.secured_kafka.services import Services, Settings, Way, flags,
 from tests.support.stress import IS_STRESS, in_make_stress
 from tests.support.waiting import eventually, until
 
-PROPOSAL: Final = Path("tests/unit/ingest/hami/cases/scheduler-event-proposal.log").resolve()
+PROPOSAL: Final = Path("tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log").resolve()
 API: Final = "schedulerlog-api"
 RIGHTS: Final = rights_of_deploy()
 BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")

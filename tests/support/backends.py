@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-import embedded
-from embedded import kafka_probe, opensearch
-from embedded.ports import KAFKA_PORTS, free_port
+from dev import embedded
+from dev.embedded import kafka_probe, opensearch
+from dev.embedded.ports import KAFKA_PORTS, free_port
 
 SETTING: Final = "SCHEDULERLOG_TEST_BACKENDS"
 KAFKA_IMAGE: Final = "apache/kafka:4.3.1"

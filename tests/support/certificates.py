@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from process.http.server_tls import CertificatePair
+from runtime.http.server_tls import CertificatePair
 
 
 def a_pair(folder: Path, name: str = "one", passphrase: bytes = b"") -> CertificatePair:

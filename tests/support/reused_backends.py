@@ -19,8 +19,8 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.protocol.admin import DeleteGroupsRequest
 
-import embedded
-from embedded.lock import KINDS, ServerKind
+from dev import embedded
+from dev.embedded.lock import KINDS, ServerKind
 from tests.support.backends import SETTING, chosen
 
 # A member of a group that was killed is in it until its session ends.

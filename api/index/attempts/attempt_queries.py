@@ -13,12 +13,12 @@ from api.http.param_types import Milliseconds
 from api.http.query_params import SearchQuery
 from api.index.reading.page_query import ListSource, PagePosition
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
+from engine.summaries.messages import bind_summary, filter_summary
 from schemas.answers.attempts import AttemptFound, NodeRefusalsFound, WorkloadFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reasons_of, summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
-from summaries.messages import bind_summary, filter_summary
 
 Json = dict[str, Any]
 

@@ -16,6 +16,7 @@ from api.index.attempts import attempt_queries
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
+from engine.summaries.retries import resolve
 from schemas.answers.attempts import AttemptFound
 from schemas.answers.devices import DeviceLog
 from schemas.codec.records import Rejected
@@ -26,7 +27,6 @@ from schemas.events import NO_STATE, AttemptRepeated, AttemptSummarized, Devices
 from schemas.events.devices import DeviceRow
 from schemas.events.node_states import state_id
 from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
-from summaries.retries import resolve
 
 Json = dict[str, Any]
 Location = tuple[str, str]

@@ -10,11 +10,11 @@ from typing import Any, Final
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from api.http.param_types import Milliseconds
+from engine.summaries.answer import bind_phase, filter_phase
 from schemas.answers.attempts import BindLog, Episode
 from schemas.codec.records import rfc3339
 from schemas.documents.attempts import reasons_of
 from schemas.events import AttemptSummarized
-from summaries.answer import bind_phase, filter_phase
 
 MAX_LISTED_IDS: Final = 100
 

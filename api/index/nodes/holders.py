@@ -7,11 +7,11 @@ from typing import Any
 
 from api.index.nodes.occupancy_queries import placement_of_hit, placements_on_nodes_query
 from api.index.reading.client import OpenSearch
-from fit.devices.pod_usage import DeviceUse, PodUse
+from engine.fit.devices.pod_usage import DeviceUse, PodUse
+from engine.summaries.overcommit import taken
 from schemas.events import PodRef
 from schemas.indices import OCCUPANCY
 from schemas.placements import PodPlacement
-from summaries.overcommit import taken
 
 Json = dict[str, Any]
 

@@ -10,10 +10,10 @@ from api.index.observations import latest_by_scheduler, latest_observations
 from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term
-from diagnosis.suggestions.for_many import PendingPods
-from diagnosis.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
-from fit.devices.cluster_state import ClusterColumns
-from hami.vendors import Vendors
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.vendors import Vendors
+from engine.suggestions.for_many import PendingPods
+from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
 from schemas.codec.records import rfc3339
 from schemas.documents.node_states import node_state_of
 from schemas.events import NodeObserved, NodeStateChanged

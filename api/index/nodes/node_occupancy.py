@@ -1,7 +1,7 @@
 """Which pods held how much of a node's devices at one time, from their placements and the node's registrations. Pure.
 
 The amounts that a pod takes of a device are counted as the audit of overcommitted devices counts them
-(``summaries.overcommit``).
+(``engine.summaries.overcommit``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import reduce
 
 from api.http.cluster import Cluster
+from engine.summaries.overcommit import DeviceAmounts, taken
 from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
 from schemas.codec.records import rfc3339
 from schemas.events import DeviceAllocation
 from schemas.placements import PodPlacement
-from summaries.overcommit import DeviceAmounts, taken
 
 
 def node_occupancy(

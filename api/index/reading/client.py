@@ -18,10 +18,10 @@ from api.http.request_spans import opensearch_span
 from api.index.reading.circuit import TIMEOUTS, Circuit, CircuitOpenError
 from api.index.reading.coalescing import Coalescing
 from api.index.reading.turns import Turns
-from process.configuration.addresses import without_addresses
+from runtime.opensearch.refusals import next_step
+from runtime.opensearch.roles import READER
+from runtime.settings.addresses import without_addresses
 from schemas.events import NodeStateChanged
-from search.refusals import next_step
-from search.roles import READER
 
 Json = dict[str, Any]
 

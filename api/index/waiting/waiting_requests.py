@@ -9,7 +9,7 @@ from api.index.attempts.attempt_reader import resolve_retries
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import Json, all_of, of_cluster
 from api.index.waiting.waiting_pods import LONGEST_WAIT, waiting_filters
-from diagnosis.suggestions.for_many import PendingPods
+from engine.suggestions.for_many import PendingPods
 from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, POD_STATES

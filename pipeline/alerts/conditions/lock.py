@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from hami.annotations import NODE_LOCK
-from hami.node_lock import CONTENTION
+from engine.hami.annotations import NODE_LOCK
+from engine.hami.node_lock import CONTENTION
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, in_minutes, minutes
 from pipeline.alerts.conditions.streak import Streak

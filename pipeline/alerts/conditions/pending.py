@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from hami.reason_codes import ReasonCode
+from engine.hami.reason_codes import ReasonCode
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import (
     AlertRule,

@@ -11,15 +11,15 @@ from typing import Any, Final
 
 import orjson
 
-from fit.devices.pod_usage import has_ended
-from hami.annotations import ASSIGNED_NODE, NODE_LOCK
-from kube.client import Client
-from kube.errors import KubeApiError
-from kube.leadership import Leadership
-from kube.reflector import Reflector, Selection, WatchTimeouts
-from kube.resources import NODES, PODS, QUOTAS, Json, Key
-from kube.store import ObjectRef
-from process.backoff import backoff_seconds
+from engine.fit.devices.pod_usage import has_ended
+from engine.hami.annotations import ASSIGNED_NODE, NODE_LOCK
+from runtime.backoff import backoff_seconds
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.leadership import Leadership
+from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
+from runtime.kubernetes.resources import NODES, PODS, QUOTAS, Json, Key
+from runtime.kubernetes.store import ObjectRef
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, PodVersion, Watcher, annotation, bound_node
 from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts

@@ -5,14 +5,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kube.client import Client
-from kube.colocated_leadership import ColocatedLeadership
-from kube.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster, pod_namespace
-from kube.election import Election
-from kube.leadership import Leadership, own_host, own_identity
-from kube.lease import LeaseTimings
-from kube.rate_limiter import RateLimiter
-from kube.resources import Key
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.colocated_leadership import ColocatedLeadership
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster, pod_namespace
+from runtime.kubernetes.election import Election
+from runtime.kubernetes.leadership import Leadership, own_host, own_identity
+from runtime.kubernetes.lease import LeaseTimings
+from runtime.kubernetes.rate_limiter import RateLimiter
+from runtime.kubernetes.resources import Key
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Watcher
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster

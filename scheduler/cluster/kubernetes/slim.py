@@ -6,8 +6,8 @@ Forty thousand pods as decoded JSON take a gigabyte; slim, and as JSON text, for
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hami.annotations import ASSIGNED_NODE, NODE_LOCK, POD_GROUP
-from hami.capacity_registration import INSTANCE_TYPE
+from engine.hami.annotations import ASSIGNED_NODE, NODE_LOCK, POD_GROUP
+from engine.hami.capacity_registration import INSTANCE_TYPE
 
 Json = dict[str, Any]
 

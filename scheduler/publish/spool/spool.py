@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from process.log_once import LoggedProblem
+from runtime.log_once import LoggedProblem
 from scheduler.publish.spool import files, frames
 from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
 from scheduler.publish.spool.frames import Entry

@@ -12,7 +12,8 @@ import httpx
 import orjson
 import pytest
 
-from dashboards.overview import export
+from deploy.dashboards.overview import export
+from engine.summaries.trends import Minute, contribution, records, weights_of
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import repeated_document
 from schemas.documents.trends import trend_documents
@@ -28,7 +29,6 @@ from schemas.events import (
 )
 from schemas.indices import ATTEMPTS, TRENDS
 from schemas.placements import PodPlacement
-from summaries.trends import Minute, contribution, records, weights_of
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 from tests.support.panel_search import Imported, aggs_of, query_of, search_body, search_source

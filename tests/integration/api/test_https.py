@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.ports import KUBERNETES_PORTS, free_port
-from process.http.certificate_authority import Authority
+from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from runtime.http.certificate_authority import Authority
 from tests.support.waiting import eventually
 
 NOWHERE = {

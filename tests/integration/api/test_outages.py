@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
-import embedded
+from dev import embedded
 from schemas.topics import ATTEMPTS
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import Filling, an_attempt

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
 from schemas.events import DeviceAllocation, PodDescription, PodRef, Request
 from schemas.placements import PodPlacement
 from tests.support.builders.events import some_trends

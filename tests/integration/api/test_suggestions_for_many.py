@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
 from schemas.events import AttemptSummarized, DeviceKind, Owner, PodDescription, Request
 from tests.support.builders.node_states import a_node_state
 from tests.support.harness.api_process import Served

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
 from schemas.events import (
     AttemptSummarized,
     DeviceAllocation,

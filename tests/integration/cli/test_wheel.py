@@ -21,7 +21,7 @@ except SystemExit:
 from typer.main import get_command
 from typer.testing import CliRunner
 from cli.command import app
-from process.command_line.lazy_commands import load
+from runtime.cli.lazy_commands import load
 shown = []
 def show(group, *words):
     done = CliRunner().invoke(app, [*words, "--help"])

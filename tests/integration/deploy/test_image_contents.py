@@ -125,12 +125,12 @@ def test_everything_else_is_excluded_first() -> None:
     assert not is_admitted(Path(".git"))
     assert not is_admitted(Path("tests/conftest.py"))
     assert not is_admitted(Path("scheduler/__pycache__/serve.cpython-311.pyc"))
-    assert is_admitted(Path("fit/device-config.yaml"))
+    assert is_admitted(Path("engine/fit/device-config.yaml"))
 
 
 def test_data_files_that_the_commands_name_are_in_the_image(image: Path) -> None:
     named = {path.relative_to(ROOT) for package in packages_needed() for path in files_named_in(package)}
-    assert Path("fit/device-config.yaml") in named
+    assert Path("engine/fit/device-config.yaml") in named
     assert {path for path in named if not (image / "schedulerlog" / "packages" / path).is_file()} == set()
 
 

@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import embedded
-from ingest.hami.reader import HamiLog
+from dev import embedded
+from engine.summaries.answer import schedulerlog_json
+from engine.summaries.fold import summarize
 from ingest.lines.blocks import Lines, Origin
+from ingest.readers.hami.reader import HamiLog
 from schemas.codec.records import decode
 from schemas.documents.attempts import summary_of
 from schemas.events import (
@@ -25,8 +27,6 @@ from schemas.events import (
     NodeStateChanged,
 )
 from schemas.topics import DECISIONS, NODE_STATES
-from summaries.answer import schedulerlog_json
-from summaries.fold import summarize
 from tests.support.harness import ingest_process as reading
 from tests.support.harness.forked import Forked
 from tests.support.harness.ingest_process import all_taken

@@ -11,15 +11,15 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
-from ingest.from_cluster import nodes_of_cluster
-from ingest.hami.devices import devices_of_nodes
+from ingest.commands.from_cluster import nodes_of_cluster
 from ingest.lines.framing import read_time
+from ingest.readers.hami.devices import devices_of_nodes
 from ingest.sources import pod_choice, pod_log
 from ingest.sources.pod_choice import follow_chosen
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
-from kube.client import Client
-from kube.credentials import ApiCredentials
-from kube.errors import KubeApiError
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials
+from runtime.kubernetes.errors import KubeApiError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

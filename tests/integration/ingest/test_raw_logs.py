@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from ingest.kai import KaiLog
+from ingest.readers.kai import KaiLog
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, NodeStateChanged
 from schemas.topics import DECISIONS, NODE_STATES, RAW_LOGS

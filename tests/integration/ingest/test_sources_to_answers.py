@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demo.processes import free_ports
+from dev.demo.processes import free_ports
 from schemas.codec.records import decode
 from schemas.events import Event, NodeObserved, PodObserved
 from tests.support.builders.sniffer_lines import DOCUMENT
@@ -16,8 +16,8 @@ from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import until
 
 UNIT = Path(__file__).parents[2] / "unit"
-PROPOSAL = UNIT / "ingest" / "hami" / "cases" / "scheduler-event-proposal.log"
-KAI = UNIT / "ingest" / "kai" / "cases"
+PROPOSAL = UNIT / "ingest" / "readers" / "hami" / "cases" / "scheduler-event-proposal.log"
+KAI = UNIT / "ingest" / "readers" / "kai" / "cases"
 TAGS = KAI / "seed002-debug-tags.log"
 
 

@@ -8,11 +8,11 @@ from contextlib import nullcontext
 import pytest
 from rich.console import Console
 
-from embedded.control_plane import ControlPlane
-from embedded.control_plane import control_plane as running_control_plane
-from embedded.control_plane.build import installed
-from embedded.control_plane.cluster import CORE
-from embedded.control_plane.steps import steps_on
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import control_plane as running_control_plane
+from dev.embedded.control_plane.build import installed
+from dev.embedded.control_plane.cluster import CORE
+from dev.embedded.control_plane.steps import steps_on
 from tests.support.control_plane.objects import created_namespace
 
 FIRST_BUILD_SECONDS = 1800

@@ -18,11 +18,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from embedded.control_plane import ControlPlane
-from embedded.control_plane.folder import link_kubectl
-from embedded.ports import KUBERNETES_PORTS, free_port
-from process.http.certificate_authority import CLIENT, Authority
-from terminal.kubectl import app
+from cli.terminal.kubectl import app
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.control_plane.folder import link_kubectl
+from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from runtime.http.certificate_authority import CLIENT, Authority
 from tests.support.backends import Addresses
 from tests.support.builders.node_states import a_node_state
 from tests.support.control_plane.callers import Callers

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.control_plane import ControlPlane
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from runtime.http.certificate_authority import Authority
 from tests.support.control_plane.bookkeeping import shown
 from tests.support.control_plane.device_plugins import PHASE, DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration

@@ -16,7 +16,7 @@ from hashlib import blake2b
 
 import pytest
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import rule
 from tests.support.control_plane.objects import Json

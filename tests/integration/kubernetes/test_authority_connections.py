@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from embedded.control_plane import ControlPlane
-from process.http.certificate_authority import CLIENT, SERVER, Authority, private_pem
+from dev.embedded.control_plane import ControlPlane
+from runtime.http.certificate_authority import CLIENT, SERVER, Authority, private_pem
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
 from tests.support.control_plane.callers import rule

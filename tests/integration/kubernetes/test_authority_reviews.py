@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from api.authority.review_api import ReviewApi, loading
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import rule
 from tests.support.control_plane.objects import Json, create

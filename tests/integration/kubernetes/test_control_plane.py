@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from embedded.errors import ServerError
-from embedded.process import start_time_of
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.errors import ServerError
+from dev.embedded.process import start_time_of
 from tests.support.control_plane.objects import create, created_nodes
 from tests.support.waiting import eventually
 
 HOLDS_ONE = """\
 import json, time
-from embedded.control_plane import control_plane
+from dev.embedded.control_plane import control_plane
 with control_plane() as cluster:
     print(json.dumps([program.pid for program in cluster.programs.values() if program.is_alive]), flush=True)
     time.sleep(600)
@@ -25,7 +25,7 @@ with control_plane() as cluster:
 
 
 def embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "embedded", "kubernetes", *arguments]
+    command = [sys.executable, "-m", "dev.embedded", "kubernetes", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.control_plane import ControlPlane
-from embedded.control_plane.credentials import kubeconfig
-from hami.annotations import ASSIGNED_NODE, BIND_PHASE
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.control_plane.credentials import kubeconfig
+from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE
+from runtime.http.certificate_authority import Authority
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender
 from tests.support.control_plane.objects import Json, a_gpu_node, a_gpu_pod, annotate, create_pods, created_nodes

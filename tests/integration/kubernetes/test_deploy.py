@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from search.roles import PROVISIONER, READER, WRITER
+from dev.embedded.control_plane import ControlPlane
+from runtime.opensearch.roles import PROVISIONER, READER, WRITER
 from tests.support.control_plane.deployed import (
     KUSTOMIZE,
     NAMESPACE,

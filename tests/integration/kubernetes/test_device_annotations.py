@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.admission_policies import account_client, policy_in
 from tests.support.control_plane.objects import Json
 from tests.support.control_plane.service_account import service_account

@@ -15,13 +15,13 @@ import yaml
 
 from api.objects.circumstances import ObjectFacts, read_circumstances, read_nodes
 from api.objects.object_api import ObjectApi
-from diagnosis.facts import DiagnosisFacts, NodeFacts
-from diagnosis.tree import diagnose
-from embedded.control_plane import ControlPlane
-from kube.credentials import from_kubeconfig
+from dev.embedded.control_plane import ControlPlane
+from engine.diagnosis.facts import DiagnosisFacts, NodeFacts
+from engine.diagnosis.tree import diagnose
+from engine.summaries.fold import AttemptFold
+from runtime.kubernetes.credentials import from_kubeconfig
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptEvent, AttemptSummarized
-from summaries.fold import AttemptFold
 from tests.support.builders.api_server_objects import a_pod as a_read_pod
 from tests.support.builders.api_server_objects import an_event, read
 from tests.support.control_plane.objects import Json, a_gpu_node, create, created_namespace, created_nodes

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, emptied, of_kind
 from tests.support.control_plane.objects import create
 from tests.support.waiting import eventually
@@ -27,7 +27,7 @@ def installed(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 def doctor(cluster: ControlPlane, *flags: str) -> tuple[int, list[dict[str, Any]]]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SCHEDULERLOG_")}
-    command = [sys.executable, "-m", "doctor", "--kubeconfig", str(cluster.kubeconfig), "-o", "json", *flags]
+    command = [sys.executable, "-m", "cli.doctor", "--kubeconfig", str(cluster.kubeconfig), "-o", "json", *flags]
     done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)["findings"]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
 from schemas.generate import ROOT

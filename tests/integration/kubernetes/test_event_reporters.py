@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from ingest.kube import KubeEvents
-from ingest.kube.watch import watch
-from ingest.metrics import Metrics
-from kube.credentials import from_kubeconfig
+from dev.embedded.control_plane import ControlPlane
+from ingest.readers.kube import KubeEvents
+from ingest.readers.kube.watch import watch
+from ingest.reading.metrics import Metrics
+from runtime.kubernetes.credentials import from_kubeconfig
 from schemas.events import AttemptConcluded, Event
 from tests.support.control_plane.admission_policies import account_client, policy_in
 from tests.support.control_plane.objects import Json

@@ -10,7 +10,7 @@ import yaml
 from typer.main import get_command
 
 from cli.command import app
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.deployed import KUSTOMIZE, built
 from tests.support.control_plane.objects import Json, create
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from embedded.control_plane import ControlPlane
-from ingest.kube.reader import CONDITION_SECONDS
+from dev.embedded.control_plane import ControlPlane
+from ingest.readers.kube.reader import CONDITION_SECONDS
 from schemas.events import Event, NodeObserved, NodeRegistered, PodObserved
 from tests.support.backends import Addresses
 from tests.support.builders.api_server_objects import a_pod_group

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from runtime.http.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from runtime.http.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import Placement, Share, agreed, shares_in, shown
 from tests.support.control_plane.device_plugins import DevicePlugins

@@ -12,8 +12,8 @@ import httpx
 import pytest
 import yaml
 
-from embedded.control_plane import ControlPlane
-from embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.ports import KUBERNETES_PORTS, free_port
 from schemas.events import AttemptSummarized
 from tests.support.backends import Addresses
 from tests.support.builders.hami_lines import a_line, failed, requested, started, unfit

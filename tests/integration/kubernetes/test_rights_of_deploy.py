@@ -17,8 +17,8 @@ import pytest
 import yaml
 from aiokafka import AIOKafkaProducer
 
-from embedded.control_plane import ControlPlane
-from embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.ports import KUBERNETES_PORTS, free_port
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
 from schemas.topics import MESSAGES

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from ingest.kube import KubeEvents
-from ingest.kube.watch import watch
-from ingest.metrics import Metrics
-from kube.credentials import in_cluster
+from dev.embedded.control_plane import ControlPlane
+from ingest.readers.kube import KubeEvents
+from ingest.readers.kube.watch import watch
+from ingest.reading.metrics import Metrics
+from runtime.kubernetes.credentials import in_cluster
 from schemas.events import AttemptConcluded, Event, NodeObserved, PodObserved
 from tests.support.control_plane.objects import MERGE_PATCH, Json, create, created_nodes
 from tests.support.control_plane.plain_scheduler import a_pod

@@ -9,13 +9,13 @@ import httpx
 import pytest
 
 import scheduler.cluster.kubernetes
-from embedded.control_plane import ControlPlane
-from kube.client import Client
-from kube.credentials import ApiCredentials, from_kubeconfig
-from kube.errors import KubeApiError
-from kube.lease import LeaseTimings
-from kube.resources import NODES
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from runtime.http.certificate_authority import Authority
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.lease import LeaseTimings
+from runtime.kubernetes.resources import NODES
 from tests.support.control_plane.extender_process import Extender
 from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.support.control_plane.service_account import a_kubeconfig, granted, service_account

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from embedded.control_plane import ControlPlane
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from engine.summaries.answer import schedulerlog
+from engine.summaries.fold import AttemptFold
+from engine.summaries.retries import resolve
+from runtime.http.certificate_authority import Authority
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.topics import ATTEMPTS, DECISIONS
-from summaries.answer import schedulerlog
-from summaries.fold import AttemptFold
-from summaries.retries import resolve
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
     DEVICE_MEMORY_MIB,

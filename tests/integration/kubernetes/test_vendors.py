@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from runtime.http.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
 from tests.support.control_plane.device_plugins import DevicePlugins

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from embedded.control_plane import ControlPlane
-from embedded.control_plane.credentials import kubeconfig
-from process.http.certificate_authority import Authority
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.control_plane.credentials import kubeconfig
+from runtime.http.certificate_authority import Authority
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins

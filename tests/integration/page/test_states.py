@@ -8,12 +8,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
+from page.views.error_meanings import error_meanings
 from tests.support.harness.api_app import Caller, down, nothing_found
 from tests.support.harness.golden_index import attempt, golden_index
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.page_server import page_server
 from tests.support.visitor import Visitor
-from views.error_meanings import error_meanings
 
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
 OF_COLOURS: Final = ["color-contrast", "scrollable-region-focusable", "target-size"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import embedded
+from dev import embedded
 from tests.support.harness.pipeline_process import Pipeline, pipeline
 from tests.support.reused_backends import reused_backends
 

@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from demo.processes import free_ports
+from dev.demo.processes import free_ports
 from schemas.codec.chunking import split
 from schemas.codec.records import encode
 from schemas.events import BindOutcome, Event, FindingReported, PickedDevice, PodObserved, PodRef

@@ -15,7 +15,8 @@ from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.configuration.opensearch_connection import opensearch_at
+from runtime.opensearch.client import new_client
+from runtime.settings.opensearch_connection import opensearch_at
 from schemas import indices as index_families
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, encode, encode_value
@@ -23,7 +24,6 @@ from schemas.documents.node_states import node_state_of
 from schemas.events import Event, FindingReported, NodeStateChanged, PodRef
 from schemas.index_family import MAPPING_VERSION
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
-from search.client import new_client
 from tests.support.builders.events import (
     ATTEMPT,
     STARTED,

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-import embedded
+from dev import embedded
 from schemas.codec.records import decode
 from schemas.events import (
     AlertChanged,

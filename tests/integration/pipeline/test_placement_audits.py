@@ -10,7 +10,8 @@ from typing import Any, Final
 import pytest
 from aiokafka import AIOKafkaProducer
 
-import embedded
+from dev import embedded
+from engine.summaries.placement_auditor import LATE
 from pipeline.placements.process import GRACE
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
@@ -27,7 +28,6 @@ from schemas.events import (
 )
 from schemas.ids import attempt_id, microseconds
 from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
-from summaries.placement_auditor import LATE
 from tests.support.builders.events import a_request, a_summary
 from tests.support.harness.pipeline_process import Pipeline, pipeline
 from tests.support.waiting import until

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from demo.processes import free_ports
+from dev.demo.processes import free_ports
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
 from schemas.documents.placements import placement_of

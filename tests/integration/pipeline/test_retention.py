@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.admin.retention import drop_expired
 from pipeline.settings import RetentionSettings
-from search.client import new_client
+from runtime.opensearch.client import new_client
 from tests.support.reused_backends import reused_backends
 
 

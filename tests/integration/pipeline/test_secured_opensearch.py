@@ -10,19 +10,19 @@ from typing import Any, Final
 import pytest
 from opensearchpy.exceptions import AuthorizationException
 
-import embedded
 from api.index.reading.client import IndexRefusedError
-from demo.processes import free_ports
-from embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
+from dev import embedded
+from dev.demo.processes import free_ports
+from dev.embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
 from pipeline.admin.provision import provision
 from pipeline.admin.roles import make_roles
 from pipeline.settings import ProvisionSettings
-from process.configuration.opensearch_connection import OpenSearchConnection
-from process.errors import UnreachableError
-from process.http.certificate_authority import Authority
+from runtime.errors import UnreachableError
+from runtime.http.certificate_authority import Authority
+from runtime.opensearch.client import new_client
+from runtime.opensearch.roles import PROVISIONER, READER, ROLES, WRITER
+from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.topics import ATTEMPTS
-from search.client import new_client
-from search.roles import PROVISIONER, READER, ROLES, WRITER
 from tests.support.harness.api_process import serving
 from tests.support.harness.forked import ForkedProcesses
 from tests.support.harness.index_filling import Filling, an_attempt

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-import embedded
-from demo.processes import free_ports
+from dev import embedded
+from dev.demo.processes import free_ports
 from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS
 from tests.support.builders.attempts import about, an_attempt

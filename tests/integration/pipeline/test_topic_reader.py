@@ -6,8 +6,8 @@ from typing import Any
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from broker.reader import TopicReader
-from process.configuration.kafka_connection import kafka_at
+from runtime.kafka.reader import TopicReader
+from runtime.settings.kafka_connection import kafka_at
 from tests.support.harness.pipeline_process import Pipeline
 
 TOPIC = "read.by.offset"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-import embedded
-from demo.processes import free_ports
+from dev import embedded
+from dev.demo.processes import free_ports
 from pipeline.trends.process import GROUP
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptCounted, PodRef, TrendsCounted

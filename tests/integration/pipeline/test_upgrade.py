@@ -13,13 +13,13 @@ from typing import Any
 import httpx
 import pytest
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
+from engine.summaries.fold import summarize
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import ATTEMPTS, INDICES
-from summaries.fold import summarize
 from tests.support.builders.attempts import about, an_attempt
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.stress import IS_STRESS

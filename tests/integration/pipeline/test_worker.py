@@ -10,6 +10,8 @@ from datetime import timedelta
 
 import httpx
 
+from engine.summaries.fold import summarize
+from engine.summaries.retries import resolve
 from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, Rejected, decode, encode, encode_value
@@ -26,8 +28,6 @@ from schemas.events import (
 )
 from schemas.indices import INDICES
 from schemas.topics import DEAD_LETTER_HEADERS, TOPICS
-from summaries.fold import summarize
-from summaries.retries import resolve
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import until

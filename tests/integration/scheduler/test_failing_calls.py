@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from process.configuration.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import kafka_at
 from scheduler.metrics import Metrics
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolLimits, now_utc

@@ -14,10 +14,10 @@ import orjson
 import pytest
 from cryptography.x509 import ObjectIdentifier
 
-from process.configuration.addresses import LOOPBACK, HostPort
-from process.http import bodies
-from process.http.bodies import Bodies
-from process.http.certificate_authority import CLIENT, SERVER, Authority
+from runtime.http import bodies
+from runtime.http.bodies import Bodies
+from runtime.http.certificate_authority import CLIENT, SERVER, Authority
+from runtime.settings.addresses import LOOPBACK, HostPort
 from scheduler.http import server
 from scheduler.http.app import SHORTER_BODIES, create_app
 from tests.support.builders.kube_objects import a_node, a_pod

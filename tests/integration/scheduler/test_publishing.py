@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import embedded
+from dev import embedded
 from scheduler.publish.spool import frames
 from scheduler.publish.spool.frames import Entry
 from schemas.codec.records import decode

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.kube import KubeEvents
+from engine.summaries.fold import AttemptFold
+from ingest.readers.kube import KubeEvents
 from schemas.events import AttemptEvent, AttemptSummarized, Event
-from summaries.fold import AttemptFold
 
 Json = dict[str, Any]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from diagnosis.suggestions.acts import nodes_to_empty
-from diagnosis.suggestions.ask import Ask
-from diagnosis.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
-from diagnosis.suggestions.suggest import suggest
-from diagnosis.suggestions.suggestion import Edit, Suggestion
-from diagnosis.suggestions.trial import Trial
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decide import decide
-from fit.judge.decision import Decision, SchedulingPolicy
-from hami.vendors import ONLY_NVIDIA
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision, SchedulingPolicy
+from engine.hami.vendors import ONLY_NVIDIA
+from engine.suggestions.acts import nodes_to_empty
+from engine.suggestions.ask import Ask
+from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
+from engine.suggestions.suggest import suggest
+from engine.suggestions.suggestion import Edit, Suggestion
+from engine.suggestions.trial import Trial
 from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.harness.states_in_memory import states_of
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from ingest.hami.reader import HamiLog
+from engine.summaries.fold import summarize
 from ingest.lines.blocks import Lines, Origin
+from ingest.readers.hami.reader import HamiLog
 from schemas.events import AttemptEvent, AttemptSummarized, DeviceRow, DevicesJudged, Event, NodeStateChanged
-from summaries.fold import summarize
 from tests.support.builders.node_states import lookup
 
 WRITTEN = datetime(2026, 12, 31, tzinfo=UTC)

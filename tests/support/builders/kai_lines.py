@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.kai import KaiLog
+from engine.summaries.fold import AttemptFold
 from ingest.lines.blocks import Lines, LogPosition, Origin
+from ingest.readers.kai import KaiLog
 from schemas.events import (
     AttemptEvent,
     AttemptSummarized,
@@ -16,10 +17,9 @@ from schemas.events import (
     FindingReported,
     NodeStateChanged,
 )
-from summaries.fold import AttemptFold
 from tests.support.builders.node_states import lookup
 
-CASES = Path(__file__).parents[2] / "unit" / "ingest" / "kai" / "cases"
+CASES = Path(__file__).parents[2] / "unit" / "ingest" / "readers" / "kai" / "cases"
 CONSOLE = "v0.13-console-log"
 JSON = "v0.17-json-log"
 TAGS = "seed002-debug-tags"

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from fit.devices.cluster_state import ClusterColumns
-from hami.annotations import REGISTER
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.annotations import REGISTER
 
 Json = dict[str, Any]
 STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)

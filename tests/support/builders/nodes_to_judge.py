@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.judge.decide import decide
-from fit.judge.decision import Decision, SchedulingPolicy
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision, SchedulingPolicy
 
 A100_PROFILES: list[dict[str, Any]] = [
     {

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.summaries.placement_audit import Placed
 from schemas.events import NodeChecked, NodeProblem, NodeRegistered, PodObserved, PodRef
-from summaries.placement_audit import Placed
 from tests.support.builders.attempts import STARTED
 
 SCHEDULER = "hami-scheduler"

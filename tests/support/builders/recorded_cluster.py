@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from api.objects.circumstances import read_circumstances, read_nodes
-from diagnosis.facts import DiagnosisFacts, Evidence, SchedulerState
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, SchedulerState
 from tests.support.fakes.objects import FakeObjects
 
-RECORDED: dict[str, Any] = json.loads(Path("tests/unit/diagnosis/cases/control_plane.json").read_text())
+RECORDED: dict[str, Any] = json.loads(Path("tests/unit/engine/diagnosis/cases/control_plane.json").read_text())
 NAMESPACE = "test-diagnosis"
 MADE = datetime(2026, 11, 23, 7, 22, 28, tzinfo=UTC)
 """When the pods were made."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import yaml
 
-from fit import device_config
+from engine.fit import device_config
 
 FOLDER: Final = Path(__file__).parents[3] / "examples" / "vendors"
 VENDORS: Final = device_config.shipped()

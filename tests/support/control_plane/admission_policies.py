@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, combined
 
 _POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/schedulerlog-"

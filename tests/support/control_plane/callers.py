@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import httpx
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.objects import Json, create
 from tests.support.control_plane.service_account import RBAC
 

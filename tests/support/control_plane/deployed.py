@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.objects import Json
 
 KUSTOMIZE: Final = Path(__file__).parents[3] / "deploy" / "kustomize"

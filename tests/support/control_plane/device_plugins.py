@@ -11,7 +11,7 @@ from typing import Self
 
 import httpx
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.objects import LOCK, Json, annotate, annotations_of
 
 PHASE = "hami.io/bind-phase"

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import httpx
 import yaml
 
-from process.http.certificate_authority import Authority
+from runtime.http.certificate_authority import Authority
 from tests.support.harness.forked import Forked
 
 DEPLOYED: Final = (

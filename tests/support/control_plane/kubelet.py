@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from embedded.control_plane import ControlPlane
-from embedded.control_plane.programs import answers
-from embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.control_plane import ControlPlane
+from dev.embedded.control_plane.programs import answers
+from dev.embedded.ports import KUBERNETES_PORTS, free_port
 from tests.support.control_plane.objects import create, created_nodes
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import eventually

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.waiting import eventually
 
 T = TypeVar("T")

@@ -5,11 +5,11 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
+from engine.summaries.fold import AttemptFold
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptSummarized, Event
 from schemas.topics import DECISIONS, NODES
 from schemas.topics import PODS as SEEN
-from summaries.fold import AttemptFold
 from tests.support.control_plane.objects import Json
 
 SCHEDULER = "plain"

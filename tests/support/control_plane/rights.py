@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.objects import Json
 
 ANY_NAME = ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.objects import Json, create
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from tests.support.control_plane.extender_process import Extender
 from tests.support.control_plane.objects import Json, create
 from tests.support.waiting import eventually

@@ -13,8 +13,8 @@ import orjson
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
-from kube.client import Client
-from kube.credentials import ApiCredentials
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials
 
 Json = dict[str, Any]
 

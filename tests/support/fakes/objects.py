@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kube.errors import KubeApiError
+from runtime.kubernetes.errors import KubeApiError
 
 Json = dict[str, Any]
 

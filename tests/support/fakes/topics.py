@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
-from broker.record import Outgoing, Place, Record
+from engine.summaries.retries import resolve
+from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec.chunking import join
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptRepeated, AttemptSummarized, Event
 from schemas.topics import ATTEMPTS, DECISIONS
-from summaries.retries import resolve
 
 PARTITIONS = 3
 TAKEN_AT_MS = 1_795_250_000_000

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from kube.errors import NO_ANSWER, KubeApiError, missing
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, missing
 from tests.support.builders.kube_objects import Json
 from tests.support.fakes.api_server import merged
 
@@ -111,7 +111,7 @@ class WalkedApi:
 
 
 class WalkedClient:
-    """Has the methods of `kube.client.Client` that a scheduler uses."""
+    """Has the methods of `runtime.kubernetes.client.Client` that a scheduler uses."""
 
     def __init__(self, api: WalkedApi, caller: int) -> None:
         self._api, self._caller = api, caller

@@ -14,13 +14,13 @@ from api.app import create_app
 from api.authority.reviewer import Reviewer
 from api.objects.object_api import Objects
 from api.settings import Settings
-from process.http.server_tls import Certificates
-from process.telemetry.spans import NO_TRACING, Tracing
+from runtime.http.server_tls import Certificates
+from runtime.opensearch.serializer import OrjsonSerializer
+from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized
-from search.serializer import OrjsonSerializer
 from tests.support.harness.over_http import OverHttp
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")

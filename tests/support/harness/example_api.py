@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fit import manifests
-from fit.events.identity import Identity
-from fit.events.state_builder import Life
-from fit.judge.decision import SchedulingPolicy
-from fit.simulate import columns_of, simulate
+from engine.fit import manifests
+from engine.fit.events.identity import Identity
+from engine.fit.events.state_builder import Life
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.simulate import columns_of, simulate
+from engine.summaries.fold import summarize
 from schemas.ids import microseconds
-from summaries.fold import summarize
 from tests.support.harness.api_app import Caller
 from tests.support.harness.states_in_memory import states_of
 

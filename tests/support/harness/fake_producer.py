@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from process.configuration.kafka_connection import KafkaConnection
+from runtime.settings.kafka_connection import KafkaConnection
 from scheduler.publish import kafka_publisher
 
 SITES: Final = ("start", "metadata", "send", "acknowledgement", "acknowledgement of what it has", "stop")

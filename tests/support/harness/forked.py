@@ -28,13 +28,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final
 
-from demo.processes import Processes
-from embedded.process import Child, ProcessId, start_time_of
+from dev.demo.processes import Processes
+from dev.embedded.process import Child, ProcessId, start_time_of
 
 PRELOADED: Final = (
-    "api.server", "ingest.commands", "ingest.services", "pipeline.admin.provision", "pipeline.alerts.process",
-    "pipeline.index.process", "pipeline.kube_events.process", "pipeline.placements.process", "pipeline.worker.process",
-    "scheduler.serve_command",
+    "api.server", "ingest.commands.logs", "ingest.commands.services", "pipeline.admin.provision",
+    "pipeline.alerts.process", "pipeline.index.process", "pipeline.kube_events.process",
+    "pipeline.placements.process", "pipeline.worker.process", "scheduler.serve_command",
 )  # fmt: skip
 """What the services import when they are called; never their ``__main__``, which runs in each process for itself."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import orjson
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
 from schemas.codec.records import decode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.documents.devices import devices_document

@@ -3,7 +3,7 @@
 import httpx
 
 from api.authority.reviewer import Reviewer
-from process.http.server_tls import Certificates
+from runtime.http.server_tls import Certificates
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import FakeReviews, Grant
 from tests.support.harness.api_app import POD, Answering, Caller, nothing_found

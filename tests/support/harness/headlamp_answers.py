@@ -12,11 +12,11 @@ import orjson
 
 from api.aggregated.paths import own_path
 from api.http.cluster import AGGREGATED
-from fit import manifests
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from fit.simulate import attempt_on, columns_of
-from summaries.fold import summarize
+from engine.fit import manifests
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.simulate import attempt_on, columns_of
+from engine.summaries.fold import summarize
 from tests.support.builders.events import STARTED
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import golden_index

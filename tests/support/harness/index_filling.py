@@ -9,6 +9,8 @@ import httpx
 import orjson
 from aiokafka import AIOKafkaProducer
 
+from engine.summaries.merge import settled
+from engine.summaries.messages import search_text
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, encode, encode_value
 from schemas.documents.attempts import attempt_document
@@ -48,8 +50,6 @@ from schemas.indices import (
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from schemas.topics import NODE_STATES as STATES_TOPIC
-from summaries.merge import settled
-from summaries.messages import search_text
 from tests.support.harness.topics import provision_all
 
 NOW = datetime.now(UTC).replace(microsecond=123_456)

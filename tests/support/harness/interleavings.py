@@ -16,24 +16,24 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, cast
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from hami.allocation import decode_devices
-from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED, NODE_LOCK
-from kube.client import Client
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.hami.allocation import decode_devices
+from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED, NODE_LOCK
+from runtime.kubernetes.client import Client
+from scheduler.answering.extender_protocol import read_filter
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
-from scheduler.extender_protocol import read_filter
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
-from scheduler.service import Scheduler
 from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.fakes.walked_api import Call, WalkedApi
 from tests.support.harness.racing import SlowEventWriter

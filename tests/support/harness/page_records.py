@@ -4,12 +4,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from diagnosis.waiting import wait_of
-from fit import manifests
-from fit.events.identity import Identity
-from fit.events.state_builder import Life
-from fit.judge.decision import SchedulingPolicy
-from fit.simulate import columns_of, simulate
+from engine.diagnosis.waiting import wait_of
+from engine.fit import manifests
+from engine.fit.events.identity import Identity
+from engine.fit.events.state_builder import Life
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.simulate import columns_of, simulate
+from engine.summaries.fold import summarize
+from engine.summaries.merge import settled
+from engine.summaries.trends import Minute, contribution, records, weights_of
 from schemas.events import (
     AttemptEvent,
     AttemptSummarized,
@@ -23,9 +26,6 @@ from schemas.events import (
 )
 from schemas.ids import attempt_id, microseconds
 from schemas.placements import PodPlacement
-from summaries.fold import summarize
-from summaries.merge import settled
-from summaries.trends import Minute, contribution, records, weights_of
 from tests.support.harness.index_filling import Filling, a_finding, an_attempt
 from tests.support.harness.states_in_memory import states_of
 

@@ -13,8 +13,8 @@ import httpx
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-import embedded
-from demo.processes import Processes, free_ports
+from dev import embedded
+from dev.demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic

@@ -10,24 +10,24 @@ from typing import Any, cast
 
 import yaml
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from fit.manifests import parse
-from hami.annotations import DEVICES_ALLOCATED
-from kube.errors import KubeApiError
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.manifests import parse
+from engine.hami.annotations import DEVICES_ALLOCATED
+from runtime.kubernetes.errors import KubeApiError
+from scheduler.answering.extender_protocol import FilterRequest
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, PodVersion, annotation
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.extender_protocol import FilterRequest
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
-from scheduler.service import Scheduler
 from schemas.codec.trace_context import NO_TRACE, Trace
 from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock

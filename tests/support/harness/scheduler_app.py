@@ -8,11 +8,13 @@ from typing import Any
 import httpx
 import yaml
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from fit.manifests import Manifest, parse
-from process.http.bodies import Bodies
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.manifests import Manifest, parse
+from runtime.http.bodies import Bodies
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
@@ -22,8 +24,6 @@ from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
-from scheduler.service import Scheduler
 from schemas.codec.records import decode
 from schemas.events import Event
 from tests.support.builders.kube_objects import Json

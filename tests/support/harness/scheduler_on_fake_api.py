@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from kube.client import Client
-from kube.election import Election
-from kube.lease import LeaseTimings
-from kube.resources import Key
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.election import Election
+from runtime.kubernetes.lease import LeaseTimings
+from runtime.kubernetes.resources import Key
+from scheduler.answering.extender_protocol import read_filter
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
 from scheduler.bind.bind_request import BindRequest
@@ -21,13 +24,10 @@ from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
-from scheduler.extender_protocol import read_filter
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
-from scheduler.service import Scheduler
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from api.index.reading.client import OpenSearch
-from doctor.opensearch import check
-from embedded.secured_opensearch import SecuredOpenSearch
+from cli.doctor.opensearch import check
+from dev.embedded.secured_opensearch import SecuredOpenSearch
 from pipeline.admin.provision import provision_templates
 from pipeline.admin.retention import drop_expired
 from pipeline.settings import RetentionSettings, TemplateSettings
@@ -21,10 +21,10 @@ from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import page_search
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.configuration.opensearch_connection import OpenSearchConnection
+from runtime.opensearch.client import new_client
+from runtime.opensearch.roles import PROVISIONER, WRITER
+from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES, TRENDS
-from search.client import new_client
-from search.roles import PROVISIONER, WRITER
 
 Settings = TypeVar("Settings", bound=BaseModel)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.events.state_builder import Life, StateBuilder
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.events.state_builder import Life, StateBuilder
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeStateChanged
 from tests.support.builders.kube_objects import STARTED

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from embedded.control_plane import ControlPlane
+from dev.embedded.control_plane import ControlPlane
 from schemas.events import (
     AttemptSummarized,
     Condition,

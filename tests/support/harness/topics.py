@@ -1,7 +1,7 @@
 """The topics of a test's broker, as ``provision`` makes them."""
 
-from broker.topics import provision_topics
-from process.configuration.kafka_connection import kafka_at
+from runtime.kafka.topics import provision_topics
+from runtime.settings.kafka_connection import kafka_at
 
 
 async def provision_all(bootstrap_servers: str) -> None:

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from broker.record import Record
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer import Writer
 from pipeline.worker.writes import WriterPolicy
+from runtime.kafka.record import Record
 from tests.support.fakes.topics import FakeTopics, stream
 
 

@@ -11,12 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from embedded.installed import installed_jvms
-from embedded.jvm import settings_from
-from embedded.kafka import Address, BrokerOptions, KafkaBroker
-from embedded.kafka_storage import new_id
-from embedded.ports import KAFKA_PORTS, free_port
-from embedded.process import ParentWatch
+from dev.embedded.installed import installed_jvms
+from dev.embedded.jvm import settings_from
+from dev.embedded.kafka import Address, BrokerOptions, KafkaBroker
+from dev.embedded.kafka_storage import new_id
+from dev.embedded.ports import KAFKA_PORTS, free_port
+from dev.embedded.process import ParentWatch
 from tests.support.certificates import Authority
 from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, TokenIssuer, token_server
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from broker.consumer import connected, new_consumer
-from broker.producer import idempotent_producer, started
-from process.configuration.kafka_connection import KafkaConnection
+from runtime.kafka.consumer import connected, new_consumer
+from runtime.kafka.producer import idempotent_producer, started
+from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import ALERTS, ATTEMPTS
 from tests.support.certificates import Authority
 from tests.support.secured_kafka.broker import SecuredKafka

@@ -10,7 +10,7 @@ import httpx
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, free_ports
 from schemas.topics import Topic
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.forked import ForkedProcesses

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from api import ready_answers
 from api.answers.attempt_lookup import StoredAttempt
 from api.http.json_protocol import JsonProtocol
-from process.telemetry.otlp import OtlpTracing
+from runtime.telemetry.otlp import OtlpTracing
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import ACCESS_REVIEW, Grant
 from tests.support.harness.api_app import POD, Caller, down

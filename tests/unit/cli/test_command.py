@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from cli import command
 from cli.command import COMMANDS, app
-from process.command_line.lazy_commands import LazyCommand, lazy_application, load
+from runtime.cli.lazy_commands import LazyCommand, lazy_application, load
 
 WIDE = {"COLUMNS": "120", "TERMINAL_WIDTH": "120"}
 

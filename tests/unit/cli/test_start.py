@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Final
 
-LOG: Final = "tests/unit/ingest/hami/cases/scheduler-event-proposal.log"
+LOG: Final = "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log"
 POD: Final = "llm/deepseek-5996b8569d-kgwgx"
 NEVER: Final = frozenset({"rich", "asyncio", "kubernetes", "aiokafka", "aiohttp", "faust", "opensearchpy", "jsonpatch"})
 """Each takes 10 ms or more of CPU, and none is needed to answer into a pipe."""
@@ -40,12 +40,18 @@ def loaded(*lines: list[str]) -> set[str]:
 
 def test_explain_imports_only_what_this_log_needs() -> None:
     modules = loaded(["explain", LOG], ["explain", LOG, POD], ["explain", LOG, POD, "-o", "json"])
-    assert "ingest.hami.reader" in modules
+    assert "ingest.readers.hami.reader" in modules
     assert not modules & NEVER
     # The other reader, and the vendors of nodes that this log does not register.
-    assert not modules & {"ingest.kai", "hami.vendors", "hami.registration", "hami.mig"}
+    assert not modules & {"ingest.readers.kai", "engine.hami.vendors", "engine.hami.registration", "engine.hami.mig"}
     # What asks the API, what lists the nodes of its answers, and what unpacks a log.
-    assert not modules & {"terminal.options", "views.node_groups", "schemas.answers.attempts", "tarfile", "zstandard"}
+    assert not modules & {
+        "cli.terminal.options",
+        "page.views.node_groups",
+        "schemas.answers.attempts",
+        "tarfile",
+        "zstandard",
+    }
 
 
 def test_help_and_version_import_no_model() -> None:

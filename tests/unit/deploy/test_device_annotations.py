@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from hami import annotations
+from engine.hami import annotations
 from tests.support.builders.vendor_examples import VENDORS
 
 POLICY: Final = Path(__file__).parents[3] / "deploy/kustomize/components/device-annotations/policy.yaml"

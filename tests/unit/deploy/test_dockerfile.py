@@ -10,7 +10,7 @@ import yaml
 
 from api.settings import Settings
 from cli.command import COMMANDS
-from process.configuration.variables import PREFIX
+from runtime.settings.variables import PREFIX
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,8 +12,8 @@ from typer.main import get_command
 
 from api.aggregated.discovery import GROUP, LISTS
 from cli.command import app
-from fit import device_config
-from process.configuration.unknown_variables import known_variables
+from engine.fit import device_config
+from runtime.settings.unknown_variables import known_variables
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 IMAGE = "ghcr.io/schedulerlog/schedulerlog"

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from terminal.commands import QUESTIONS
+from cli.terminal.commands import QUESTIONS
 
 KREW = Path("deploy/krew/schedulerlog.yaml")
 K9S = Path("deploy/k9s/plugins.yaml")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from broker.topics import configuration
+from runtime.kafka.topics import configuration
 from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"

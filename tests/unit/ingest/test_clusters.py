@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ingest.hami.reader import HamiLog
-from ingest.kai.reader import KaiLog
-from ingest.kube import KubeEvents
 from ingest.lines.blocks import Lines, Origin
-from ingest.sniffer import SnifferLog
+from ingest.readers.hami.reader import HamiLog
+from ingest.readers.kai.reader import KaiLog
+from ingest.readers.kube import KubeEvents
+from ingest.readers.sniffer import SnifferLog
 from schemas.codec.records import encode_value
 from schemas.events import Event
 from tests.support.builders import api_server_objects, hami_lines, kai_lines

@@ -10,17 +10,17 @@ from typing import Final
 import orjson
 import pytest
 
-from ingest.hami.reader import HamiLog
-from ingest.kai import KaiLog
-from ingest.kai.tags import parse_tagged
-from ingest.kube import KubeEvents
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing
-from ingest.protocol import LogReader
-from ingest.raw_logs.container_readers import ContainerReaders
-from ingest.raw_logs.shippers import ShippedLine, ShippedLog, lines_of_record
-from ingest.sniffer import SnifferLog
-from ingest.trusted_containers import TrustedContainers
+from ingest.readers.hami.reader import HamiLog
+from ingest.readers.kai import KaiLog
+from ingest.readers.kai.tags import parse_tagged
+from ingest.readers.kube import KubeEvents
+from ingest.readers.raw_logs.container_readers import ContainerReaders
+from ingest.readers.raw_logs.shippers import ShippedLine, ShippedLog, lines_of_record
+from ingest.readers.sniffer import SnifferLog
+from ingest.reading.protocol import LogReader
+from ingest.reading.trusted_containers import TrustedContainers
 from tests.fuzz.log_lines import hami_lines, kai_lines
 from tests.support.builders.api_server_objects import an_event, an_old_event
 from tests.support.builders.hami_lines import failed, fit, requested, started

@@ -7,8 +7,8 @@ from ingest.__main__ import app
 from tests.support.builders.hami_lines import failed, fit, requested, started, unfit
 
 CASES = Path(__file__).parent
-PROPOSAL = CASES / "hami" / "cases" / "scheduler-event-proposal.log"
-TAGS = CASES / "kai" / "cases" / "seed002-debug-tags.log"
+PROPOSAL = CASES / "readers" / "hami" / "cases" / "scheduler-event-proposal.log"
+TAGS = CASES / "readers" / "kai" / "cases" / "seed002-debug-tags.log"
 RECORDED = Path(__file__).parents[2] / "conformance" / "cases" / "logs" / "038.log"
 
 

@@ -6,9 +6,9 @@ from typer import Exit
 from typer.testing import CliRunner
 
 from api.aggregated.paths import own_path
+from cli.client.transport import NO_QUERY, Query
+from cli.client.url import UrlTransport
 from cli.command import app
-from client.transport import NO_QUERY, Query
-from client.url import UrlTransport
 from page.commands import as_curl, as_kubectl, at_terminal, simulated_by_kubectl
 
 POD = "/namespaces/llm/pods/a"

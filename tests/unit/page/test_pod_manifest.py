@@ -5,14 +5,14 @@ from typing import Any, Final
 
 import pytest
 
-from fit import manifests
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from fit.manifests import Manifest
-from fit.simulate import attempt_on, columns_of
+from engine.fit import manifests
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.manifests import Manifest
+from engine.fit.simulate import attempt_on, columns_of
+from engine.summaries.fold import summarize
 from page.pod_manifest import pod_manifest
 from schemas.events import AttemptSummarized, Request
-from summaries.fold import summarize
 from tests.support.builders.events import STARTED, a_request, a_summary
 from tests.support.builders.vendor_examples import MIXED, NAMES, VENDORS, example_node, example_pod
 

@@ -7,7 +7,7 @@ from markupsafe import escape
 from page.formats import amount, duration, hours, mib, moment, requested, score, since, span, ticks, visible
 from page.page_context import PageContext
 from page.render import environment, render, render_error
-from views.error_meanings import meaning_of
+from page.views.error_meanings import meaning_of
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from broker.record import Outgoing
 from pipeline.dead_letter import MAX_HEADER_BYTES, MAX_VALUE_BYTES, dead_letter, original
 from pipeline.dead_letters.commands import json_line
+from runtime.kafka.record import Outgoing
 from schemas.topics import DEAD_LETTERS
 
 AT = datetime(2026, 11, 21, 3, 6, 23, tzinfo=UTC)

@@ -5,9 +5,9 @@ from typer.testing import CliRunner
 
 from pipeline.__main__ import app
 from pipeline.settings import IndexSettings, PlacementsSettings, RetentionSettings, WorkerSettings
-from process.configuration.kafka_connection import KafkaConnection
-from process.configuration.settings import about, read
-from process.errors import SettingError
+from runtime.errors import SettingError
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.settings import about, read
 
 
 class Settings(RetentionSettings, IndexSettings, PlacementsSettings, WorkerSettings):

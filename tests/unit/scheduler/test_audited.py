@@ -7,28 +7,28 @@ from typing import Any
 
 import pytest
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.judge.decision import SchedulingPolicy
-from hami.annotations import HANDSHAKE
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.hami.annotations import HANDSHAKE
+from engine.summaries.fold import summarize
+from engine.summaries.placement_audit import placed_of
+from engine.summaries.placement_auditor import PlacementAuditor
+from scheduler.answering.extender_protocol import FilterRequest
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.extender_protocol import FilterRequest
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
-from scheduler.records import Records
-from scheduler.service import Scheduler
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
-from summaries.fold import summarize
-from summaries.placement_audit import placed_of
-from summaries.placement_auditor import PlacementAuditor
 from tests.support.builders.kube_objects import Json, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 from tests.support.harness.scheduler_app import manifest_of

@@ -9,11 +9,11 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from fit.devices.quota import Quotas
-from fit.judge.request import container_requests
-from hami import allocation, registration
-from hami.vendors import ONLY_NVIDIA
-from scheduler.extender_protocol import MAX_CONTAINERS, UnusableBodyError, read_bind, read_filter
+from engine.fit.devices.quota import Quotas
+from engine.fit.judge.request.pod_request import container_requests
+from engine.hami import allocation, registration
+from engine.hami.vendors import ONLY_NVIDIA
+from scheduler.answering.extender_protocol import MAX_CONTAINERS, UnusableBodyError, read_bind, read_filter
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.builders.kube_objects import a_container, a_pod

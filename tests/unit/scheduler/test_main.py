@@ -9,7 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from process.configuration.variables import KAFKA as KAFKA_VARIABLE
+from runtime.settings.variables import KAFKA as KAFKA_VARIABLE
 from scheduler.__main__ import app
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.builders.vendor_examples import FOLDER, NAMES

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from hami.annotations import HANDSHAKE, REGISTER
-from hami.node_checks import registration_problems, vendor_registrations
-from hami.vendors import ONLY_NVIDIA
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.hami.annotations import HANDSHAKE, REGISTER
+from engine.hami.node_checks import registration_problems, vendor_registrations
+from engine.hami.vendors import ONLY_NVIDIA
 from scheduler.cluster.claims import Claims
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hami.annotations import SCORING_WEIGHTS
-from process.command_line.version import VERSION
-from process.configuration.kafka_connection import KafkaConnectionIfGiven
-from process.configuration.settings import read
+from engine.hami.annotations import SCORING_WEIGHTS
+from runtime.cli.version import VERSION
+from runtime.settings.kafka_connection import KafkaConnectionIfGiven
+from runtime.settings.settings import read
 from scheduler.own_settings import own_settings
 from scheduler.settings import Settings
 from schemas.codec.records import decode, encode

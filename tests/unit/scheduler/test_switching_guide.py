@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from hami.vendors import NVIDIA
-from process.command_line.lazy_commands import load
+from engine.hami.vendors import NVIDIA
+from runtime.cli.lazy_commands import load
 from scheduler.__main__ import COMMANDS
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "switching-from-hami.md").read_text()

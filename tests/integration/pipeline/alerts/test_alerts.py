@@ -18,7 +18,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from jsonschema import Draft202012Validator, FormatChecker
 
-import embedded
+from dev import embedded
 from schemas.codec.records import decode, encode
 from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
 from schemas.generate import ROOT

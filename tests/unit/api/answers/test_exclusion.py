@@ -5,7 +5,7 @@ from unittest.mock import patch
 from api.answers.exclusion import Exclusion
 from api.index.reading.client import OpenSearch
 from api.memory.cluster_devices import ClusterDevices
-from diagnosis.suggestions.exclusion import excluding_constraints
+from engine.suggestions.exclusion import excluding_constraints
 from schemas.events import AttemptSummarized, DeviceKind, NodeStateChanged
 from tests.support.builders.events import a_request, a_summary
 from tests.support.builders.node_states import a_node_state

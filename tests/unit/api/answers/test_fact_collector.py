@@ -4,7 +4,7 @@ from unittest.mock import AsyncMock, Mock, patch
 
 from api.answers.fact_collector import FactCollector
 from api.index.attempts.attempt_queries import PodName
-from diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.facts import DiagnosisFacts
 from schemas.answers.devices import DeviceLog
 from tests.support.builders.events import STARTED, a_summary
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.errors import KubeApiError
+from runtime.kubernetes.errors import KubeApiError
 from schemas.answers.attempts import Error
 from tests.support.fakes.reviews import ACCESS_REVIEW, TOKEN_REVIEW, Grant
 from tests.support.harness.api_app import POD

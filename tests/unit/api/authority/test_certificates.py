@@ -14,7 +14,7 @@ from api.authority.authorities import CONFIG_MAP, ClientAuthorities
 from api.authority.certificates import ShownCertificate, caller_named
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate
-from process.http.server_tls import CertificatePair, Certificates
+from runtime.http.server_tls import CertificatePair, Certificates
 from tests.support.certificates import Authority
 from tests.support.fakes.reviews import ACCESS_REVIEW, TOKEN_REVIEW, Grant
 from tests.support.harness.api_app import POD

@@ -11,7 +11,7 @@ import pytest
 
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate
-from process.http.server_tls import CertificatePair, Certificates
+from runtime.http.server_tls import CertificatePair, Certificates
 from tests.support.certificates import Authority
 from tests.support.harness.api_app import POD
 from tests.support.harness.guarded_api import READS_LLM, Guarded

@@ -7,8 +7,8 @@ from starlette.responses import JSONResponse, Response
 
 from api.handlers.health import Alive
 from api.operation import OperationRoute
-from kube.errors import KubeApiError
-from process.configuration.addresses import HostPort
+from runtime.kubernetes.errors import KubeApiError
+from runtime.settings.addresses import HostPort
 from tests.support.builders.events import a_summary
 from tests.support.fakes.reviews import Grant
 from tests.support.harness import api_app

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.errors import KubeApiError
+from runtime.kubernetes.errors import KubeApiError
 from tests.support.fakes.reviews import TOKEN_REVIEW
 from tests.support.harness.api_app import POD
 from tests.support.harness.guarded_api import OTHER, READS_LLM, Guarded

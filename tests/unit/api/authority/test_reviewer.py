@@ -7,7 +7,7 @@ import pytest
 from api.authority.caller import Caller
 from api.authority.reviewer import Reviewer, ReviewerError
 from api.authority.rights import get_node, get_pod
-from kube.errors import KubeApiError
+from runtime.kubernetes.errors import KubeApiError
 from tests.support.fakes.reviews import FakeReviews, Grant
 
 ALICE = Caller("alice")

@@ -12,7 +12,7 @@ from api.authority.rights import list_pods
 from api.authority.streams import when_refused, while_allowed
 from api.http.cluster import Cluster
 from api.http.errors import ApiError, ForbiddenError, UnauthorizedError, UnavailableError
-from kube.errors import KubeApiError
+from runtime.kubernetes.errors import KubeApiError
 from tests.support.fakes.reviews import FakeReviews, Grant
 from tests.support.harness.guarded_api import Clock
 

@@ -5,13 +5,13 @@ from itertools import permutations
 
 import pytest
 
+from page.views.answered_nodes import answered_nodes
 from schemas.answers.attempts import Error
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import attempt, golden_index
 from tests.support.harness.guarded_api import READS_LLM, Guarded
-from views.answered_nodes import answered_nodes
 
 POD = "/api/v1/namespaces/llm/pods/deepseek-5996b8569d-kgwgx"
 ATTEMPT = "/api/v1/attempts/" + attempt().attempt_id

@@ -16,7 +16,7 @@ from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import POD, Caller, down, nothing_found
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
-RECORDED = json.loads(Path("tests/unit/diagnosis/cases/control_plane.json").read_text())
+RECORDED = json.loads(Path("tests/unit/engine/diagnosis/cases/control_plane.json").read_text())
 DIAGNOSIS = POD.replace("schedulerlog", "diagnosis")
 GOLDEN = json.loads(Path("tests/contract/golden/io.schedulerlog.attempt.summarized.v1/001.json").read_text())
 LOCKED = AttemptSummarized.model_validate(GOLDEN)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from process.telemetry.otlp import OtlpTracing
+from runtime.telemetry.otlp import OtlpTracing
 from schemas.events import PodRef
 from tests.support.builders.events import a_summary
 from tests.support.harness.api_app import POD, Answering, Caller, down, nothing_found

@@ -5,7 +5,7 @@ from typing import Any
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.decision_delay import decision_delay
 from api.memory.latest_attempts import LatestAttempts
-from process.configuration.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import kafka_at
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import a_repetition, a_report, a_summary
 from tests.support.fakes.documents_and_records import TopicLog

@@ -3,7 +3,7 @@
 import numpy as np
 
 from api.memory.nearest_node import Lack, least_lacking
-from fit.devices.as_of import rebuilt
+from engine.fit.devices.as_of import rebuilt
 from schemas.events import Request
 from tests.support.builders.node_states import a_node_state
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from api.http.json_protocol import ABORT
 from api.memory.change_log import ChangeLog
 from api.watch.views import Decoded
+from engine.summaries.named_pods import OTHERS
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchEvent
 from schemas.events import AttemptSummarized, BindOutcome, PodDescription, PodRef
-from summaries.named_pods import OTHERS
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import POD, Caller, holding

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.checkpoint import Checkpoint, CheckpointError, CheckpointState
 from ingest.lines.blocks import LogPosition
+from ingest.reading.checkpoint import Checkpoint, CheckpointError, CheckpointState
 from ingest.sources.follow import Reached, follow
 
 POLL = 0.01

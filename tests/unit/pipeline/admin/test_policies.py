@@ -11,7 +11,7 @@ from pipeline.__main__ import app
 from pipeline.admin import policies as module
 from pipeline.admin.policies import BY_POLICY, make_policies, policies
 from pipeline.settings import RetentionSettings
-from process.errors import SettingError, UnreachableError
+from runtime.errors import SettingError, UnreachableError
 from schemas.indices import DEVICES, OCCUPANCY, POD_STATES
 from tests.support.fakes.index_state_management import FakeIndexStateManagement
 from tests.support.harness.api_app import down, index_of

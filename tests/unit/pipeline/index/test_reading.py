@@ -6,7 +6,6 @@ from typing import Self
 
 import pytest
 
-from broker.consumer import TopicPartition
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
@@ -14,7 +13,8 @@ from pipeline.index.process import TopicsReader
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
-from process.errors import NotProvisionedError
+from runtime.errors import NotProvisionedError
+from runtime.kafka.consumer import TopicPartition
 from schemas import indices
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from broker.consumer import TopicPartition
-from broker.errors import KafkaError
 from pipeline.index.state_audit import Ends, StateAudit
+from runtime.kafka.consumer import TopicPartition
+from runtime.kafka.errors import KafkaError
 from schemas.codec.records import decode, decode_value, encode
 from schemas.documents.devices import JudgedNodes
 from schemas.events import FindingReported

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 from aiohttp import web
 
-from kube.client import Client
-from kube.resources import EVENTS, Key
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.resources import EVENTS, Key
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
 from schemas.topics import DEAD_LETTERS, MESSAGES

@@ -6,6 +6,8 @@ from typing import Any
 
 import orjson
 
+from engine.summaries.occupancy import Facts
+from engine.summaries.pod_facts import BindFact, Fact, PodSighting
 from pipeline.placements.audit_queries import BIND_REPORT_TIMEOUT
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.occupancy_queries import PAGE
@@ -15,8 +17,6 @@ from schemas.documents.observations import Observed, observation_document
 from schemas.documents.placements import placement_document
 from schemas.events import DeviceAllocation, PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
-from summaries.occupancy import Facts
-from summaries.pod_facts import BindFact, Fact, PodSighting
 from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
 
 BOUND, LONG_AFTER = at(1), at(1_000)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.summaries.node_history import NodeKey
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of, input_of
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest, RecentObservations
 from pipeline.placements.occupancy_queries import StoredPlacement, observed
@@ -35,7 +36,6 @@ from schemas.events import (
 )
 from schemas.events.schedulers import settings_digest_of
 from schemas.indices import OBSERVATIONS, OCCUPANCY
-from summaries.node_history import NodeKey
 from tests.support.builders.events import a_repetition, a_request, a_summary
 from tests.support.stress import examples
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.sinks.index_watch import IndexIdentity, IndexWatch, lost_indices
-from process.configuration.opensearch_connection import opensearch_at
-from search.client import new_client
+from runtime.opensearch.client import new_client
+from runtime.settings.opensearch_connection import opensearch_at
 from tests.support.builders.index_documents import INDEX
 from tests.support.fakes.opensearch import FakeOpenSearch, serving
 

@@ -20,10 +20,10 @@ from pipeline.sinks.bulk import Document, batches, body, source
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_item, of_status
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
-from process.configuration.opensearch_connection import opensearch_at
-from process.errors import NotProvisionedError
+from runtime.errors import NotProvisionedError
+from runtime.opensearch.client import new_client
+from runtime.settings.opensearch_connection import opensearch_at
 from schemas.index_family import MAPPING_VERSION
-from search.client import new_client
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
 from tests.support.stress import examples

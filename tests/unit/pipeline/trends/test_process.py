@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from broker.consumer import TopicPartition
-from broker.record import Outgoing, Record
 from pipeline.trends.metrics import Metrics
 from pipeline.trends.process import TrendCounter
+from runtime.kafka.consumer import TopicPartition
+from runtime.kafka.record import Outgoing, Record
 from schemas.codec.records import decode, encode
 from schemas.events import PodRef, TrendsCounted
 from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS

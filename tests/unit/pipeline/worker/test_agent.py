@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from broker.record import Outgoing, Place, Record
 from pipeline.dead_letter import original
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
+from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec.records import encode_value
 from schemas.events import AttemptSummarized, DevicesJudged, FindingReported, PodObserved, PodRef
 from schemas.topics import (

@@ -16,14 +16,14 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.record import Outgoing, Place, Record
+from engine.summaries.fold import summarize
+from engine.summaries.messages import messages
+from engine.summaries.trends import contribution
 from pipeline.worker.published_summaries import WITHOUT_COMPARISON
+from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec.records import decode, encode_value
 from schemas.events import AttemptEvent, AttemptSummarized, Contribution, PodHistoryChanged
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, MESSAGES, POD_HISTORIES
-from summaries.fold import summarize
-from summaries.messages import messages
-from summaries.trends import contribution
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 from tests.support.fakes.topics import PARTITIONS, FakeTopics, Log, published, stream
 from tests.support.harness.worker_in_memory import Worker

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-from bench.cpu import resident_mib
-from broker.record import Outgoing
+from dev.bench.cpu import resident_mib
 from pipeline.worker.pod_histories import DECODED, PodHistories
+from runtime.kafka.record import Outgoing
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodHistoryChanged, PodRef
 from schemas.topics import POD_HISTORIES

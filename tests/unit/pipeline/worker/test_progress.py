@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from broker import consumer
 from pipeline.worker import faust_app, progress
 from pipeline.worker.progress import StuckError, WorkerProgress
+from runtime.kafka import consumer
 
 STUCK_SECONDS = 100.0
 APP: Any = object()

@@ -9,6 +9,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.summaries.trends import Minute, weights_of
 from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import (
@@ -25,7 +26,6 @@ from schemas.events import (
 )
 from schemas.ids import attempt_id
 from schemas.topics import ATTEMPT_COUNTS
-from summaries.trends import Minute, weights_of
 from tests.support.builders.attempts import STARTED, an_attempt
 from tests.support.fakes.topics import FakeTopics, Log, published
 from tests.support.harness.worker_in_memory import a_worker
@@ -89,7 +89,7 @@ def by_log(reader: str, outcome: str, at: datetime, pod: PodRef) -> list[Chunk]:
 
 
 def by_events(outcome: str, at: datetime, late: timedelta, *, is_whole_second: bool) -> list[Chunk]:
-    """As ``ingest.kube.events`` makes them of kube-scheduler's own events."""
+    """As ``ingest.readers.kube.events`` makes them of kube-scheduler's own events."""
     noted = at + timedelta(milliseconds=45) + late
     noted = noted.replace(microsecond=0) if is_whole_second else noted
     common = about("kube-events", noted)

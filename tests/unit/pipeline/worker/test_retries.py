@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import wait_of
+from engine.summaries.fold import summarize
 from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.ids import attempt_id
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS
-from summaries.fold import summarize
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 from tests.support.fakes.topics import FakeTopics, Log, published
 from tests.support.harness.worker_in_memory import a_worker

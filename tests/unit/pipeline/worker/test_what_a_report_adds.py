@@ -3,13 +3,13 @@
 from datetime import timedelta
 from typing import Any
 
-from ingest.kube import KubeEvents
+from engine.summaries.answer import schedulerlog
+from engine.summaries.fold import summarize
+from engine.summaries.messages import messages
+from ingest.readers.kube import KubeEvents
 from pipeline.kube_events.event_object import new_event
 from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS, MESSAGES
-from summaries.answer import schedulerlog
-from summaries.fold import summarize
-from summaries.messages import messages
 from tests.support.builders.api_server_objects import an_event, read
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt
 from tests.support.fakes.topics import FakeTopics, Log, published

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hami.annotations import BIND_TIME
+from engine.hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time

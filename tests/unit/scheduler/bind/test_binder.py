@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hami.annotations import NODE_LOCK
-from kube.errors import NO_ANSWER, KubeApiError
+from engine.hami.annotations import NODE_LOCK
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult
 from scheduler.bind.node_locks import LockPolicy

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from fit.manifests import Manifest, parse
-from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
-from kube.errors import KubeApiError
+from engine.fit.manifests import Manifest, parse
+from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
+from runtime.kubernetes.errors import KubeApiError
 from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.watch_file import FileWatch

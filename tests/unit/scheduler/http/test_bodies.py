@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from process.http.bodies import SMALL_BYTES, Bodies
-from scheduler.parsed_json import parsed
+from runtime.http.bodies import SMALL_BYTES, Bodies
+from scheduler.answering.parsed_json import parsed
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
 
@@ -73,7 +73,7 @@ async def test_m1_small_bodies_need_no_budget(serving: Serving) -> None:
 async def test_m1_a_body_of_a_million_values_is_refused_unparsed(
     serving: Serving, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.extender_protocol.parsed", lambda _: pytest.fail("it was parsed"))
+    monkeypatch.setattr("scheduler.answering.extender_protocol.parsed", lambda _: pytest.fail("it was parsed"))
     body = f"[{','.join([value] * (3 * MIB // (len(value) + 1)))}]"
     response = await serving.http.post("/filter", content=body)
     assert response.status_code == 413

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from process.http.bodies import Bodies
+from runtime.http.bodies import Bodies
 from scheduler.http.app import create_app
 from scheduler.http.callers import EVERYBODY, AllowedCallers
 from scheduler.http.server import KNOWN_CLIENT

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
-from fit.devices.cluster_state import ClusterColumns
-from fit.events.identity import Identity
-from fit.events.state_builder import Life
-from hami.annotations import MIG_ALLOCATIONS
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.events.state_builder import Life
+from engine.hami.annotations import MIG_ALLOCATIONS
 from scheduler.cluster.cluster_api import PodVersion
 from scheduler.metrics import Metrics
 from scheduler.publish.node_states import LONGEST_AGE_HOURS, QUIET_SECONDS, NodeStates

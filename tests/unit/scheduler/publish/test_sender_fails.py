@@ -10,7 +10,7 @@ import aiokafka.errors
 import pytest
 from aiokafka.errors import BrokerResponseError, KafkaError
 
-from process.configuration.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import kafka_at
 from scheduler.metrics import Metrics
 from scheduler.publish import kafka_publisher
 from scheduler.publish.kafka_publisher import Publisher

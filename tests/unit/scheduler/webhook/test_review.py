@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fit.device_config import SHIPPED, read
-from fit.devices.quota import Quotas
-from hami.vendors import ONLY_NVIDIA
+from engine.fit.device_config import SHIPPED, read
+from engine.fit.devices.quota import Quotas
+from engine.hami.vendors import ONLY_NVIDIA
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 

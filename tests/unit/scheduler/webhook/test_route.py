@@ -8,7 +8,7 @@ import httpx
 import orjson
 import pytest
 
-from process.http.bodies import Bodies
+from runtime.http.bodies import Bodies
 from scheduler.http.app import NotReadyError, create_app
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer

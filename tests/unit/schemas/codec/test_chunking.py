@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.summaries.text import refusal_text
 from schemas.codec.chunking import MAX_TEXT, join, records_of, runs, split
 from schemas.codec.records import MAX_VALUE_BYTES, Rejected, decode, encode
 from schemas.documents.attempts import verdict_digest
 from schemas.events import AttemptSummarized, BindOutcome, Refusal
-from summaries.text import refusal_text
 from tests.support.builders.events import STARTED, a_request, a_summary
 from tests.support.stress import examples
 

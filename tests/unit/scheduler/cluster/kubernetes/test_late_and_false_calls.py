@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
+from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.fakes.api_server import FakeApi
 from tests.support.harness.scheduler_on_fake_api import a_cluster, node_path, pod_path, running

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED, NODE_LOCK
+from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED, NODE_LOCK
 from tests.support.fakes.api_server import FakeApi
 from tests.support.harness.scheduler_on_fake_api import OnApi, a_cluster, node_path, pod_path, running
 from tests.support.waiting import eventually_async

@@ -1,0 +1,38 @@
+"""Pages of lists: attempts that a search finds, findings; and what is behind or incomplete."""
+
+from dataclasses import dataclass
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.cluster import ROOT
+from api.ui.page_shell import PageShell, filters_of, part_of
+
+SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
+RANGE = ("since", "until", "limit", "continue")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPages:
+    shell: PageShell
+
+    async def search(self, request: Request) -> Response:
+        return await self.shell.list_page(request, "search", "/schedulerlogs", filters_of(request, *SEARCHED, *RANGE))
+
+    async def findings(self, request: Request) -> Response:
+        names = ("finding", "namespace", "pod", "node", "device", "scheduler")
+        return await self.shell.list_page(request, "findings", "/findings", filters_of(request, *names, *RANGE))
+
+    async def about(self, request: Request) -> Response:
+        """Readiness with its parts where the caller may see them, clusters, schedulers."""
+        readiness = await self.shell.answers.get(request, "/readyz")
+        clusters = await self.shell.answers.get(request, f"{ROOT}/clusters")
+        schedulers = await self.shell.ask(request, "/schedulers")
+        view = {
+            # 503 has the same body: it says what is not ready.
+            "readiness": orjson.loads(readiness.body),
+            "clusters": part_of(clusters),
+            "schedulers": part_of(schedulers),
+        }
+        return self.shell.show(request, "about", view)

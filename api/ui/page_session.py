@@ -1,0 +1,160 @@
+"""ASGI middleware of the pages: gives the gate a browser's token, and turns errors into pages.
+
+It wraps everything else, so that what the gate refuses is a page too.
+"""
+
+import logging
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.errors import PROBLEM, BadRequestError, problem
+from api.ui.cookies import (
+    EMBED,
+    LOGIN,
+    STATIC,
+    is_page,
+    is_sent_by_us,
+    is_token,
+    set_cookie,
+    token_in_cookie,
+)
+from api.ui.forms import body_of, fields_of
+from api.ui.page_shell import context_of
+from page.render import render_error
+
+log = logging.getLogger(__name__)
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors {}"
+)
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    # Without it browsers send no origin with a form.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class PageSession:
+    """Wraps ``app``. ``frame_ancestors`` are the origins whose pages may show ``/embed/…`` in a frame."""
+
+    def __init__(self, app: ASGIApp, frame_ancestors: str = "") -> None:
+        self._app, self._frame_ancestors = app, frame_ancestors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not is_page(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        scheme = scope.get("scheme", "http")
+        answer = _ErrorsAsPages(Request(scope), self._with_headers(scope["path"], send))
+        if scope["method"] not in ("GET", "HEAD") and not is_sent_by_us(headers, scheme):
+            await answer.refuse(
+                403, "this form was not sent by a page of this address", "Open the page, and try again."
+            )
+            return
+        try:
+            if scope["path"] == LOGIN:
+                scope, receive = await _with_pasted_token(scope, receive)
+            # Files need no caller: a token that is not valid any more would be counted for each of them.
+            elif not scope["path"].startswith(STATIC) and "authorization" not in headers:
+                scope = _with_token(scope, token_in_cookie(headers, scheme))
+            await self._app(scope, receive, answer)
+        except BadRequestError as error:
+            await answer.refuse(400, error.error, error.next_step)
+        except Exception as error:
+            # It is raised again, as by Starlette: uvicorn logs the traceback.
+            if not answer.has_started:
+                await answer.refuse(500, f"this page failed because of a defect ({type(error).__name__})", "Report it.")
+            raise
+
+    def _with_headers(self, path: str, send: Send) -> Send:
+        ancestors = (self._frame_ancestors if path.startswith(EMBED + "/") else "") or "'none'"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                headers.update(HEADERS | {"Content-Security-Policy": POLICY.format(ancestors)})
+                if not path.startswith(STATIC) or message["status"] >= 400:
+                    headers["Cache-Control"] = "no-store"
+                headers.add_vary_header("Cookie")
+                headers.add_vary_header("Accept-Language")
+            await send(message)
+
+        return send_with_headers
+
+
+def _with_token(scope: Scope, token: str | None) -> Scope:
+    return (
+        dict(scope) | {"headers": [*scope["headers"], (b"authorization", b"Bearer " + token.encode())]}
+        if token
+        else scope
+    )
+
+
+async def _with_pasted_token(scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
+    """The login: the gate looks at the token in the form, and at no other."""
+    body = await body_of(Request(scope, receive)) if scope["method"] == "POST" else b""
+    token = fields_of(body).get("token", "").strip()
+    others = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+
+    async def received() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return _with_token(dict(scope) | {"headers": others}, token if is_token(token) else None), received
+
+
+class _ErrorsAsPages:
+    """Sends an answer on; one that is a problem (RFC 9457) as a page, and one to an unknown caller as the login."""
+
+    def __init__(self, request: Request, send: Send) -> None:
+        self._request, self._send = request, send
+        self._problem: Message | None = None
+        self._body = b""
+        self.has_started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            if kind.startswith(PROBLEM):
+                self._problem = message
+                return
+        if self._problem is None:
+            self.has_started = True
+            await self._send(message)
+            return
+        self._body += message.get("body", b"")
+        if not message.get("more_body"):
+            await self._show(self._problem["status"], orjson.loads(self._body), self._problem["headers"])
+
+    async def refuse(self, status: int, error: str, next_step: str) -> None:
+        await self._show(status, problem(status, error, next_step).model_dump(), [])
+
+    async def _show(self, status: int, body: dict[str, Any], headers: list[tuple[bytes, bytes]]) -> None:
+        self.has_started = True
+        request, context = self._request, context_of(self._request)
+        response: Response
+        if status == 401 and request.method == "GET" and not context.is_embedded:
+            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            response = RedirectResponse(f"{LOGIN}?{urlencode({'next': asked})}", 303)
+            # One that is not valid any more would cost a review of every request.
+            response.headers["Set-Cookie"] = set_cookie("", request.url.scheme)
+        else:
+            page = render_error(context, status, body["error"], body["next"], body.get("code", ""))
+            kept = {
+                name.decode(): value.decode() for name, value in headers if name.lower() in (b"retry-after", b"allow")
+            }
+            response = HTMLResponse(page, status, kept)
+        await response(request.scope, _nothing_more, self._send)
+
+
+async def _nothing_more() -> Message:
+    return {"type": "http.disconnect"}

@@ -1,0 +1,197 @@
+"""The page of a pod: why it waits or is where it is, and every part of that on a page of its own.
+
+The first answer is quick, whatever the number of nodes; parts that take longer are fetched by the page.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
+from api.authority.access import access_of
+from api.handlers.attempt_rights import readable_of_pod
+from api.handlers.redaction import attempt_shown
+from api.http.errors import BadRequestError, NotFoundError
+from api.http.param_types import parse_time
+from api.index.attempts.attempt_queries import PodName
+from api.index.reading.client import IndexDownError
+from api.ui.page_shell import PageShell, cluster_of, part_of, refusal_of
+from engine.summaries.answer import bind_phase, detail, filter_phase
+from page.device_map import device_map
+from page.node_map import node_map
+from page.views.node_groups import NodeGroup, codes_of
+from page.views.summarized_nodes import summarized_nodes
+from runtime.settings.object_names import subdomain_problem
+from schemas.codec.records import rfc3339
+from schemas.events import AttemptSummarized
+
+DRAWN_NODES: Final = 40
+"""So many are drawn device by device at once; of more, a group at a time."""
+NAMES_PER_PAGE: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class PodPages:
+    shell: PageShell
+    attempts: AttemptLookup
+
+    async def pod(self, request: Request) -> Response:
+        """The answer of the pod now, or of its attempt ``attempt``, or of the one that was its latest ``at`` a time."""
+        stored = await self._attempt(request)
+        asked = request.query_params.get("attempt") or request.query_params.get("at")
+        attempt = await self._shown(request, stored) if stored else None
+        # What excludes the pod from every node stands with what would have to change, which is fetched later.
+        diagnosis = await self.shell.ask(
+            request,
+            f"{_path(request)}/diagnosis",
+            attempt=attempt.attempt_id if attempt and asked else None,
+            exclusion="false",
+        )
+        if diagnosis.status == HTTPStatus.BAD_REQUEST or (not diagnosis.is_right and attempt is None):
+            return self.shell.show_problem(request, diagnosis)
+        view: dict[str, Any] = {
+            **_names(request),
+            "diagnosis": part_of(diagnosis),
+            "attempt": None,
+            "is_past": bool(asked),
+            "version": f"{attempt.attempt_id}-{attempt.version}" if attempt else "",
+            "path": diagnosis.path,
+        }
+        if attempt:
+            view |= await self._nodes(request, attempt)
+        return self.shell.show(request, "pod", view)
+
+    async def group(self, request: Request) -> Response:
+        """The nodes of one group, by name, with the devices of the first of them."""
+        attempt = await self._shown(request, await self._known_attempt(request))
+        groups = summarized_nodes(attempt)
+        group = next((candidate for candidate in groups if candidate.key == request.query_params.get("group")), None)
+        if group is None:
+            raise NotFoundError("the attempt has no such group of nodes", "Open it from the page of the pod.")
+        begin = _start(request, len(group.nodes))
+        names = group.nodes[begin : begin + NAMES_PER_PAGE]
+        view = {
+            **_names(request),
+            "attempt": detail(attempt),
+            "group": group,
+            "names": names,
+            "begin": begin,
+            "next": begin + NAMES_PER_PAGE if begin + NAMES_PER_PAGE < len(group.nodes) else None,
+            **await self._devices(request, attempt, groups, names[:DRAWN_NODES]),
+        }
+        return self.shell.show(request, "pod_group", view)
+
+    async def node(self, request: Request) -> Response:
+        """The devices of one node, as the attempt judged them."""
+        attempt = await self._shown(request, await self._known_attempt(request))
+        node = request.query_params.get("node", "")
+        groups = summarized_nodes(attempt)
+        group = next((candidate for candidate in groups if node in candidate.nodes), None)
+        if group is None:
+            raise NotFoundError(f"attempt {attempt.attempt_id} did not judge node {node[:80]}", "Open the pod's page.")
+        view = {
+            **_names(request),
+            "attempt": detail(attempt),
+            "group": group,
+            "names": [node],
+            "begin": 0,
+            "next": None,
+        }
+        return self.shell.show(request, "pod_group", view | await self._devices(request, attempt, groups, [node]))
+
+    async def _nodes(self, request: Request, attempt: AttemptSummarized) -> dict[str, Any]:
+        groups = summarized_nodes(attempt)
+        view = {
+            "attempt": detail(attempt),
+            "filter": filter_phase(attempt),
+            "bind": bind_phase(attempt),
+            "groups": groups,
+            "map": None,
+            "codes": codes_of(groups),
+            "devices": None,
+            "devices_note": "",
+            "devices_problem": None,
+        }
+        if attempt.nodes and len(attempt.nodes) <= DRAWN_NODES:
+            view |= await self._devices(request, attempt, groups, attempt.nodes)
+        if not view["devices"]:
+            view["map"] = node_map(groups)
+        return view
+
+    async def _devices(
+        self, request: Request, attempt: AttemptSummarized, groups: list[NodeGroup], nodes: list[str]
+    ) -> dict[str, Any]:
+        # Others, which a record may hold all the same, can't be asked for.
+        asked = ",".join(node for node in nodes if not subdomain_problem(node))
+        if not asked:
+            return {"devices": None, "devices_note": "", "devices_problem": None}
+        answered = await self.shell.ask(
+            request, f"/attempts/{attempt.attempt_id}", detail="full", node=asked, limit="1"
+        )
+        if not answered.is_right:
+            return {"devices": None, "devices_note": "", "devices_problem": answered.json()}
+        body = answered.json()
+        return {
+            "devices": device_map(body["devices"] or [], codes_of(groups), attempt.chosen),
+            "devices_note": body["devices_note"],
+            "devices_problem": None,
+        }
+
+    async def _known_attempt(self, request: Request) -> StoredAttempt:
+        if stored := await self._attempt(request):
+            return stored
+        raise NotFoundError("no attempt of this pod is recorded", "Open the pod's page.")
+
+    async def _attempt(self, request: Request) -> StoredAttempt | None:
+        """None where the pod has none, or none can be read now. Raises ``ForbiddenError``, ``NotFoundError``."""
+        cluster, query = cluster_of(request), request.query_params
+        pod = PodName(cluster.name, request.path_params["namespace"], request.path_params["name"])
+        attempt_id = query.get("attempt") or None
+        if query.get("at") and not attempt_id:
+            attempt_id = await self._latest_at(request, pod, query["at"])
+        try:
+            return await readable_of_pod(self.attempts, request, cluster, pod, attempt_id)
+        except NotFoundError:
+            if attempt_id:
+                raise
+            return None
+        except IndexDownError:
+            # The diagnosis says what it does not know.
+            return None
+
+    async def _latest_at(self, request: Request, pod: PodName, text: str) -> str:
+        try:
+            at = parse_time(text, datetime.now(UTC))
+        except (ValueError, OverflowError) as error:
+            raise BadRequestError(f"parameter at: {error}", "Give a time (RFC 3339), or 15m, 2h, 7d ago.") from None
+        until = rfc3339(at + timedelta(microseconds=1))
+        found = await self.shell.ask(
+            request, "/schedulerlogs", namespace=pod.namespace, pod=pod.name, until=until, limit="1"
+        )
+        if not found.is_right:
+            raise refusal_of(found)
+        if not (items := found.json()["items"]):
+            raise NotFoundError(f"no attempt of this pod had begun at {until}", "Choose a later time.")
+        return str(items[0]["attempt_id"])
+
+    async def _shown(self, request: Request, stored: StoredAttempt) -> AttemptSummarized:
+        return await attempt_shown(access_of(request), cluster_of(request), stored.summary())
+
+
+def _path(request: Request) -> str:
+    return "/namespaces/{namespace}/pods/{name}".format(**request.path_params)
+
+
+def _names(request: Request) -> dict[str, str]:
+    return {"namespace": request.path_params["namespace"], "name": request.path_params["name"]}
+
+
+def _start(request: Request, count: int) -> int:
+    text = request.query_params.get("from", "0")
+    if not text.isascii() or not text.isdigit() or int(text[:9]) >= max(count, 1):
+        raise BadRequestError(f"parameter from: {text[:40]!a} is not a place in the group", "Leave it out.")
+    return int(text[:9])

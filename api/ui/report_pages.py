@@ -1,0 +1,76 @@
+"""Pages of counts over time and of the report of failures, and the same as files."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.trends_query import INTERVALS
+from api.ui.page_shell import MENDED, PageShell, context_of, filters_of
+from page.plots import Series, bars_over_time, highest_bar
+from page.report_file import view_of
+from schemas.answers.reports import FailureReport
+
+DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue")
+COUNTS: Final = ("attempts", "nodes", "devices")
+ASKED: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
+_NAMES: Final = {"csv": "csv", "markdown": "md", "html": "html"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPages:
+    shell: PageShell
+
+    async def trends(self, request: Request) -> Response:
+        answered = await self.shell.ask(request, "/trends", **filters_of(request, *ASKED))
+        if not answered.is_right and answered.status not in MENDED:
+            return self.shell.show_problem(request, answered)
+        say, body = context_of(request).text, answered.json()
+        series = [*body.get("items", []), *([body["other"]] if body.get("other") else [])]
+        bars = [Series(item["key"] or say("report.other"), item["values"]) for item in series]
+        view = {
+            "path": answered.path,
+            "problem": None if answered.is_right else body,
+            "trends": body,
+            "series": series,
+            "plot": bars_over_time(say("nav.trends"), body.get("times", []), bars),
+            "highest": highest_bar(bars),
+            "dimensions": DIMENSIONS,
+            "counts": COUNTS,
+            "intervals": [("", "–"), *((name, name) for name in INTERVALS)],
+        }
+        return self.shell.show(request, "trends", view, answered.status)
+
+    async def trends_table(self, request: Request) -> Response:
+        """The rows of the page as CSV, to be kept."""
+        answered = await self.shell.ask(request, "/trends", format="csv", **filters_of(request, *ASKED))
+        if not answered.is_right:
+            return self.shell.show_problem(request, answered)
+        headers = {"Content-Disposition": 'attachment; filename="trends.csv"'}
+        return Response(answered.body, headers=headers, media_type="text/csv; charset=utf-8")
+
+    async def report(self, request: Request) -> Response:
+        language = context_of(request).language
+        asked = filters_of(request, "namespace", "since", "until")
+        answered = await self.shell.ask(request, "/reports/failures", lang=language, **asked)
+        if not answered.is_right and answered.status not in MENDED:
+            return self.shell.show_problem(request, answered)
+        if not answered.is_right:
+            view = {"problem": answered.json(), "path": answered.path}
+        else:
+            view = view_of(FailureReport.model_validate_json(answered.body)) | {"problem": None, "path": answered.path}
+        return self.shell.show(request, "report", view, answered.status)
+
+    async def report_file(self, request: Request) -> Response:
+        """The same as a file: a page of its own, Markdown or CSV."""
+        wanted = request.query_params.get("format", "")
+        form = wanted if wanted in _NAMES else "html"
+        asked = filters_of(request, "namespace", "since", "until")
+        answered = await self.shell.ask(
+            request, "/reports/failures", lang=context_of(request).language, format=form, **asked
+        )
+        if not answered.is_right:
+            return self.shell.show_problem(request, answered)
+        headers = {"Content-Disposition": f'attachment; filename="failures.{_NAMES[form]}"'}
+        return Response(answered.body, headers=headers, media_type="application/octet-stream")

@@ -1,0 +1,129 @@
+"""The aggregated API by kubectl, which reads the kubeconfig, runs its plugins for logging in, and knows proxies."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cli.client.changes import WatchedChange, changes
+from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
+from cli.client.requests import aggregated, with_query
+from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
+
+KUBECTL: Final = os.environ.get("KUBECTL", "kubectl")
+_SERVER: Final = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)
+_NOT_INSTALLED: Final = ("could not find the requested resource", "page not found")
+INSTALL: Final = (
+    "The cluster has no aggregated API of schedulerlog (component aggregated-api, docs/deploy.md): install it, or give "
+    "--api-url."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KubectlTransport:
+    context: str = ""
+    """A context of the kubeconfig; empty: its current one."""
+    kubeconfig: str = ""
+    """Empty: as kubectl finds it."""
+    default_namespace: str = ""
+    """Empty: that of the context."""
+    program: str = KUBECTL
+
+    def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
+        return _as_json(self.text(path, query))
+
+    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        return self._printed(["get", *self._raw(path, query)])
+
+    def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
+        return _as_json(self._printed(["create", *self._raw(path, query), "-f", "-"], body))
+
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
+        command = [self.program, *self._options(), "get", *self._raw(path, query)]
+        try:
+            running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except OSError as error:
+            yield self._not_started(error)
+            return
+        with running:
+            try:
+                yield from changes(running.stdout or ())
+                errors = running.stderr.read() if running.stderr else b""
+                if running.wait():
+                    yield problem_of_kubectl(errors.decode("utf-8", "replace"))
+            finally:
+                running.terminate()
+
+    def namespace(self) -> str:
+        """The default one, else that of the context, as kubectl itself takes it."""
+        if self.default_namespace:
+            return self.default_namespace
+        command = [*self._options(), "config", "view", "--minify", "-o", "jsonpath={..namespace}"]
+        try:
+            done = subprocess.run([self.program, *command], capture_output=True, text=True, check=False, timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return "default"
+        return done.stdout.strip() or "default"
+
+    def _raw(self, path: str, query: Query) -> list[str]:
+        return ["--raw", with_query(*aggregated(path, query))]
+
+    def _options(self) -> list[str]:
+        given = (("--context", self.context), ("--kubeconfig", self.kubeconfig))
+        return [f"{flag}={value}" for flag, value in given if value]
+
+    def _printed(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes | Problem:
+        command = [self.program, *self._options(), *arguments]
+        try:
+            # Never this process's own standard input, which may be a protocol (``schedulerlog mcp``).
+            done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_SECONDS, input=stdin)
+        except OSError as error:
+            return self._not_started(error)
+        except subprocess.TimeoutExpired:
+            return Unreachable(f"kubectl has not answered within {TIMEOUT_SECONDS} s", "Does `kubectl get ns` answer?")
+        if done.returncode:
+            return problem_of_kubectl(done.stderr.decode("utf-8", "replace"))
+        return done.stdout
+
+    def _not_started(self, error: OSError) -> Problem:
+        return Unreachable(
+            f"{self.program} can't be started: {error.strerror}", "Install kubectl, or give the API's --api-url."
+        )
+
+
+def _as_json(body: bytes | Problem) -> Json | Problem:
+    return body if isinstance(body, Problem) else read_json(body, "the API server")
+
+
+def problem_of_kubectl(errors: str) -> Problem:
+    """The problem that kubectl prints to its standard error."""
+    # Warnings stand on lines of their own before it.
+    text = errors[errors.find("Error from server") :].strip() if "Error from server" in errors else errors.strip()
+    found = _SERVER.match(text)
+    if not found:
+        return _of_kubectl_itself(text)
+    # Our own errors are `cause. next step`.
+    cause, _, next_step = found["message"].strip().partition(". ")
+    match found["reason"]:
+        case "NotFound" if any(words in cause for words in _NOT_INSTALLED):
+            return Unreachable(cause, INSTALL)
+        case "UnknownPath":
+            return Unreachable(cause, "The API is older than this command.")
+        case "NotFound":
+            return NotFound(cause, next_step)
+        case "Forbidden" | "Unauthorized":
+            return NotAllowed(cause, next_step or "Who administers the cluster can give the right: docs/deploy.md.")
+        case "ServiceUnavailable" | "InternalError" | "Timeout" | None:
+            return Unreachable(cause, next_step or "Is schedulerlog's API ready? `kubectl get apiservices` shows it.")
+    return WrongRequest(cause, next_step)
+
+
+def _of_kubectl_itself(text: str) -> Problem:
+    cause = (text.splitlines() or ["kubectl ended without a message"])[-1].removeprefix("error: ")
+    if "Unauthorized" in cause or "must be logged in" in cause:
+        return NotAllowed(cause, "Log in as for `kubectl get pods`.")
+    if cause.startswith("context ") and cause.endswith(" does not exist"):
+        return WrongRequest(cause, "`kubectl config get-contexts` lists those of the kubeconfig.")
+    return Unreachable(cause, "Does `kubectl get pods` answer? --context names another cluster, --api-url an API.")

@@ -1,0 +1,148 @@
+"""Why pods of the installation do not start: what they wait for, and Secrets and settings that are not there. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from cli.doctor.findings import Fault
+from runtime.settings.unknown_variables import warning
+
+Json = Mapping[str, Any]
+
+_API_TLS: Final = "schedulerlog-api-tls"
+_IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
+_NO_IMAGE: Final = (
+    "Is the image in that registry, under that tag, and may the nodes pull it? `images` of your overlay names another "
+    "(docs/deploy.md)."
+)
+
+
+def pod_findings(pods: Sequence[Json]) -> Iterator[Fault]:
+    """One finding for each cause: a wrong image keeps every pod."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for pod in pods:
+        for problem, remedy in _waits(pod):
+            found.setdefault(problem, (remedy, []))[1].append(pod["metadata"]["name"])
+    for problem, (remedy, names) in found.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield Fault("kubernetes", f"pod {names[0]}{others}", problem, remedy)
+
+
+def _waits(pod: Json) -> Iterator[tuple[str, str]]:
+    """The problem and its remedy."""
+    status, name, namespace = pod.get("status", {}), pod["metadata"]["name"], pod["metadata"].get("namespace", "")
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            problem = f"is on no node: {condition.get('message') or condition.get('reason', 'no reason is given')}"
+            yield problem, "Make room on a node, or correct what the pod asks for by a patch in your overlay."
+    for container in status.get("containerStatuses") or ():
+        waiting = container.get("state", {}).get("waiting") or {}
+        reason, message = waiting.get("reason", ""), waiting.get("message", "")
+        if reason in _IMAGE:
+            yield f"can't get its image {container['image']} ({reason})", _NO_IMAGE
+        elif reason == "CrashLoopBackOff":
+            ended = container.get("lastState", {}).get("terminated") or {}
+            why = f"exit code {ended.get('exitCode', 'unknown')}, {ended.get('reason') or 'no reason'}"
+            log = f"kubectl logs -n {namespace} {name} -c {container['name']} --previous"
+            yield f"ends again and again ({why})", f"Its last lines say why: `{log}`."
+        elif reason.startswith("CreateContainer"):
+            yield f"can't be started: {message or reason}", "Make what it names, or correct the name in your overlay."
+
+
+Wanted = Mapping[str, Mapping[str, str]]
+"""By Secret: its keys that pods need, and a pod that does; the key "" is the Secret itself."""
+
+
+def wanted_secrets(pods: Iterable[Json], settings: Mapping[str, Mapping[str, str]]) -> Wanted:
+    """Of the pods' volumes and variables. ``settings``: the data of ConfigMaps, by name; they name files."""
+    found: dict[str, dict[str, str]] = {}
+    for pod in pods:
+        for secret, key in _wanted_by(pod["spec"], settings):
+            found.setdefault(secret, {}).setdefault(key, pod["metadata"]["name"])
+    return found
+
+
+def _wanted_by(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    files = list(_files(spec, settings))
+    for volume in spec.get("volumes") or ():
+        mounted = {
+            mount["mountPath"]
+            for container in spec["containers"]
+            for mount in container.get("volumeMounts") or ()
+            if mount["name"] == volume["name"]
+        }
+        for source in _secrets_in(volume):
+            if source.get("optional"):
+                continue
+            name = str(source.get("secretName") or source["name"])
+            yield name, ""
+            if items := source.get("items"):
+                yield from ((name, item["key"]) for item in items)
+            elif "secret" in volume:
+                # The whole Secret: its keys are the files that the settings and arguments name.
+                yield from ((name, file.rpartition("/")[2]) for file in files if file.rpartition("/")[0] in mounted)
+    for container in spec["containers"]:
+        for variable in container.get("env") or ():
+            reference = variable.get("valueFrom", {}).get("secretKeyRef")
+            if reference and not reference.get("optional"):
+                yield from ((reference["name"], ""), (reference["name"], reference["key"]))
+
+
+def _secrets_in(volume: Json) -> Iterator[Json]:
+    if "secret" in volume:
+        yield volume["secret"]
+    yield from (source["secret"] for source in volume.get("projected", {}).get("sources") or () if "secret" in source)
+
+
+def _files(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    for container in spec["containers"]:
+        yield from (word.partition("=")[2] for word in container.get("args") or () if "=/" in word)
+        for source in container.get("envFrom") or ():
+            name = source.get("configMapRef", {}).get("name", "")
+            yield from (text for text in settings.get(name, {}).values() if text.startswith("/"))
+        yield from (entry["value"] for entry in container.get("env") or () if entry.get("value", "").startswith("/"))
+
+
+def secret_findings(name: str, keys: Mapping[str, str], has: Iterable[str] | None) -> Iterator[Fault]:
+    """``keys``: see ``Wanted``. ``has``: the keys that are there; None where the Secret is missing."""
+    about = f"Secret {name}"
+    if has is None:
+        remedy = (
+            "The Job schedulerlog-certificate makes it, or cert-manager, or you before the first `apply`."
+            if name == _API_TLS
+            else "Make it: docs/deploy.md lists the keys of each Secret."
+        )
+        yield Fault("kubernetes", about, f"is missing; {next(iter(keys.values()))} waits for it", remedy)
+    elif missing := sorted({*keys} - {"", *has}):
+        problem = f"has no {', '.join(missing)}, but {', '.join(sorted(has)) or 'nothing'}"
+        yield Fault("kubernetes", about, problem, "Make it with these keys: they are the names of the files.")
+
+
+def used_settings(pods: Iterable[Json]) -> set[str]:
+    """The ConfigMaps that pods have their variables from."""
+    return {
+        source["configMapRef"]["name"]
+        for pod in pods
+        for container in pod["spec"]["containers"]
+        for source in container.get("envFrom") or ()
+        if "configMapRef" in source and not source["configMapRef"].get("optional")
+    }
+
+
+def settings_findings(used: Iterable[str], there: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+    """Of ConfigMaps that pods have their variables from, and of those that are there."""
+    for name in sorted(used):
+        if name not in there:
+            yield Fault("kubernetes", f"ConfigMap {name}", "is missing", "Apply your overlay again, whole.")
+        elif words := warning(there[name]):
+            remedy = "Correct the name in your overlay; docs/settings.md has all."
+            yield Fault("kubernetes", f"ConfigMap {name}", words, remedy)
+
+
+def deployment_findings(deployments: Iterable[Json]) -> Iterator[Fault]:
+    """Deployments whose pods are refused."""
+    for deployment in deployments:
+        for condition in deployment.get("status", {}).get("conditions") or ():
+            if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
+                about = f"Deployment {deployment['metadata']['name']}"
+                problem = f"has no pod: {condition.get('message', '')}"
+                yield Fault("kubernetes", about, problem, "Correct what the API server refuses by a patch.")

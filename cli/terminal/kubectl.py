@@ -1,0 +1,40 @@
+"""``kubectl schedulerlog``: what people ask, without the services. kubectl finds the program by its name."""
+
+import io
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
+from typing import Final
+
+from cli.terminal.commands import QUESTIONS
+from runtime.cli.lazy_commands import lazy_application
+
+PROGRAM: Final = "kubectl schedulerlog"
+_NO_FILES: Final = ":4"
+"""What kubectl does with the list (cobra's ShellCompDirective): it is all that is possible."""
+_FILES_TOO: Final = ":0"
+
+_ABOUT: Final = "Why a pod waits, or why it is where it is; what would have to change."
+_OF_TYPER: Final = ("--install-completion", "--show-completion")
+
+# Without Typer's option that installs a completion: for bash it would take the place of kubectl's own.
+app = lazy_application(_ABOUT, QUESTIONS)
+
+
+def run() -> None:
+    """Run the command that the process was started with."""
+    app(prog_name=PROGRAM)
+
+
+def complete(words: Sequence[str]) -> None:
+    """Print how the last of the words, which may be empty, may continue: kubectl calls a plugin's completion so."""
+    line = f"schedulerlog {shlex.join(words[:-1])} {words[-1] if words else ''}"
+    # Typer's own completion for bash, which wants the whole line.
+    os.environ |= {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(max(len(words), 1))}
+    found = io.StringIO()
+    with redirect_stdout(found), suppress(SystemExit):
+        lazy_application(_ABOUT, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
+    lines = [completion for completion in found.getvalue().split() if completion not in _OF_TYPER]
+    sys.stdout.write("".join(f"{completion}\n" for completion in [*lines, _NO_FILES if lines else _FILES_TOO]))

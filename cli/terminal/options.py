@@ -1,0 +1,129 @@
+"""The options that all commands share, each declared once."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, get_type_hints
+
+import typer
+
+from cli.client.transport import Transport
+from cli.terminal.answers import Format
+from cli.terminal.exit_codes import USAGE
+from runtime.cli.cli import fail, reads
+from runtime.settings import addresses
+
+URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
+
+
+def _only_by_variable(parameter: typer.CallbackParam, context: typer.Context, token: str) -> str:
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "COMMANDLINE":
+        fail("--api-token: everyone on this machine can read a command line: give --api-token-file", USAGE)
+    return token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiConnection:
+    """Whom a command asks, and about which namespace."""
+
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Of pods; default: that of the kubeconfig's context."),
+    ] = ""
+    context: Annotated[str, typer.Option(metavar="NAME", help="Of the kubeconfig; default: its current one.")] = ""
+    kubeconfig: Annotated[str, typer.Option(metavar="FILE", help="Default: as kubectl finds it.")] = ""
+    api_url: Annotated[
+        str | None,
+        typer.Option(
+            "--api-url",
+            "--url",
+            envvar=URL_VARIABLE,
+            metavar="URL",
+            help="Of the API; without it kubectl asks the aggregated API.",
+            **reads(lambda text: addresses.url(text, "https://schedulerlog.example:9090") if text else ""),
+        ),
+    ] = None
+    api_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="SCHEDULERLOG_API_TOKEN_FILE", metavar="FILE", help="Holds a bearer token for the API at the URL."
+        ),
+    ] = None
+    api_token: Annotated[
+        str,
+        typer.Option(
+            envvar="SCHEDULERLOG_API_TOKEN",
+            metavar="TEXT",
+            hidden=True,
+            help="The token itself; only by this variable.",
+            callback=_only_by_variable,
+        ),
+    ] = ""
+    api_ca_file: Annotated[
+        Path | None,
+        typer.Option(envvar="SCHEDULERLOG_API_CA_FILE", metavar="FILE", help="The authority of its certificate."),
+    ] = None
+
+    def transport(self) -> Transport:
+        """Imports the one that is used."""
+        if self.api_url:
+            from cli.client.url import UrlTransport
+
+            return UrlTransport(self.api_url, self._token(), str(self.api_ca_file or ""), self.namespace or "default")
+        from cli.client.kubectl import KubectlTransport
+
+        return KubectlTransport(self.context, self.kubeconfig, self.namespace)
+
+    def pod(self, text: str) -> tuple[str, str]:
+        """Namespace and name of ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME``."""
+        kind, _, name = text.rpartition("/")
+        if kind and kind not in ("pod", "pods", "po"):
+            if self.namespace and self.namespace != kind:
+                fail(f"{text} names another namespace than --namespace {self.namespace}", USAGE)
+            return kind, name
+        return self.transport().namespace(), name
+
+    def _token(self) -> str:
+        if not self.api_token_file:
+            return self.api_token
+        try:
+            return self.api_token_file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"--api-token-file: {self.api_token_file}: {error}", USAGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking(ApiConnection):
+    """Also: how it prints the answer."""
+
+    output: Annotated[
+        Format,
+        typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs."),
+    ] = "text"
+
+
+def asks(command: Callable[..., None]) -> Callable[..., None]:
+    """A decorator for a command whose first parameter is an ``ApiConnection``: its fields become options as well."""
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+    kind: type[ApiConnection] = first.annotation
+    hints = get_type_hints(kind, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in dataclasses.fields(kind)
+    ]
+    parameters = [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *shared]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        asking = kind(**{parameter.name: given.pop(parameter.name) for parameter in shared})
+        command(asking, **given)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call

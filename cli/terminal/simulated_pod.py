@@ -1,0 +1,66 @@
+"""Where a pod would go in a described cluster, by the scheduler's own fit; why it would wait, and what would help.
+
+The answer is that of the API's ``POST /api/v1/simulate``. Pure. It imports the fit, which takes its time.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from cli.client.transport import Json
+from engine.diagnosis.tree import diagnose_simulated
+from engine.fit import device_config, manifests
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.manifests import ManifestError
+from engine.fit.simulate import columns_of, schedulerlog, simulate
+from engine.suggestions.answer import Found, suggestions_of
+from engine.suggestions.ask import Ask
+from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.suggest import suggest
+from engine.suggestions.trial import Trial
+from engine.summaries.fold import summarize
+from schemas.events import AttemptSummarized
+
+SCHEDULER: Final = "hami-scheduler"
+"""The name of the scheduler that the pod asks for, in attempts that were not made."""
+_POLICY: Final = SchedulingPolicy()
+
+
+def simulated(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now: datetime) -> Json:
+    """All values are None for a pod that asks for no device. The names are those of the files.
+
+    Raises ``ManifestError``.
+    """
+    manifest = manifests.parse(cluster, Path(cluster_name))
+    vendors = device_config.shipped()
+    events = simulate(manifest, _only_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
+    if not events:
+        return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
+    attempt = summarize(events)
+    found = _changes(columns_of(manifest, vendors), attempt)
+    diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
+    return {
+        "node": attempt.chosen,
+        "schedulerlog": orjson.loads(schedulerlog(events, is_full=True)),
+        "diagnosis": diagnosis.model_dump(mode="json"),
+        "suggestions": suggestions_of(attempt, "", now, found, {}, []).model_dump(mode="json"),
+    }
+
+
+def _changes(columns: ClusterColumns, attempt: AttemptSummarized) -> Found:
+    if attempt.chosen:
+        return Found([], [], fits=True)
+    ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
+    trial = Trial(columns, tuple(attempt.nodes), _POLICY)
+    return Found(suggest(trial, ask), excluding_constraints(trial, ask), fits=False)
+
+
+def _only_pod(text: bytes, path: Path) -> Mapping[str, Any]:
+    pods = manifests.parse(text, path).pods
+    if len(pods) != 1:
+        raise ManifestError(path, None, f"describes {len(pods)} pods, write exactly one object of kind Pod")
+    return next(iter(pods.values()))

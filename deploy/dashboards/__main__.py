@@ -1,0 +1,84 @@
+"""Dashboards over the index and the metrics. ``install`` puts them into OpenSearch Dashboards, ``export`` writes them
+into a file; ``grafana`` writes Grafana's, ``slo-rules`` the rules of Prometheus."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.dashboards.settings import ExportSettings, InstallSettings
+from runtime.cli.cli import application, one_line_for
+from runtime.errors import SettingError, UnreachableError
+from runtime.settings.addresses import without_user_info
+from runtime.settings.flags import takes
+from runtime.settings.secret_files import revealed
+
+app = application(
+    "Dashboards over the index and the metrics: for OpenSearch Dashboards, for Grafana, and rules of Prometheus."
+)
+
+
+@app.command()
+@takes(ExportSettings)
+def export(
+    settings: ExportSettings,
+    output: Annotated[Path | None, typer.Option(help="The file to write; standard output unless given.")] = None,
+) -> None:
+    """Write the saved objects of OpenSearch Dashboards as NDJSON."""
+    from deploy.dashboards.overview import export as exported
+
+    content = exported(settings.api_url)
+    if output is None:
+        sys.stdout.buffer.write(content)
+    else:
+        output.write_bytes(content)
+
+
+@app.command()
+@takes(InstallSettings)
+def install(settings: InstallSettings) -> None:
+    """Import the saved objects into OpenSearch Dashboards, over those of an earlier version. Safe to run again."""
+    from deploy.dashboards.importing import DashboardsServer, ImportRefusedError
+    from deploy.dashboards.importing import install as install_all
+    from deploy.dashboards.overview import DASHBOARD, saved_objects
+
+    with one_line_for(SettingError), one_line_for(UnreachableError, ImportRefusedError, status=1):
+        server = DashboardsServer(
+            url=settings.dashboards_url,
+            username=settings.dashboards_username or "",
+            password=revealed(settings.dashboards_password),
+            tenant=settings.dashboards_tenant or "",
+            ca_file=settings.dashboards_ca_file,
+        )
+        installed = install_all(server, saved_objects(settings.api_url))
+    shown = without_user_info(settings.dashboards_url)
+    typer.echo(f"{installed} objects are installed: {shown}/app/dashboards#/view/{DASHBOARD}")
+
+
+@app.command()
+def grafana(
+    folder: Annotated[Path, typer.Argument(help="Gets a file for each dashboard.")],
+) -> None:
+    """Write the dashboards of Grafana as JSON files, to be imported or provisioned."""
+    from deploy.dashboards.grafana import files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files().items():
+        (folder / name).write_text(content, encoding="utf-8")
+        typer.echo(f"wrote {folder / name}")
+
+
+@app.command()
+def slo_rules(
+    file: Annotated[Path, typer.Argument(help="Gets the rules, as a PrometheusRule.")],
+) -> None:
+    """Write the recording and burn-rate rules of the objectives for the Prometheus operator."""
+    from deploy.dashboards.slo import rules_text
+
+    file.write_text(rules_text(), encoding="utf-8")
+    typer.echo(f"wrote {file}")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,75 @@
+"""An index pattern of every index family. Fields that name an attempt or a pod are links to the API. Pure."""
+
+from typing import Any, Final
+
+from deploy.dashboards.saved_objects import SavedObject, text
+from schemas.index_family import Index
+from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES
+
+POD_LINK: Final = "pod_link"
+"""A field that Dashboards computes: the path of a pod at the API."""
+PLACEMENTS_NOW: Final = "schedulerlog-occupancy-at-any-time"
+"""Occupancy without a time field: a placement that lasts began at any time, and the time picker must not hide it."""
+
+# Of the states of pods none: a pod that waits was judged at any time, and the time picker must not hide it.
+_TIME_FIELDS: Final = {FINDINGS.alias: "found_at", POD_STATES.alias: None}
+_ATTEMPT_IDS: Final = ("attempt_id", "episode", "repeats")
+# A link of Dashboards knows the value of one field, and the path of a pod needs three. Documents that were written
+# before clusters had names have no cluster.
+_POD_PATH: Final = (
+    "def cluster = doc['cluster'].size() == 0 ? '' : '/clusters/' + doc['cluster'].value;"
+    " return cluster + '/namespaces/' + doc['namespace'].value + '/pods/' + doc['pod'].value"
+)
+
+
+def index_patterns(api_url: str) -> list[SavedObject]:
+    """One of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
+    families = [
+        _pattern(index.alias, f"{index.alias}-*", index, api_url, _TIME_FIELDS.get(index.alias, "@timestamp"))
+        for index in INDICES
+    ]
+    # By the alias: Dashboards refuses to edit one of two patterns with equal titles.
+    return [*families, _pattern(PLACEMENTS_NOW, OCCUPANCY.alias, OCCUPANCY, api_url, None)]
+
+
+def _pattern(pattern_id: str, title: str, index: Index, api_url: str, time_field: str | None) -> SavedObject:
+    attributes: dict[str, Any] = {
+        "title": title,
+        "description": index.about,
+        "fieldFormatMap": text(_formats(index, api_url)),
+    }
+    if time_field:
+        attributes["timeFieldName"] = time_field
+    if _has_pod_link(index):
+        attributes["fields"] = text([_POD_LINK_FIELD])
+    return SavedObject("index-pattern", pattern_id, attributes)
+
+
+_POD_LINK_FIELD: Final = {
+    "name": POD_LINK,
+    "type": "string",
+    "count": 0,
+    "scripted": True,
+    "script": _POD_PATH,
+    "lang": "painless",
+    # Without `aggregatable`, `searchable` and `readFromDocValues`: where some field has all three, Dashboards takes the
+    # list as complete and does not fetch the fields of the index.
+}
+
+
+def _has_pod_link(index: Index) -> bool:
+    return index in (ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES)
+
+
+def _formats(index: Index, api_url: str) -> dict[str, Any]:
+    """Field to how it is shown."""
+    attempt = _link(f"{api_url}/api/v1/attempts/{{{{value}}}}", "{{value}}")
+    formats: dict[str, Any] = {name: attempt for name in _ATTEMPT_IDS if name in index.properties}
+    if _has_pod_link(index):
+        formats[POD_LINK] = _link(f"{api_url}/api/v1{{{{rawValue}}}}/schedulerlog", "why")
+    return formats
+
+
+def _link(url: str, label: str) -> dict[str, Any]:
+    # `value` is encoded for a URL, `rawValue` is not.
+    return {"id": "url", "params": {"type": "a", "urlTemplate": url, "labelTemplate": label}}

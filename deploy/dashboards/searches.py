@@ -1,0 +1,99 @@
+"""Saved searches: lists to read row by row, each row with links to the API. Pure."""
+
+from typing import Final, NamedTuple
+
+from deploy.dashboards.index_patterns import PLACEMENTS_NOW, POD_LINK
+from deploy.dashboards.saved_objects import SavedObject, search_source
+from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES
+
+
+class SavedSearch(NamedTuple):
+    id: str
+    title: str
+    about: str
+    index_pattern: str
+    query: str
+    """In Lucene's syntax."""
+    columns: tuple[str, ...]
+    sort: str = "@timestamp"
+    order: str = "desc"
+
+
+NOT_PLACED: Final = "NOT status:succeeded"
+"""Attempts that placed their pod nowhere."""
+WAITING: Final = "state:waiting"
+"""Pods that wait now."""
+LASTING: Final = "NOT _exists_:ended_at"
+"""Placements that have not ended."""
+
+SEARCHES: Final = (
+    SavedSearch(
+        "schedulerlog-waiting-pods",
+        "schedulerlog: waiting pods",
+        "Pods that wait now, whenever they were judged last: the longest wait first.",
+        POD_STATES.alias,
+        WAITING,
+        (POD_LINK, "namespace", "pod", "first_judged_at", "status", "reasons", "attempts", "queue", "workload"),
+        sort="first_judged_at",
+        order="asc",
+    ),
+    SavedSearch(
+        "schedulerlog-refused-attempts",
+        "schedulerlog: attempts without a placement",
+        "Attempts that placed their pod nowhere, latest first; the pod may have been placed since.",
+        ATTEMPTS.alias,
+        NOT_PLACED,
+        (POD_LINK, "namespace", "pod", "status", "reasons", "offered_nodes", "episode_started_at", "attempt_id"),
+    ),
+    SavedSearch(
+        "schedulerlog-bind-failures",
+        "schedulerlog: failed binds",
+        "A node was chosen, and the bind to it failed.",
+        ATTEMPTS.alias,
+        "bound:false",
+        (POD_LINK, "namespace", "pod", "chosen", "scheduler", "text"),
+    ),
+    SavedSearch(
+        "schedulerlog-findings-list",
+        "schedulerlog: findings",
+        "Attempts and placements that contradict the state of the cluster.",
+        FINDINGS.alias,
+        "",
+        ("finding", POD_LINK, "namespace", "pod", "node", "device", "evidence", "attempt_id"),
+        sort="found_at",
+    ),
+    SavedSearch(
+        "schedulerlog-pod-history",
+        "schedulerlog: one pod's history",
+        "Every attempt of one pod: write its namespace and name into the query.",
+        ATTEMPTS.alias,
+        'namespace:"default" AND pod:"gpu-pod"',
+        ("status", "chosen", "reasons", "fit_nodes", "offered_nodes", "changes", "episode", "attempt_id"),
+    ),
+    SavedSearch(
+        "schedulerlog-placements-now",
+        "schedulerlog: pods on devices now",
+        "Placements that have not ended, whenever they began.",
+        PLACEMENTS_NOW,
+        LASTING,
+        ("node", POD_LINK, "namespace", "pod", "devices", "phase", "bound_at", "workload"),
+    ),
+)
+
+
+def saved_searches() -> list[SavedObject]:
+    return [_saved(search) for search in SEARCHES]
+
+
+def _saved(search: SavedSearch) -> SavedObject:
+    source, references = search_source(search.query, search.index_pattern, highlightAll=True, version=True)
+    attributes = {
+        "title": search.title,
+        "description": search.about,
+        "hits": 0,
+        "columns": search.columns,
+        "sort": [[search.sort, search.order]],
+        "version": 1,
+        **source,
+    }
+    return SavedObject("search", search.id, attributes, references)

@@ -1,0 +1,144 @@
+"""Objectives, and the rules of Prometheus that watch over them. Pure.
+
+An alert fires when the error budget of thirty days is used up too fast, over a long window and over a short one, as in
+the workbook of Google's site reliability engineers: the long one keeps a brief disturbance from paging anybody, the
+short one ends the alert soon after its cause.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+Json = dict[str, Any]
+
+RUNBOOK: Final = "https://github.com/schedulerlog/schedulerlog/blob/main/docs/operations.md#"
+_HEAD: Final = (
+    "# Written by `make generate` from deploy/dashboards/slo.py; change it there.\n"
+    "# docs/operations.md explains each objective, and what to do when one is missed.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    name: str
+    alert: str
+    about: str
+    """What went wrong, for the summary of the alert."""
+    target: float
+    """The share of good events."""
+    errors: str
+    """The share of bad events in a window, which is written ``WINDOW``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Burn:
+    """How fast the budget may not be used up: ``rate`` times as fast as it would last for thirty days."""
+
+    rate: float
+    long: str
+    short: str
+    severity: str
+
+
+def _later_than(seconds: str, histogram: str, labels: str = "") -> str:
+    """The share of observations above a bucket's bound."""
+    chosen = f"{{{labels}}}" if labels else ""
+    within = f'sum(rate({histogram}_bucket{{{labels}{"," if labels else ""}le="{seconds}"}}[WINDOW]))'
+    return f"1 - {within} / sum(rate({histogram}_count{chosen}[WINDOW]))"
+
+
+_FAILED: Final = ',status=~"5.."'
+
+
+def _answers(status: str = "") -> str:
+    # Probes and scrapes are not people's requests, and readiness answers 503 by design.
+    routes = 'route!~"/healthz|/readyz|/metrics"'
+    return f"sum(rate(schedulerlog_api_requests_total{{{routes}{status}}}[WINDOW]))"
+
+
+OBJECTIVES: Final = (
+    Objective(
+        "decision_to_api",
+        "DecisionsReachApiLate",
+        "decisions reach the API later than 5 s",
+        0.999,
+        # Of a scheduler that publishes its decisions itself; a log may be read at any time after it was written.
+        _later_than("5.0", "schedulerlog_api_decision_delay_seconds", 'source="scheduler"'),
+    ),
+    Objective(
+        "accepted_to_visible",
+        "AttemptsVisibleLate",
+        "attempts that Kafka has are in OpenSearch later than 10 s",
+        0.99,
+        _later_than("10.0", "schedulerlog_index_attempt_delay_seconds"),
+    ),
+    Objective(
+        "api_availability",
+        "ApiFails",
+        "requests to the API are answered with a status of 500 or above",
+        0.999,
+        # Without any failed request there is no series of such a status.
+        f"({_answers(_FAILED)} or vector(0)) / {_answers()}",
+    ),
+)
+BURNS: Final = (
+    # 2 % of the budget within an hour, 5 % within six, 10 % within a day, 10 % within three.
+    Burn(14.4, "1h", "5m", "critical"),
+    Burn(6, "6h", "30m", "critical"),
+    Burn(3, "1d", "2h", "warning"),
+    Burn(1, "3d", "6h", "warning"),
+)
+WINDOWS: Final = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
+
+
+def series(objective: Objective, window: str) -> str:
+    """The recorded series of how fast the budget is used up: 1 means that it lasts for exactly thirty days."""
+    return f"slo:schedulerlog_{objective.name}:burn_rate{window}"
+
+
+def rules() -> Json:
+    """A PrometheusRule of the Prometheus operator."""
+    labels = {"app.kubernetes.io/name": "schedulerlog", "app.kubernetes.io/part-of": "schedulerlog"}
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {"name": "schedulerlog-slo", "namespace": "schedulerlog", "labels": labels},
+        "spec": {"groups": [_group(objective) for objective in OBJECTIVES]},
+    }
+
+
+def rules_text() -> str:
+    return _HEAD + yaml.safe_dump(rules(), sort_keys=False, width=1000)
+
+
+def _group(objective: Objective) -> Json:
+    return {"name": f"schedulerlog-slo-{objective.name}", "rules": [*_recorded(objective), *_alerts(objective)]}
+
+
+def _recorded(objective: Objective) -> Iterator[Json]:
+    budget = round(1 - objective.target, 6)
+    for window in WINDOWS:
+        errors = objective.errors.replace("WINDOW", window)
+        yield {"record": series(objective, window), "expr": f"({errors}) / {budget}"}
+
+
+def _alerts(objective: Objective) -> Iterator[Json]:
+    for severity in ("critical", "warning"):
+        burns = [
+            f"({series(objective, burn.long)} > {burn.rate:g} and {series(objective, burn.short)} > {burn.rate:g})"
+            for burn in BURNS
+            if burn.severity == severity
+        ]
+        share = f"{objective.target:.1%}".replace(".0%", "%")
+        summary = (
+            f"Too many {objective.about}: the budget of thirty days ({share} good) is used up "
+            "{{ $value | humanize }} times too fast."
+        )
+        yield {
+            "alert": objective.alert,
+            "expr": " or ".join(burns),
+            "labels": {"severity": severity},
+            "annotations": {"summary": summary, "runbook_url": RUNBOOK + objective.alert.lower()},
+        }

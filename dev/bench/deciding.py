@@ -1,0 +1,98 @@
+"""The scheduler's HTTP app on a generated fleet.
+
+``python -m dev.bench.deciding NODES PODS CHANGED PORT SPOOL [KAFKA | silent]`` is built as ``scheduler serve``, but
+without reading a cluster file: YAML of 45,000 objects takes minutes. Before each call, CHANGED nodes change. With
+``silent`` nothing is recorded; with ``KAFKA``, the addresses of brokers, the records are published as well. Spans are
+sent where ``SCHEDULERLOG_OTLP_ENDPOINT`` names a collector.
+"""
+
+import asyncio
+import contextlib
+import random
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from dev.bench import cluster, fleet
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from runtime.http.bodies import Bodies
+from runtime.settings.addresses import LOOPBACK, HostPort
+from runtime.settings.kafka_connection import kafka_at
+from runtime.telemetry.tracing import TracingSettings, tracing
+from scheduler import malloc
+from scheduler.answering.extender_protocol import FilterRequest
+from scheduler.answering.records import Records
+from scheduler.answering.service import Scheduler
+from scheduler.bind.binder import Binder
+from scheduler.bind.node_locks import LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.http import server
+from scheduler.http.app import create_app
+from scheduler.metrics import Metrics
+from scheduler.observe import Observer
+from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
+from scheduler.publish.spool_writer import SpoolWriter
+from schemas.codec.trace_context import NO_TRACE, Trace
+from schemas.events import Event
+
+SILENT = "silent"
+# Beyond every file's number, so that all that was written counts as sent.
+EVERYTHING = SpoolBatch((), (2**40, 0))
+
+
+class SilentWriter(SpoolWriter):
+    """Forgets every event before anything is made of it."""
+
+    def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
+        """Does nothing."""
+
+
+async def send_unread(spool: Spool) -> None:
+    """Acknowledge every record at once, so that the spool deletes its files as it does with a running Kafka."""
+    while True:
+        await spool.arrived.wait()
+        spool.arrived.clear()
+        spool.acknowledge(EVERYTHING)
+
+
+class ChangingScheduler(Scheduler):
+    """Finds other nodes changed at each filter call."""
+
+    def changes(self, columns: ClusterColumns, nodes: int, changed: int) -> "ChangingScheduler":
+        """Change so many of the ``nodes`` nodes before each call."""
+        self._whole, self._names, self._changed = columns, fleet.node_names(nodes), changed
+        self._chance = random.Random(nodes)
+        return self
+
+    async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:
+        """The reply, after the change."""
+        cluster.change(self._whole, self._chance.sample(self._names, self._changed))
+        return await super().filter(request, trace)
+
+
+async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:
+    identity = Identity("default", "bench")
+    # As ``scheduler serve`` does: without it each call would pay for pages that the one before gave back.
+    malloc.keep_freed()
+    metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
+    with contextlib.closing(Spool(folder)) as spool, contextlib.ExitStack() as spans:
+        event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, now_utc, metrics)
+        api = FileCluster(Observer(identity, columns, claims, event_writer, now_utc))
+        api.apply(fleet.manifest(nodes, pods))
+        binder = Binder(api, LockPolicy())
+        records = Records(event_writer, metrics, tracing=spans.enter_context(tracing(TracingSettings(), "bench")))
+        parts = (columns, api, claims, binder, records, now_utc)
+        scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
+        app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, Bodies(32 * 1024 * 1024))
+        publisher = Publisher(spool, kafka_at(recording), now_utc, metrics) if recording not in ("", SILENT) else None
+        tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
+        await server.answer(app, server.bind(HostPort(LOOPBACK, port)), None, tasks)
+
+
+if __name__ == "__main__":
+    nodes, pods, changed, port = map(int, sys.argv[1:5])
+    asyncio.run(serve(nodes, pods, changed, port, Path(sys.argv[5]), "".join(sys.argv[6:])))

@@ -1,0 +1,143 @@
+"""The CPU time in which readers pass over a log, compared with bare loops over its lines; and their peak memory."""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+from dev.bench.backends import FOLDER
+from dev.bench.hami_log import hami_log
+from dev.bench.kai_log import as_json, kai_log
+from dev.bench.report import Figure, Result, against_first
+from ingest.commands.run_command import collect_seldom
+from ingest.readers.hami.reader import HamiLog
+from ingest.readers.kai import KaiLog
+from ingest.reading.protocol import LogReader
+from ingest.sources.follow import Reached, read_file
+
+NODES = 5_000
+ATTEMPTS = 4
+REPEATS = 3
+KAI_NODES, KAI_PODS, KAI_SESSIONS = 400, 20, 6
+TIMES_AS_LARGE = 4
+CHUNK_BYTES = 1024**2
+
+_KLOG = re.compile(rb"^([IWEF])(\d{4}) (\S+) +(\d+) (\S+):(\d+)\] (.*)$")
+_CONSOLE = re.compile(rb"^(\S+)\t(\w+)\t(\S+):(\d+)\t(.*)$")
+_JSON = re.compile(rb'^\{"level":"(\w+)","ts":"([^"]*)","caller":"([^":]*):(\d+)","msg":(.*)$')
+
+Subject = tuple[str, Callable[[], LogReader], re.Pattern[bytes]]
+"""A reader's command, its constructor, and a regular expression for the head of its lines."""
+
+
+def ingest() -> Result:
+    """HAMi's log at -v=5, four attempts on 5,000 nodes of 8 devices: 1,060,016 lines."""
+    return _passes(
+        "ingest",
+        "HAMi's log at -v=5",
+        f"{ATTEMPTS} attempts on {NODES:,} nodes of 8 devices, all refused",
+        chain.from_iterable(hami_log(NODES, b"trainer-%d" % attempt) for attempt in range(ATTEMPTS)),
+        ("hami-log", HamiLog, _KLOG),
+    )
+
+
+def ingest_kai() -> Result:
+    """KAI's console log at --v=8: sessions of 20 pods over 400 nodes of 8 shared devices."""
+    return _kai("ingest-kai", "console log", lambda lines: lines, _CONSOLE)
+
+
+def ingest_kai_json() -> Result:
+    """The same sessions with ``--log-json``."""
+    return _kai("ingest-kai-json", "log in JSON", as_json, _JSON)
+
+
+def _kai(
+    name: str, form: str, written: Callable[[Iterator[bytes]], Iterator[bytes]], heads: re.Pattern[bytes]
+) -> Result:
+    sessions = (kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa") for session in range(KAI_SESSIONS))
+    return _passes(
+        name,
+        f"KAI's {form} at --v=8",
+        f"{KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared devices, all refused",
+        chain.from_iterable(map(written, sessions)),
+        ("kai-log", KaiLog, heads),
+    )
+
+
+def _passes(name: str, log: str, work: str, lines: Iterable[bytes], subject: Subject) -> Result:
+    """One pass over a file of ``lines`` by the reader and by simpler loops; then the peak memory of the reader."""
+    path = FOLDER / name / "scheduler.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.writelines(lines)
+    command, make, heads = subject
+    paths: dict[str, Callable[[Path], object]] = {
+        "iterate over the lines": _iterate,
+        "one compiled regex a line": lambda path: _regex(path, heads),
+        f"python -m ingest {command}": lambda path: _read(path, make()),
+    }
+    figures = [_measured(path_name, walk, path) for path_name, walk in paths.items()]
+    size = path.stat().st_size / 1e6
+    # The same peak for a log four times as long shows that memory does not grow with it.
+    peaks = tuple(_peak(command, path, times) for times in (1, TIMES_AS_LARGE))
+    # Hundreds of MB.
+    path.unlink()
+    return Result(
+        name,
+        f"CPU time of one pass over a file of {log}, from bytes to events; best of three; the command's peak of memory",
+        f"{size:.0f} MB, {work}",
+        (*against_first(figures, lambda first, this: this / first), *peaks),
+    )
+
+
+def _measured(name: str, walk: Callable[[Path], object], path: Path) -> Figure:
+    # Other work on the machine only ever adds time.
+    best = min(_cpu_seconds(walk, path) for _ in range(REPEATS))
+    return Figure(name, path.stat().st_size / best / 1e6, "MB/s per core")
+
+
+def _peak(command: str, path: Path, times: int) -> Figure:
+    """The peak memory of the command in a process of its own, which reads the file ``times`` times in a row."""
+    # A pod that does not occur: everything is read and nothing is kept for an answer.
+    arguments = [sys.executable, "-m", "dev.bench.peak", command, "-", "--explain", "nobody/nobody"]
+    with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+        assert process.stdin
+        assert process.stdout
+        for _ in range(times):
+            with path.open("rb") as log:
+                shutil.copyfileobj(log, process.stdin, CHUNK_BYTES)
+        process.stdin.close()
+        peak = float(process.stdout.read().split()[-1])
+    return Figure(f"peak over {path.stat().st_size * times / 1e6:.0f} MB", peak, "MiB")
+
+
+def _cpu_seconds(walk: Callable[[Path], object], path: Path) -> float:
+    begun = time.process_time()
+    walk(path)
+    return time.process_time() - begun
+
+
+def _iterate(path: Path) -> int:
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def _regex(path: Path, heads: re.Pattern[bytes]) -> int:
+    with path.open("rb") as lines:
+        return sum(heads.match(line) is not None for line in lines)
+
+
+def _read(path: Path, reader: LogReader) -> int:
+    collect_seldom()
+    return sum(1 for _ in _events(path, reader))
+
+
+def _events(path: Path, reader: LogReader) -> Iterator[object]:
+    for lines, _, _ in read_file(path, Reached()):
+        yield from reader.feed(lines)
+    yield from reader.close()

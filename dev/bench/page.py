@@ -1,0 +1,154 @@
+"""The page of a pod that 5,000 nodes refused: server time, bytes, and when a browser paints it."""
+
+import statistics
+import subprocess
+import time
+from typing import Any, Final, NamedTuple
+
+import httpx
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from dev.bench import cluster, load
+from dev.bench.backends import FOLDER, send
+from dev.bench.cpu import cpu_seconds
+from dev.bench.report import Figure, Result
+from dev.bench.services import start_both
+from dev.demo.processes import free_ports
+from dev.demo.stack import provisioned
+from engine.fit.events.event_builder import Circumstances
+from schemas.topics import DECISIONS, NODE_STATES
+
+SIZES: Final = (10, 5_000)
+REQUESTS: Final = 100
+VISITS: Final = 7
+UNSEEN: Final = range(len(SIZES), len(SIZES) + 7)
+"""Pods at 5,000 nodes whose page is asked for once: nothing of them is remembered."""
+_WITHOUT_ANNOTATIONS: Final = Circumstances(constraints={})
+"""As schedulers report it: only then a diagnosis looks for the constraints that exclude every node."""
+_PAINTED: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+_OPENED: Final = """async () => {
+  const began = performance.now();
+  document.querySelector(".node-map [data-group]").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  while (!document.querySelector("details.group ul.names li")) await new Promise(requestAnimationFrame);
+  return performance.now() - began;
+}"""
+"""From a click on the map to the names of that group, in milliseconds."""
+
+
+class _Visit(NamedTuple):
+    painted_ms: float
+    opened_ms: float | None
+    """None where devices are drawn one by one, and no map of all nodes."""
+    wire_bytes: float
+    """Of the page with its files and the parts that it fetches later."""
+
+
+def page() -> Result:
+    """The same pod at 10 and at 5,000 nodes, and the API's own answer that the page is made of."""
+    with provisioned(FOLDER / "page") as (backends, processes):
+        ports = free_ports("api")
+        start_both(processes)
+        origin = f"http://127.0.0.1:{ports['api']}"
+        processes.start("api", "api", "serve", "--listen", ports["api"])
+        processes.wait_ready("api", f"{origin}/readyz")
+        for number, nodes in enumerate(SIZES):
+            whole = cluster.columns(nodes)
+            send(backends.bootstrap_servers, NODE_STATES.name, cluster.states(whole))
+            send(backends.bootstrap_servers, DECISIONS.name, cluster.attempt(whole, number, _WITHOUT_ANNOTATIONS))
+        pods = [f"llm/hopeless-{number}" for number in range(len(SIZES))]
+        for pod in pods:
+            _wait_for(f"{origin}/ui/pods/{pod}")
+        for number in UNSEEN:
+            send(backends.bootstrap_servers, DECISIONS.name, cluster.attempt(whole, number, _WITHOUT_ANNOTATIONS))
+        pid = processes.pid("api")
+        diagnosis = f"{origin}/api/v1/namespaces/{pods[-1].replace('/', '/pods/')}/diagnosis"
+        figures = [_served(f"diagnosis as JSON, {SIZES[-1]:,} nodes", diagnosis, pid)]
+        figures += [
+            _served(f"page, {nodes:,} nodes", f"{origin}/ui/pods/{pod}", pid)
+            for nodes, pod in zip(SIZES, pods, strict=True)
+        ]
+        figures.append(_first_answers(origin))
+        figures += _browsed({nodes: f"{origin}/ui/pods/{pod}" for nodes, pod in zip(SIZES, pods, strict=True)})
+    return Result(
+        "page",
+        "The page of a pod against the API's own answer, and what a browser does with it. Goals at 5,000 nodes: 100 ms "
+        "on the server, first paint within 1,000 ms, 300 kB on the wire",
+        f"a pod that nodes x {cluster.DEVICES_PER_NODE} refused; {REQUESTS} requests one after the other, median of "
+        f"{VISITS} visits with an empty cache",
+        tuple(figures),
+    )
+
+
+def _wait_for(url: str) -> None:
+    for _ in range(600):
+        if httpx.get(url, timeout=30).status_code == httpx.codes.OK:
+            return
+        time.sleep(0.2)
+    raise RuntimeError(f"{url} does not answer after two minutes")
+
+
+def _first_answers(origin: str) -> Figure:
+    seconds = []
+    for number in UNSEEN:
+        _wait_for(f"{origin}/api/v1/namespaces/llm/pods/hopeless-{number}/schedulerlog")
+        seconds.append(httpx.get(f"{origin}/ui/pods/llm/hopeless-{number}", timeout=30).elapsed.total_seconds())
+    note = f"of {len(UNSEEN)} pods, longest {max(seconds) * 1000:.1f} ms"
+    return Figure(f"page for the first time, {SIZES[-1]:,} nodes", statistics.median(seconds) * 1000, "ms", note=note)
+
+
+def _served(path: str, url: str, pid: int) -> Figure:
+    load.run(url, REQUESTS // 4, connections=1)  # the first requests pay for what is compiled or cached
+    before = cpu_seconds(pid)
+    done = load.run(url, REQUESTS, connections=1)
+    cpu = (cpu_seconds(pid) - before) / REQUESTS * 1000
+    note = f"p99 {done.milliseconds(99):.1f} ms, CPU {cpu:.1f} ms, {len(httpx.get(url, timeout=30).content):,} bytes"
+    return Figure(path, done.milliseconds(50), "ms, p50", note=note)
+
+
+def _browsed(addresses: dict[int, str]) -> list[Figure]:
+    """Nothing where there is no Chromium."""
+    found = subprocess.run([".ci/chromium"], capture_output=True, text=True)
+    if found.returncode:
+        return [Figure("browser", 0, "", note=found.stderr.strip())]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found.stdout.split("\n")[0], args=["--no-sandbox"])
+        try:
+            return [figure for nodes, url in addresses.items() for figure in _visited(browser, nodes, url)]
+        finally:
+            browser.close()
+
+
+def _visited(browser: Browser, nodes: int, url: str) -> list[Figure]:
+    visits = [_visit(browser, url) for _ in range(VISITS + 1)][1:]  # the first starts Chromium's own processes
+    opened = [visit.opened_ms for visit in visits if visit.opened_ms is not None]
+    figures = [
+        Figure(f"first paint, {nodes:,} nodes", statistics.median(visit.painted_ms for visit in visits), "ms"),
+        Figure(f"on the wire, {nodes:,} nodes", max(visit.wire_bytes for visit in visits) / 1000, "kB"),
+    ]
+    if opened:
+        figures.append(Figure(f"a group opened from the map, {nodes:,} nodes", statistics.median(opened), "ms"))
+    return figures
+
+
+def _visit(browser: Browser, url: str) -> _Visit:
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        page = context.new_page()
+        received = _received(page)
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+        painted, whole = float(page.evaluate(_PAINTED)), sum(received)
+        opened = float(page.evaluate(_OPENED)) if page.locator(".node-map").count() else None
+        return _Visit(painted, opened, whole)
+
+
+def _received(page: Page) -> list[float]:
+    """Grows by the encoded bytes of each answer."""
+    received: list[float] = []
+
+    def finished(event: dict[str, Any]) -> None:
+        received.append(event["encodedDataLength"])
+
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.on("Network.loadingFinished", finished)
+    return received

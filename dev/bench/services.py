@@ -1,0 +1,98 @@
+"""The processes of the pipeline as benchmarks run them: started, fed with records, and their CPU time."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dev.bench.backends import send
+from dev.bench.cpu import cpu_seconds
+from dev.demo.processes import Processes, free_ports
+from runtime.kafka.consumer import TopicPartition, connected, new_consumer
+from runtime.settings.kafka_connection import kafka_at
+from schemas.codec.records import EncodedRecord
+from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
+
+PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT": "120"}
+"""Processes are paused while records are sent, and must keep their partitions meanwhile."""
+WORKERS: Final = "schedulerlog-pipeline"
+INDEX_WRITERS: Final = "schedulerlog-index"
+INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES, PODS)
+Pids = Mapping[str, int]
+"""Process id by name."""
+
+
+def start_worker(processes: Processes, name: str = "worker") -> int:
+    """Start a worker and wait until it has its partitions; returns its process id."""
+    return _started(processes, name, "worker", "--instance-id", name)
+
+
+def start_index(processes: Processes, name: str = "index", port: str | None = None) -> int:
+    """Start an index writer and wait until it is connected; returns its process id. ``port`` has its metrics."""
+    return _started(processes, name, "index", port=port)
+
+
+def start_both(processes: Processes) -> Pids:
+    return {"worker": start_worker(processes), "index": start_index(processes)}
+
+
+def _started(processes: Processes, name: str, *command: str, port: str | None = None) -> int:
+    port = port or free_ports(name)[name]
+    processes.start(name, "pipeline", *command, "--metrics-address", port)
+    processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
+    return processes.pid(name)
+
+
+def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> dict[str, float]:
+    """CPU seconds of each of the processes (worker, and index where it runs) until all that follows from the decisions
+    is published, and indexed."""
+    before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+    send_while_stopped(servers, pids, records)
+    settled(processes, servers, WORKERS, (DECISIONS,))
+    if "index" in pids:
+        settled(processes, servers, INDEX_WRITERS, INDEXED)
+    return {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
+
+
+def send_while_stopped(servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> None:
+    """Send records that the processes read afterwards.
+
+    Sending while they read would make their work more expensive: both share caches and hyper-threads. A stopped process
+    sends no heartbeats, hence the long session timeout of ``PATIENT``.
+    """
+    for pid in pids.values():
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        send(servers, DECISIONS.name, records)
+    finally:
+        for pid in pids.values():
+            os.kill(pid, signal.SIGCONT)
+
+
+def know_states(processes: Processes, servers: str, states: Iterable[EncodedRecord]) -> None:
+    """Send node states and return when they are indexed; no index writer runs before or after.
+
+    The index writer reports every attempt that refers to a state that there is not.
+    """
+    start_index(processes, "states")
+    send(servers, NODE_STATES.name, states)
+    settled(processes, servers, INDEX_WRITERS, (NODE_STATES,))
+    processes.stop("states")
+
+
+def settled(processes: Processes, servers: str, group: str, topics: Iterable[Topic]) -> None:
+    """Return when the group has committed all that the topics hold."""
+    listed = list(topics)
+    while asyncio.run(unacknowledged(servers, group, listed)):
+        processes.check()
+        time.sleep(0.2)
+
+
+async def unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
+    """How many records of the topics the group has not committed."""
+    async with connected(new_consumer(kafka_at(servers), group=group)) as consumer:
+        consumer.assign([TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)])
+        ends: dict[TopicPartition, int] = await consumer.end_offsets(consumer.assignment())
+        return sum([end - (await consumer.committed(partition) or 0) for partition, end in ends.items()])

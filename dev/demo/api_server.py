@@ -1,0 +1,127 @@
+"""Simulates the part of an API server that ``ingest kube-events`` reads: pods and nodes once, events as they come."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+from dev.demo.cluster_file import ClusterFile
+
+Json = dict[str, Any]
+
+EVENTS: Final = "/apis/events.k8s.io/v1/events"
+KINDS: Final = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node"}
+POLL_SECONDS: Final = 0.2
+BOOKMARK_SECONDS: Final = 60.0
+"""As often as the real one, whose readers take a longer silence for a broken watch."""
+
+
+class SimulatedApiServer:
+    """Lists the objects of the cluster file, and keeps the events that are written to it."""
+
+    def __init__(self, cluster: ClusterFile) -> None:
+        self._cluster = cluster
+        self._changed = threading.Condition()
+        self._events: list[Json] = []
+        self.is_stopped = False
+
+    def write_event(self, pod: Json, scheduler: str, reason: str, note: str) -> None:
+        """Write an event about a pod, as kube-scheduler does."""
+        about = {key: pod["metadata"][key] for key in ("namespace", "name", "uid")}
+        with self._changed:
+            version = len(self._events) + 1
+            name = f"{about['name']}.{version}"
+            metadata = {"namespace": about["namespace"], "name": name, "uid": name, "resourceVersion": str(version)}
+            self._events.append(
+                {
+                    "metadata": metadata, "regarding": {"kind": "Pod", **about}, "reason": reason, "note": note,
+                    "type": "Normal" if reason == "Scheduled" else "Warning", "reportingController": scheduler,
+                    "eventTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+                }
+            )  # fmt: skip
+            self._changed.notify_all()
+
+    def listed(self, path: str) -> Json | None:
+        """The list at a path; None for a kind that this server does not have."""
+        if path == EVENTS:
+            return {"items": self._events, "metadata": {"resourceVersion": str(len(self._events))}}
+        if path not in KINDS:
+            return None
+        found = [object_ for object_ in self._cluster.objects() if object_["kind"] == KINDS[path]]
+        return {"items": found, "metadata": {"resourceVersion": "1"}}
+
+    def watched(self, path: str, version: int) -> Iterator[Json | None]:
+        """The events after that version as they come, a bookmark after a minute of silence, and None meanwhile."""
+        bookmark_at = time.monotonic() + BOOKMARK_SECONDS
+        while not self.is_stopped:
+            with self._changed:
+                if not (news := self._events[version:] if path == EVENTS else []):
+                    self._changed.wait(POLL_SECONDS)
+            version += len(news)
+            yield from ({"type": "ADDED", "object": event} for event in news)
+            if news or time.monotonic() < bookmark_at:
+                yield None
+                continue
+            bookmark_at = time.monotonic() + BOOKMARK_SECONDS
+            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
+
+
+@contextmanager
+def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
+    """Serve on a free port of 127.0.0.1, which ``kubeconfig`` names."""
+
+    class ApiRequestHandler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            query = parse_qs(url.query)
+            if (found := server.listed(url.path)) is None:
+                self._begin(404)
+                self.wfile.write(b'{"kind": "Status", "code": 404}')
+                return
+            self._begin(200)
+            if "watch" not in query:
+                self.wfile.write(json.dumps(found).encode())
+                return
+            try:
+                for event in server.watched(url.path, int(query["resourceVersion"][0])):
+                    self.wfile.write(json.dumps(event).encode() + b"\n" if event else b"")
+                    self.wfile.flush()
+            except OSError:
+                return  # The reader has ended.
+
+        def _begin(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing: the demo's screen is for answers."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), ApiRequestHandler) as http:
+        http.daemon_threads = True
+        _write_kubeconfig(kubeconfig, http.server_port)
+        threading.Thread(target=http.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
+        try:
+            yield
+        finally:
+            server.is_stopped = True
+            http.shutdown()
+
+
+def _write_kubeconfig(path: Path, port: int) -> None:
+    cluster = {"name": "demo", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "demo", "context": {"cluster": "demo", "user": "demo"}}
+    user: Json = {"name": "demo", "user": {}}
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "demo", "clusters": [cluster], "contexts": [context],
+        "users": [user],
+    }  # fmt: skip
+    path.write_text(yaml.safe_dump(config))

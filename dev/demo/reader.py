@@ -1,0 +1,75 @@
+"""Reads what a person would read: answers of the API, and event messages from their topic."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from runtime.kafka.consumer import connected, new_consumer, read_to_end
+from runtime.settings.kafka_connection import kafka_at
+from schemas.codec.records import decode
+from schemas.events import MessageEmitted
+from schemas.topics import MESSAGES
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+class Reader:
+    """A client of the API and a consumer of the event messages."""
+
+    def __init__(self, api_url: str, bootstrap_servers: str, authority: Path | None = None) -> None:
+        """``authority``: of the certificate, where the URL is one of HTTPS."""
+        self._url = api_url
+        self._verify = ssl.create_default_context(cafile=authority) if authority else True
+        self._bootstrap_servers = bootstrap_servers
+
+    def get(self, path: str, **query: str) -> Json:
+        answer: Json = httpx.get(self._url + path, params=query, timeout=60, verify=self._verify).json()
+        return answer
+
+    def schedulerlog(self, pod: str) -> Json:
+        return self.get(schedulerlog_path(pod))
+
+    def status(self, pod: str) -> str:
+        """The status of the pod; empty while the API does not know the pod."""
+        return str(self.schedulerlog(pod).get("status", ""))
+
+    def episodes(self, pod: str) -> list[Json]:
+        episodes: list[Json] = self.get(schedulerlog_path(pod) + "/history").get("episodes", [])
+        return episodes
+
+    def search(self, **query: str) -> Json:
+        return self.get("/api/v1/schedulerlogs", **query)
+
+    def messages(self, count: int, timeout_seconds: float = 30) -> list[MessageEmitted]:
+        """The first ``count`` event messages on the topic, by the time they report; fewer after a timeout."""
+        return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.reported_at)
+
+    async def _messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
+        found: list[MessageEmitted] = []
+        async with connected(new_consumer(kafka_at(self._bootstrap_servers), MESSAGES.name)) as consumer:
+            deadline = time.monotonic() + timeout_seconds
+            while len(found) < count and time.monotonic() < deadline:
+                async for record in read_to_end(consumer):
+                    event = decode(record.value, record.headers)
+                    found += [event] if isinstance(event, MessageEmitted) else []
+                await asyncio.sleep(0.05)
+        return found
+
+
+def schedulerlog_path(pod: str) -> str:
+    namespace, name = pod.split("/")
+    return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
+
+
+def until(read: Callable[[], T], expected: T, timeout_seconds: float = 30) -> T:
+    """The result of ``read`` as soon as it is ``expected``, or the last one when the time is over."""
+    deadline = time.monotonic() + timeout_seconds
+    while (answer := read()) != expected and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return answer

@@ -1,0 +1,130 @@
+"""Kafka, OpenSearch and the services, each in its own process, on free ports.
+
+The demo, the end-to-end tests and the benchmarks use it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dev import embedded
+from dev.demo.api_server import SimulatedApiServer, serving
+from dev.demo.cluster_file import ClusterFile
+from dev.demo.kube_scheduler import SimulatedKubeScheduler
+from dev.demo.processes import Processes, free_ports
+from dev.demo.reader import Reader
+
+SERVICES = ("scheduler", "worker", "index", "api")
+OPTIONAL_SERVICES = ("placements", "kube-events")
+"""They have ports, but are started only on demand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """All that runs, with its addresses and clients."""
+
+    folder: Path
+    cluster: ClusterFile
+    backends: embedded.Backends
+    processes: Processes
+    ports: dict[str, str]
+    api_server: SimulatedApiServer
+    authority: Path | None = None
+    """The authority of the API's certificate; without one it speaks plain HTTP."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The file that names the simulated API server."""
+        return self.folder / "kubeconfig"
+
+    def url(self, service: str) -> str:
+        scheme = "https" if service == "api" and self.authority else "http"
+        return f"{scheme}://127.0.0.1:{self.ports[service]}"
+
+    @property
+    def kube_scheduler(self) -> SimulatedKubeScheduler:
+        return SimulatedKubeScheduler(self.url("scheduler"), self.api_server)
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.url("api"), self.backends.bootstrap_servers, self.authority)
+
+    def wait_until_cluster_applied(self) -> None:
+        """Return when the scheduler has applied the present content of the cluster file."""
+        self.cluster.wait_until_applied(self.url("scheduler") + "/metrics")
+
+    def start(self, service: str) -> None:
+        self.processes.start(service, *_command(self, service), **self._files_of(service))
+
+    def _files_of(self, service: str) -> dict[str, str]:
+        """Settings that name the certificate, for the service that has one."""
+        if service != "api" or self.authority is None:
+            return {}
+        folder = self.authority.parent
+        return {
+            "SCHEDULERLOG_API_CERT_FILE": str(folder / "tls.crt"),
+            "SCHEDULERLOG_API_KEY_FILE": str(folder / "tls.key"),
+        }
+
+    def wait_ready(self, *services: str) -> None:
+        for service in services:
+            self.processes.wait_ready(service, f"{self.url(service)}/readyz", authority=self.authority)
+
+
+def _command(stack: Stack, service: str) -> list[str]:
+    port = stack.ports[service]
+    cluster, spool = str(stack.cluster.path), str(stack.folder / "spool")
+    commands = {
+        "scheduler": [
+            "scheduler",
+            "serve",
+            "--cluster",
+            cluster,
+            "--listen",
+            port,
+            "--spool",
+            spool,
+            "--insecure-http",
+        ],
+        "worker": ["pipeline", "worker", "--metrics-address", port],
+        "index": ["pipeline", "index", "--metrics-address", port],
+        "api": ["api", "serve", "--listen", port],
+        "kube-events": ["ingest", "kube-events", "--kubeconfig", str(stack.kubeconfig), "--metrics-address", port],
+        "placements": ["pipeline", "placements", "--metrics-address", port],
+    }
+    return commands[service]
+
+
+@contextmanager
+def stack(folder: Path, cluster_source: Path, *, has_certificate: bool = False, **environment: str) -> Iterator[Stack]:
+    """Start everything and wait until it is ready; all of it ends with this context.
+
+    ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
+    ``has_certificate``: the API gets one, by an authority of its own.
+    """
+    cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
+    api_server = SimulatedApiServer(cluster)
+    with provisioned(folder, **environment) as (backends, processes):
+        ports = free_ports(*SERVICES, *OPTIONAL_SERVICES)
+        authority = folder / "tls" / "ca.crt" if has_certificate else None
+        if authority:
+            names = ("--name", "localhost", "--name", "127.0.0.1")
+            processes.run("certificate", "api", "certificate", "--folder", str(authority.parent), *names)
+        running = Stack(folder, cluster, backends, processes, ports, api_server, authority)
+        for service in SERVICES:
+            running.start(service)
+        running.wait_ready(*SERVICES)
+        with serving(api_server, running.kubeconfig):
+            yield running
+
+
+@contextmanager
+def provisioned(folder: Path, **environment: str) -> Iterator[tuple[embedded.Backends, Processes]]:
+    """New servers with topics and index templates, and ``Processes`` whose environment has their addresses."""
+    with (
+        embedded.backends(folder / "backends") as backends,
+        Processes(folder / "logs", backends.environment | environment) as processes,
+    ):
+        processes.run("provision", "pipeline", "provision")
+        yield backends, processes

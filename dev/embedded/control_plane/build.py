@@ -1,0 +1,129 @@
+"""Builds the executable with all programs of the control plane from Go modules and keeps it in the user's cache.
+
+A build takes minutes, so each is done once: the name of the file contains a hash of the sources, the Go version and the
+flags. The file gets that name only when it is complete. One build at a time writes; others wait at a lock file. The
+three gigabytes that the compiler leaves behind are deleted, because the finished file needs none of them.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from dev.embedded.control_plane.commands import Commands
+from dev.embedded.control_plane.steps import NoSteps, SharedSteps, Steps
+from dev.embedded.control_plane.toolchain import Go, choose_toolchain, install
+from dev.embedded.download import user_cache
+from dev.embedded.locking import file_lock
+
+SOURCES: Final = Path(__file__).with_name("go")
+KUBERNETES_VERSION: Final = "1.36.3"
+_MAJOR, _MINOR, _ = KUBERNETES_VERSION.split(".")
+# Without these flags the API server would report its version as v0.0.0-master+$Format.
+LINKER_FLAGS: Final = (
+    "-s -w"
+    f" -X k8s.io/component-base/version.gitVersion=v{KUBERNETES_VERSION}"
+    f" -X k8s.io/component-base/version.gitMajor={_MAJOR} -X k8s.io/component-base/version.gitMinor={_MINOR}"
+    f" -X k8s.io/client-go/pkg/version.gitVersion=v{KUBERNETES_VERSION}"
+)
+# The compiler need not make what the linker's ``-s -w`` leaves out.
+BUILD_FLAGS: Final = ("-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", LINKER_FLAGS)
+_REQUIRED_MODULE = re.compile(r"^\t\S+ v\S+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """One build: ``cache`` holds all its files, ``go`` compiles, ``environment`` is the caller's."""
+
+    cache: Path
+    go: Go
+    environment: Mapping[str, str]
+
+    @property
+    def binary(self) -> Path:
+        return self.cache / f"control-plane-{self._fingerprint()}"
+
+    def build(self, steps: Steps) -> None:
+        """Build ``binary`` unless it exists; raises BuildError."""
+        shared = SharedSteps(steps, self.cache / "progress.json")
+        on_wait = partial(steps.note, "another process is building; waiting for it")
+        try:
+            with file_lock(self.cache / "lock", on_wait, shared.show_the_builder):
+                if not self.binary.is_file():
+                    log = self.cache / "build.log"
+                    log.unlink(missing_ok=True)
+                    self._build(Commands(SOURCES, self._go_environment(), log), shared)
+                    self._delete_intermediate_files()
+        finally:
+            steps.stop()
+
+    def _build(self, commands: Commands, steps: Steps) -> None:
+        if not self.go.is_installed:
+            install(self.go, commands, steps)
+        packages = self._download(commands, steps)
+        # A killed build leaves a part file, never half an executable under the final name.
+        part = self.binary.with_suffix(".part")
+        compiling = _Counted(steps, "compiling Kubernetes (packages)", len(packages))
+        commands.run([str(self.go.executable), "build", "-v", *BUILD_FLAGS, "-o", str(part), "."], compiling.at_line)
+        part.replace(self.binary)
+
+    def _download(self, commands: Commands, steps: Steps) -> Sequence[str]:
+        """Download all modules; returns the import paths of all packages."""
+        modules = len(_REQUIRED_MODULE.findall((SOURCES / "go.mod").read_text(encoding="utf-8")))
+        downloading = _Counted(steps, "downloading Go modules (at most)", modules, "go: downloading ")
+        return commands.run([str(self.go.executable), "list", "-deps", "."], downloading.at_line)
+
+    def _go_environment(self) -> dict[str, str]:
+        """The caller's environment, for its proxies and mirrors, with our own flags and folders."""
+        places = {"GOCACHE": self._places / "build", "GOMODCACHE": self._places / "modules"}
+        own = {name: str(self.environment.get(name) or place) for name, place in places.items()}
+        return {
+            **self.environment, **own,
+            # Rare garbage collection halves the CPU time of the compiler; without cgo the machine needs no C compiler.
+            # ``readonly``: go.mod and go.sum are what was committed, or the build fails. ``modcacherw``: else the
+            # module cache could not be deleted. ``local``: no other toolchain is downloaded.
+            "GOGC": "800", "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -modcacherw", "GOTOOLCHAIN": "local",
+            "GOWORK": "off",
+        }  # fmt: skip
+
+    @property
+    def _places(self) -> Path:
+        return self.cache / "go"
+
+    def _delete_intermediate_files(self) -> None:
+        shutil.rmtree(self._places, ignore_errors=True)
+
+    def _fingerprint(self) -> str:
+        sources = [file.read_bytes() for file in sorted(SOURCES.iterdir()) if file.suffix in {".go", ".mod", ".sum"}]
+        others = [self.go.version, sys.platform, platform.machine(), *BUILD_FLAGS]
+        digest = hashlib.sha256(b"\0".join([*sources, *(text.encode() for text in others)]))
+        return digest.hexdigest()[:16]
+
+
+class _Counted:
+    """Reports how many of ``total`` lines that begin with ``prefix`` have come."""
+
+    def __init__(self, steps: Steps, what: str, total: int, prefix: str = "") -> None:
+        self._steps, self._what, self._total, self._prefix = steps, what, total, prefix
+        self._done = 0
+
+    def at_line(self, line: str) -> None:
+        if line.startswith(self._prefix):
+            self._done = min(self._done + 1, self._total)
+            self._steps.at(self._what, self._done, self._total)
+
+
+def installed(steps: Steps | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """The executable, built now if it is not in the cache; raises BuildError."""
+    cache = user_cache(environment) / "control-plane"
+    builder = Builder(cache, choose_toolchain(environment, cache), environment)
+    if not builder.binary.is_file():
+        builder.build(steps or NoSteps())
+    return builder.binary

@@ -1,0 +1,199 @@
+"""The control plane of one folder as one object, whose programs are started and stopped in order.
+
+``control_plane()`` is for programs: what it starts ends with the program, even if that is killed. The command line uses
+the same ``ControlPlane`` without a parent watch (``dev.embedded.control_plane.folder``).
+"""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from rich.console import Console
+
+from dev.embedded.control_plane.build import installed
+from dev.embedded.control_plane.credentials import Credentials
+from dev.embedded.control_plane.programs import ApiServer, ControllerManager, Etcd, KubeScheduler, Kwok, Program
+from dev.embedded.control_plane.state import NAMES, ProgramName, ProgramRecord, new_records, write_records
+from dev.embedded.control_plane.steps import steps_on
+from dev.embedded.errors import PortTakenError
+from dev.embedded.process import ParentWatch
+
+CORE: Final[tuple[ProgramName, ...]] = ("etcd", "kube-apiserver", "kube-controller-manager")
+PORT_ATTEMPTS: Final = 5
+
+
+class ControlPlane:
+    """etcd, kube-apiserver and controllers of a folder; kube-scheduler and kwok if they are asked for."""
+
+    def __init__(
+        self, folder: Path, binary: Path, records: Sequence[ProgramRecord], parent_watch: ParentWatch | None
+    ) -> None:
+        self.folder = folder
+        self.binary = binary
+        self.credentials = Credentials(folder / "credentials")
+        self._parent_watch = parent_watch
+        self._records = {record.name: record for record in records}
+        self._make_programs({})
+
+    @property
+    def url(self) -> str:
+        """Base URL of the API server."""
+        return self.api_server.url
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig; it contains the CA and the token."""
+        return self.credentials.kubeconfig("admin")
+
+    @property
+    def ca(self) -> Path:
+        """The PEM file with which clients check the API server's certificate."""
+        return self.credentials.ca
+
+    @property
+    def admin_token(self) -> str:
+        """A bearer token of the group system:masters."""
+        return self.credentials.token("admin")
+
+    @property
+    def programs(self) -> dict[ProgramName, Program]:
+        """All programs, in the order in which they start."""
+        return {
+            "etcd": self.etcd,
+            "kube-apiserver": self.api_server,
+            "kube-controller-manager": self.controller_manager,
+            "kube-scheduler": self.scheduler,
+            "kwok": self.kwok,
+        }
+
+    def start(self, names: Sequence[ProgramName] = CORE) -> None:
+        """Start those of these programs that do not run, each when the one before is ready.
+
+        If another process has taken a port, other ports are chosen, as long as no program of the folder runs. Raises
+        ServerError after killing all of them.
+        """
+        self.credentials.write()
+        # Programs that run know the others' ports from their flags and kubeconfigs.
+        may_move = not any(program.is_alive for program in self.programs.values())
+        for attempts_left in reversed(range(PORT_ATTEMPTS)):
+            try:
+                self._start(names)
+            except PortTakenError:
+                self.kill()
+                if not (may_move and attempts_left):
+                    raise
+                # All ports move together: between choosing and listening any of them may be taken.
+                self._records = {record.name: record for record in new_records()}
+                self._make_programs(self.scheduler.configuration)
+            except BaseException:
+                self.kill()
+                raise
+            else:
+                return
+
+    def start_scheduler(self, configuration: Mapping[str, Any]) -> KubeScheduler:
+        """Start kube-scheduler with a KubeSchedulerConfiguration, replacing one that runs; wait until it schedules.
+
+        ``apiVersion``, ``kind``, ``clientConnection`` and ``leaderElection`` (off) are filled in where missing.
+        Raises ServerError with the last lines of its log if it refuses the configuration.
+        """
+        # kube-scheduler reads its configuration only once.
+        self.scheduler.stop()
+        self.scheduler.configuration = configuration
+        self.scheduler.start()
+        return self.scheduler
+
+    def client(self, user: str = "admin") -> httpx.Client:
+        """An HTTP client of the API server, as this user; the caller closes it."""
+        return self.api_server.client(user)
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """What kubectl prints when the administrator runs it; raises subprocess.CalledProcessError with its stderr."""
+        command = [str(self.binary), "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        if done.returncode:
+            error = subprocess.CalledProcessError(done.returncode, ["kubectl", *arguments], done.stdout, done.stderr)
+            # CalledProcessError's own text shows only the exit status.
+            error.add_note(done.stderr)
+            raise error
+        return done.stdout
+
+    def stop(self) -> None:
+        """Stop all, the last started first."""
+        for program in reversed(self.programs.values()):
+            program.stop()
+
+    def kill(self) -> None:
+        """SIGKILL all."""
+        for program in reversed(self.programs.values()):
+            program.kill()
+
+    def records(self) -> list[ProgramRecord]:
+        """What the state file holds about them."""
+        return [replace(self._records[name], process=program.process) for name, program in self.programs.items()]
+
+    def remember(self) -> None:
+        """Write the state file, so that the next command finds the programs that run."""
+        write_records(self.folder, self.records())
+
+    def _start(self, names: Sequence[ProgramName]) -> None:
+        self.credentials.write_kubeconfigs(self.url)
+        for name in (name for name in NAMES if name in names):
+            program = self.programs[name]
+            if not program.is_alive:
+                program.launch()
+                # After each program and not at the end: a kill in between must not leave a process that ``down`` does
+                # not know.
+                self.remember()
+            program.wait_until_ready()
+
+    def _make_programs(self, scheduler_configuration: Mapping[str, Any]) -> None:
+        files = self.credentials
+        etcd = self._records["etcd"]
+        self.etcd = Etcd(*self._place(etcd), peer_port=etcd.peer_port)
+        self.api_server = ApiServer(*self._place_of("kube-apiserver"), etcd=self.etcd, credentials=files)
+        self.controller_manager = ControllerManager(
+            *self._place_of("kube-controller-manager"), api_server=self.api_server, credentials=files
+        )
+        self.scheduler = KubeScheduler(
+            *self._place_of("kube-scheduler"), credentials=files, configuration=scheduler_configuration
+        )
+        self.kwok = Kwok(*self._place_of("kwok"), credentials=files)
+
+    def _place_of(self, name: ProgramName) -> tuple[Any, ...]:
+        return self._place(self._records[name])
+
+    def _place(self, record: ProgramRecord) -> tuple[Any, ...]:
+        return record.name, self.folder / record.name, record.port, self.binary, self._parent_watch, record.process
+
+
+@contextmanager
+def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = CORE) -> Iterator[ControlPlane]:
+    """A Kubernetes control plane that runs as long as the ``with`` block, and never longer than this process.
+
+    It runs in a new folder below ``folder`` or the system's temporary folder, which is removed at the end. The first
+    call on a machine builds the programs, which takes minutes; if another process builds them, it waits for that.
+
+    Raises BuildError, ServerError.
+    """
+    binary = installed(steps_on(Console(stderr=True)))
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix="schedulerlog-kubernetes-", dir=folder)).resolve()
+    parent_watch = ParentWatch()
+    try:
+        cluster = ControlPlane(home, binary, new_records(), parent_watch)
+        try:
+            cluster.start(names)
+            yield cluster
+        finally:
+            cluster.kill()
+    finally:
+        parent_watch.close()
+        shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,75 @@
+"""The servers of a folder, kept in ``state.json``: their ports, and process ids with start times."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dev.embedded.errors import EmbeddedError
+from dev.embedded.lock import KINDS, ServerKind
+from dev.embedded.process import ProcessId
+
+FILE_NAME: Final = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """One server: ``controller_port`` only of Kafka; ``process`` is the last one started, alive or not."""
+
+    name: str
+    kind: ServerKind
+    port: int
+    controller_port: int | None = None
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All servers of a folder; ``kafka_cluster_id`` must not change while Kafka has data."""
+
+    kafka_cluster_id: str
+    servers: tuple[ServerRecord, ...] = ()
+
+    def of(self, kind: ServerKind) -> list[ServerRecord]:
+        """Sorted by name, which for Kafka is the order of node numbers."""
+        return sorted((server for server in self.servers if server.kind == kind), key=lambda server: server.name)
+
+
+def read_state(folder: Path) -> State | None:
+    """None if no server was ever started here; raises EmbeddedError if the file cannot be understood."""
+    file = folder / FILE_NAME
+    try:
+        return _state(json.loads(file.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbeddedError(
+            f"{file}: cannot be read ({error!r}). Stop the servers of this folder by hand (ps), then delete the folder."
+        ) from error
+
+
+def write_state(folder: Path, state: State) -> None:
+    """Replace the file in one step, so that neither a reader nor a kill ever leaves half a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{FILE_NAME}.part"
+    part.write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+    part.replace(folder / FILE_NAME)
+
+
+def _state(document: Any) -> State:
+    servers = tuple(_record(server) for server in document["servers"])
+    return State(kafka_cluster_id=str(document["kafka_cluster_id"]), servers=servers)
+
+
+def _record(document: Any) -> ServerRecord:
+    kind = document["kind"]
+    if kind not in KINDS:
+        raise ValueError(f"unknown kind of server {kind!r}")
+    process, controller = document["process"], document["controller_port"]
+    return ServerRecord(
+        name=str(document["name"]),
+        kind=kind,
+        port=int(document["port"]),
+        controller_port=None if controller is None else int(controller),
+        process=None if process is None else ProcessId(int(process["pid"]), str(process["started"])),
+    )

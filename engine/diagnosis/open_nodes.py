@@ -1,0 +1,118 @@
+"""Which nodes pass kube-scheduler's own checks that need the pod and the node alone, by its rules.
+
+The rules: NodeUnschedulable, TaintToleration, NodeAffinity and NodeName of kube-scheduler, as the documentation of
+Kubernetes has them ("Taints and Tolerations", "Assigning Pods to Nodes"). What counts other pods (CPU, ports, spread)
+is not here. Pure.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.diagnosis.facts import NodeFacts
+from runtime.kubernetes.object_fields import Fields, entries, part, text
+
+_CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
+_NOT_READY: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
+_BLOCKING: Final = frozenset(("NoSchedule", "NoExecute"))
+
+
+class Closed(NamedTuple):
+    """Why a node is closed to the pod: the obstacle, and the taint where it is one."""
+
+    code: str
+    rest: str = ""
+
+
+def closed_by(spec: Fields, state: NodeFacts) -> Closed | None:
+    """The first of kube-scheduler's checks that refuses the node; None for a node that passes."""
+    node = state.node or {}
+    tolerations = list(entries(spec, "tolerations"))
+    taints = list(_taints(node))
+    keys = {text(taint, "key") for taint in taints}
+    # A cordoned node also has a taint of Kubernetes' own, as one that is not ready has.
+    cordon = {"key": _CORDON_TAINT, "effect": "NoSchedule"}
+    if (part(node, "spec").get("unschedulable") is True or _CORDON_TAINT in keys) and not _is_tolerated(
+        cordon, tolerations
+    ):
+        return Closed("NodeCordoned")
+    untolerated = [taint for taint in taints if not _is_tolerated(taint, tolerations)]
+    if any(text(taint, "key") in _NOT_READY for taint in untolerated):
+        return Closed("NodeNotReady")
+    if untolerated:
+        return Closed("TaintNotTolerated", ", ".join(map(_written, untolerated)))
+    return None if _matches(spec, node, state.name) else Closed("AffinityMismatch")
+
+
+def is_selected(spec: Fields, state: NodeFacts) -> bool:
+    """Does the node match the pod's node selector and required affinity?"""
+    return _matches(spec, state.node or {}, state.name)
+
+
+def _taints(node: Fields) -> Iterator[Fields]:
+    return (taint for taint in entries(node, "spec", "taints") if text(taint, "effect") in _BLOCKING)
+
+
+def _written(taint: Fields) -> str:
+    """As kubectl writes it: key=value:effect."""
+    value = text(taint, "value")
+    return f"{text(taint, 'key')}{'=' if value else ''}{value}:{text(taint, 'effect')}"
+
+
+def _is_tolerated(taint: Fields, tolerations: Sequence[Fields]) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Fields, taint: Fields) -> bool:
+    key, operator = text(toleration, "key"), text(toleration, "operator") or "Equal"
+    if text(toleration, "effect") not in ("", text(taint, "effect")):
+        return False
+    # Without a key, `Exists` tolerates every taint.
+    if key not in ("", text(taint, "key")) or (not key and operator != "Exists"):
+        return False
+    return operator == "Exists" or text(toleration, "value") == text(taint, "value")
+
+
+def _matches(spec: Fields, node: Fields, name: str) -> bool:
+    labels = part(node, "metadata", "labels")
+    selector = part(spec, "nodeSelector")
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    required = part(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
+        return True
+    # One term is enough; a term without any expression matches nothing.
+    return any(_term_matches(term, labels, name) for term in entries(required, "nodeSelectorTerms"))
+
+
+def _term_matches(term: Fields, labels: Mapping[str, Any], name: str) -> bool:
+    expressions, fields = list(entries(term, "matchExpressions")), list(entries(term, "matchFields"))
+    return bool(expressions or fields) and (
+        all(_expression_matches(expression, labels) for expression in expressions)
+        and all(_expression_matches(field, {"metadata.name": name}) for field in fields)
+    )
+
+
+def _expression_matches(expression: Fields, labels: Mapping[str, Any]) -> bool:
+    key, listed = text(expression, "key"), expression.get("values")
+    value, values = labels.get(key), listed if isinstance(listed, list) else []
+    match text(expression, "operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case "Gt" | "Lt" as operator:
+            return _compares(operator, value, values)
+        case _:
+            return False
+
+
+def _compares(operator: str, value: Any, values: Sequence[Any]) -> bool:
+    try:
+        (limit,), number = map(int, values), int(str(value))
+    except (TypeError, ValueError):
+        return False
+    return number > limit if operator == "Gt" else number < limit

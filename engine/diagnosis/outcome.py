@@ -1,0 +1,42 @@
+"""What the steps of the tree return: answers with their evidence, and obstacles."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from engine.diagnosis.facts import Evidence, Unknown
+from schemas.answers.diagnosis import InBothLanguages
+
+AnswerToQuestion = Literal["yes", "no", "not known"]
+Word = str | int | InBothLanguages
+"""What a text has a place for."""
+
+
+class FoundObstacle(NamedTuple):
+    """Something that keeps the pod from a node; ``code`` has its texts, whose places ``words`` fill."""
+
+    code: str
+    words: Mapping[str, Word] = MappingProxyType({})
+    numbers: Mapping[str, int] = MappingProxyType({})
+    nodes: Sequence[str] = ()
+    node_count: int = 0
+    """How many nodes it keeps out; ``nodes`` may name fewer."""
+    evidence: Sequence[Evidence] = ()
+    clauses: Sequence[str] = ()
+    """Names of further clauses of its sentence, for which the numbers are known."""
+
+
+class TreeStep(NamedTuple):
+    """One question, answered."""
+
+    question: str
+    answer: AnswerToQuestion
+    evidence: Sequence[Evidence] = ()
+    not_known: Sequence[Unknown] = ()
+    obstacles: Sequence[FoundObstacle] = ()
+    is_end: bool = False
+    """The questions below this one do not matter any more."""
+
+
+def yes_or_no(is_so: bool | None) -> AnswerToQuestion:
+    return "not known" if is_so is None else "yes" if is_so else "no"

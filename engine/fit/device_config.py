@@ -1,0 +1,151 @@
+"""The device configuration (`--device-config-file`): HAMi's own file, with additions of ours.
+
+Sections are HAMi's (`nvidia`, `hygon`, `cambricon`, `metax`, lists of chips under `iluvatars` and `vnpus`), in its
+spelling; a cluster's ConfigMap can be given as it is. Beyond HAMi, every section may name `annotations`, `typeWord` and
+limits, and `vendors` is a list of vendors that HAMi does not know. The file is the whole table: vendors that it
+does not name are not served.
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from engine.fit.device_config_keys import (
+    ANNOTATIONS,
+    FOR_DEVICE_PLUGINS,
+    LISTED,
+    NOT_SERVED,
+    SINGLE,
+    ConfigMistakeError,
+    Fields,
+    as_mapping,
+    kind_of,
+    read_text,
+)
+from engine.hami.vendors import Vendor, Vendors
+from runtime.files.yaml_lines import Mapping, YamlError, documents
+
+SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
+"""HAMi's chart defaults for the vendors that we serve."""
+
+
+class DeviceConfigError(ValueError):
+    """The file has a mistake: where, what, and what to write instead."""
+
+    def __init__(self, file: str, line: int | None, problem: str) -> None:
+        super().__init__(f"{file}, line {line}: {problem}" if line else f"{file} {problem}")
+
+
+def read(path: Path) -> Vendors:
+    """The table of vendors that the file describes. Raises DeviceConfigError."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise DeviceConfigError(str(path), None, f"can't be read: {error.strerror or error}") from None
+    return parse(text, str(path))
+
+
+@functools.cache
+def shipped() -> Vendors:
+    """The table of ``SHIPPED``."""
+    return read(SHIPPED)
+
+
+def parse(text: bytes, file: str) -> Vendors:
+    """The table of vendors that a configuration describes. Raises DeviceConfigError."""
+    try:
+        vendors = tuple(_vendors(text))
+        _check_words(vendors)
+    except (ConfigMistakeError, YamlError) as error:
+        raise DeviceConfigError(file, error.line, error.problem) from None
+    return vendors
+
+
+def _vendors(text: bytes) -> Iterator[Vendor]:
+    found = [value for _, value in documents(text) if value is not None]
+    if len(found) != 1:
+        raise ConfigMistakeError(1, f"holds {len(found)} documents, write one")
+    sections = as_mapping(found[0], 1)
+    if "device-config.yaml" in as_mapping(sections.get("data", Mapping(1)), 1):
+        # The ConfigMap of HAMi's chart, as `kubectl get configmap -o yaml` prints it.
+        yield from _vendors(read_text(sections["data"], "device-config.yaml").encode())
+        return
+    for name in sections:
+        yield from _section(name, sections)
+
+
+def _section(name: str, sections: Mapping) -> Iterator[Vendor]:
+    line = sections.line_of(name)
+    if name in SINGLE:
+        for base, fields in SINGLE[name]:
+            yield _vendor(base, as_mapping(sections[name], line), fields)
+    elif name in LISTED:
+        word, base_of, fields = LISTED[name]
+        for chip in _chips(name, sections):
+            yield _for_all_chips(_vendor(base_of(_word(chip, word)), chip, fields), sections[name], fields)
+    elif name not in NOT_SERVED:
+        names = ", ".join([*SINGLE, *LISTED])
+        raise ConfigMistakeError(
+            line, f"{name} is not a known vendor, write one of {names}; any other goes under vendors"
+        )
+
+
+def _chips(name: str, sections: Mapping) -> Iterator[Mapping]:
+    value, line = sections[name], sections.line_of(name)
+    if isinstance(value, dict):
+        # HAMi's vnpus: the list stands under configs, beside what is for all chips.
+        mapping = as_mapping(value, line)
+        value, line = mapping.get("configs"), mapping.line_of("configs")
+    if not isinstance(value, list):
+        raise ConfigMistakeError(line, f"{name} is {kind_of(value)}, write a list")
+    for item in value:
+        yield as_mapping(item, line)
+
+
+def _for_all_chips(vendor: Vendor, section: Any, fields: Fields) -> Vendor:
+    """HAMi's vnpus: `hamiVnpuCore` stands beside `configs`."""
+    if not isinstance(section, Mapping) or "hamiVnpuCore" not in section:
+        return vendor
+    part, field, read_value = fields["hamiVnpuCore"]
+    return _with(vendor, part, field, read_value(section, "hamiVnpuCore"))
+
+
+def _word(chip: Mapping, key: str) -> str:
+    if not chip.get(key):
+        raise ConfigMistakeError(chip.line, f"{key} is missing, write the vendor's word")
+    return read_text(chip, key)
+
+
+def _vendor(base: Vendor, section: Mapping, fields: Fields) -> Vendor:
+    vendor = base
+    for key, value in section.items():
+        if key == "annotations":
+            vendor = _vendor(vendor, as_mapping(value, section.line_of(key)), ANNOTATIONS)
+        elif key in fields:
+            part, field, read_value = fields[key]
+            vendor = _with(vendor, part, field, read_value(section, key))
+        elif key not in FOR_DEVICE_PLUGINS:
+            raise ConfigMistakeError(section.line_of(key), f"{key} is not known here, write one of {', '.join(fields)}")
+    if not vendor.resources.count:
+        raise ConfigMistakeError(section.line, f"resourceCountName is missing for {vendor.word}")
+    return vendor
+
+
+def _with(vendor: Vendor, part: str, field: str, value: Any) -> Vendor:
+    # An empty part and field mark a key that is accepted and sets nothing, such as `commonWord`.
+    if not field:
+        return vendor
+    if not part:
+        return replace(vendor, **{field: value})
+    return replace(vendor, **{part: replace(getattr(vendor, part), **{field: value})})
+
+
+def _check_words(vendors: Vendors) -> None:
+    seen: set[str] = set()
+    for vendor in vendors:
+        for name in (vendor.word, vendor.resources.count):
+            if name in seen:
+                raise ConfigMistakeError(1, f"{name} is used by two vendors, keep one of them")
+            seen.add(name)

@@ -1,0 +1,240 @@
+"""The devices of the whole cluster as numpy columns, kept up to date by increments.
+
+Each Kubernetes object that changes is applied once (`apply_*`, `delete_*`); a decision then reads the columns and does
+not iterate over pods. One writer at a time; no clock (times are arguments), no I/O.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.fit.devices import node_columns
+from engine.fit.devices.node_columns import DeviceKinds
+from engine.fit.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, fragment_of, marks_of
+from engine.fit.devices.node_readings import NodeReadings
+from engine.fit.devices.node_revisions import NodeRevisions
+from engine.fit.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
+from engine.fit.devices.quota import Quotas
+from engine.hami.allocation import AllocationError
+from engine.hami.json_values import mapping
+from engine.hami.node_registration import NodeDevices, cordoned_devices
+from engine.hami.registration import Registration
+from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of
+
+
+class ClusterColumns:
+    """See the module. accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it)."""
+
+    def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
+        self.vendors = vendors
+        self._nvidia_code = code_of(vendors, NVIDIA.word)
+        self.devices = node_columns.device_table()
+        self.nodes = node_columns.node_table(len(vendors))
+        self.revisions = NodeRevisions(self.nodes)
+        self.quotas = Quotas()
+        self._readings = NodeReadings(vendors, accepts_colon_form=accepts_colon_form)
+        self._ids: dict[str, int] = {}
+        self._entries: dict[int, NodeEntry] = {}
+        self._fragments: dict[int, NodeFragment] = {}
+        self._fragments_are_lent = False
+        self._kinds = DeviceKinds()
+        self._rows: dict[str, set[int]] = {}
+        self._pods: dict[str, PodUse] = {}
+        self._pods_on: dict[str, set[str]] = {}
+
+    # Nodes
+
+    def apply_node(self, node: Mapping[str, Any], now: datetime | None = None) -> None:
+        """Add or replace a Kubernetes Node object (as decoded JSON).
+
+        now: the scheduler's local time without a zone; with it, a node that leaves the handshake open is dropped.
+        Under a malformed annotation, what the node registered before still counts; `unregistered_cause` has the cause.
+        """
+        metadata = mapping(node.get("metadata"))
+        name = str(metadata.get("name", ""))
+        self.register(name, self._readings.read(name, node, now))
+        # At every change of the node: HAMi overlooks a cordon while the registration is the same.
+        self._apply_cordon(name, mapping(metadata.get("annotations")))
+        marks = marks_of(mapping(metadata.get("annotations")))
+        if (entry := self.entry(name)) and entry.marks != marks:
+            entry.marks = marks
+            self.revisions.changed(entry.id)
+
+    def register(self, name: str, found: NodeDevices | None) -> None:
+        """Replace the devices of a node; None unregisters it."""
+        old = self.entry(name)
+        if old and old.devices == found:  # most changes of a node (status, lock) leave its devices alone
+            return
+        self._unregister(name)
+        if found is None:
+            return
+        devices = found.registration.devices
+        entry = NodeEntry(
+            self.nodes.take(1), self.devices.take(len(devices)), found, fragment_of(name, found.registration), {}
+        )
+        for row, device in enumerate(devices, entry.start):
+            entry.rows.setdefault(device.uuid, []).append(row)
+            self._rows.setdefault(device.uuid, set()).add(row)  # several nodes may register the same UUID
+        self._ids[name], self._entries[entry.id] = entry.id, entry
+        self._own_fragments()[entry.id] = entry.fragment
+        self.revisions.begin(entry.id)
+        node_columns.fill_device_rows(self.devices, entry, self._kinds, self.vendors)
+        node_columns.fill_node_row(self.nodes, self.devices, entry, self.vendors, self._nvidia_code)
+        for uid in self._pods_on.get(name, ()):  # pods may be known before their node, and outlast its registration
+            node_columns.add_use(self.devices, self.nodes, entry, self._pods[uid], 1)
+
+    def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
+        entry = self.entry(name)
+        if entry:
+            listed = cordoned_devices(annotations)
+            cordoned = np.array([uuid in listed for uuid in entry.fragment.uuids], np.bool_)
+            if not np.array_equal(self.devices["is_cordoned"][entry.rows_slice], cordoned):
+                self.devices["is_cordoned"][entry.rows_slice] = cordoned
+                self.revisions.changed(entry.id)
+
+    def delete_node(self, name: str) -> None:
+        """Forget a node. Its pods remain known, and count again if the node comes back."""
+        self._unregister(name)
+        self._readings.forget(name)
+
+    def _unregister(self, name: str) -> None:
+        node_id = self._ids.pop(name, None)
+        if node_id is not None:
+            entry = self._entries.pop(node_id)
+            self.revisions.end(node_id, name)
+            del self._own_fragments()[node_id]
+            for uuid, rows in entry.rows.items():
+                self._rows[uuid].difference_update(rows)
+                if not self._rows[uuid]:
+                    del self._rows[uuid]
+            self.devices.give_back(entry.start, entry.size)
+            self.nodes.give_back(node_id, 1)
+
+    def unregistered_cause(self, name: str) -> str | None:
+        """What is wrong with the node's registration, with annotation and position; None where nothing is wrong.
+
+        A node without a register annotation has no cause. A registered node may have one: what it registered before
+        still counts, but its annotation is broken now.
+        """
+        return self._readings.cause(name)
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The registered nodes."""
+        return tuple(self._ids)
+
+    def node_fragment(self, name: str) -> NodeFragment | None:
+        entry = self.entry(name)
+        return entry.fragment if entry else None
+
+    def registration(self, name: str) -> Registration | None:
+        """The devices that count for a node now; None while it is unregistered."""
+        entry = self.entry(name)
+        return entry.devices.registration if entry else None
+
+    def entry(self, name: str) -> NodeEntry | None:
+        return self._entries.get(self._ids.get(name, -1))  # ids begin at 1: row 0 of a table is never given out
+
+    def entries(self, ids: Iterable[int]) -> list[NodeEntry]:
+        """The registered node behind each id."""
+        return list(map(self._entries.__getitem__, ids))
+
+    def fragments(self) -> Mapping[int, NodeFragment]:
+        """The fragment of every registered node, by id; later registrations do not reach into it."""
+        self._fragments_are_lent = True
+        return self._fragments
+
+    def _own_fragments(self) -> dict[int, NodeFragment]:
+        # Copied at the first change after a decision, so that neither decisions nor a start with thousands of nodes
+        # copy them each time.
+        if self._fragments_are_lent:
+            self._fragments, self._fragments_are_lent = dict(self._fragments), False
+        return self._fragments
+
+    def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Node id per name, shape (names,); -1 where unregistered."""
+        # Without a Python frame per name: kube-scheduler offers the nodes in a new order each time.
+        return np.fromiter(map(self._ids.get, names, repeat(-1)), np.int64, len(names))
+
+    @property
+    def kinds(self) -> tuple[RegisteredKind, ...]:
+        """What the numbers in the column `kind` stand for."""
+        return self._kinds.all
+
+    def rows_of(self, uuids: Iterable[str]) -> list[int]:
+        """Rows of the devices with these UUIDs, on whatever node."""
+        return [row for uuid in uuids for row in self._rows.get(uuid, ())]
+
+    # Pods
+
+    def apply_pod(self, pod: Mapping[str, Any]) -> None:
+        """Add or update a Kubernetes Pod object, known by its UID.
+
+        A pod that ended holds nothing; as with HAMi, neither does a pod that was already being deleted when it was
+        first seen. A pod without `hami.io/vgpu-node` changes nothing, since its reservation may be newer than this
+        observation, and neither does one whose device annotation can't be read.
+        """
+        uid = mapping(pod.get("metadata")).get("uid")
+        if not isinstance(uid, str):
+            return
+        if has_ended(pod):
+            self.delete_pod(uid)
+            return
+        if is_leaving(pod) and uid not in self._pods:
+            return
+        try:
+            use = pod_use(pod, self.vendors, is_first_sight=uid not in self._pods)
+        except AllocationError:
+            return
+        if use is not None:
+            self.hold(uid, use)
+
+    def hold(self, uid: str, use: PodUse) -> None:
+        """Count what a pod holds, in place of whatever it held before."""
+        before = self._pods.get(uid)
+        if before == use:  # the watch brings back what the reservation has counted already
+            return
+        if before:
+            self.delete_pod(uid)
+        self._pods[uid] = use
+        self._pods_on.setdefault(use.node, set()).add(uid)
+        self._tally(use, 1)
+
+    def delete_pod(self, uid: str) -> None:
+        """Free what a pod holds; unknown pods hold nothing."""
+        use = self._pods.pop(uid, None)
+        if use is None:
+            return
+        neighbours = self._pods_on[use.node]
+        neighbours.discard(uid)
+        if not neighbours:
+            del self._pods_on[use.node]
+        self._tally(use, -1)
+
+    def pod_use(self, uid: str) -> PodUse | None:
+        return self._pods.get(uid)
+
+    def pod_uses(self) -> list[PodUse]:
+        """What each pod holds; a copy, for another thread."""
+        return list(self._pods.values())
+
+    def _tally(self, use: PodUse, sign: int) -> None:
+        for vendor, (memory_mib, cores) in use.quota_use().items():  # also while the node is unregistered
+            self.quotas.add_use(use.namespace, vendor, sign * memory_mib, sign * cores)
+        entry = self.entry(use.node)
+        if entry:
+            node_columns.add_use(self.devices, self.nodes, entry, use, sign)
+            self.revisions.changed(entry.id)
+
+    # Quotas
+
+    def apply_quota(self, quota: Mapping[str, Any]) -> None:
+        """Add or replace a Kubernetes ResourceQuota object."""
+        self.quotas.apply(quota)
+
+    def delete_quota(self, namespace: str, name: str) -> None:
+        self.quotas.delete(namespace, name)

@@ -1,0 +1,97 @@
+"""Which devices count for each node, from its Node objects over time, and why none do. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from engine.fit.devices.registration_step import (
+    LastLook,
+    RegistrationStep,
+    next_step,
+    unregistered_cause,
+    vendor_step,
+)
+from engine.hami.handshake import allocatable_devices
+from engine.hami.json_values import mapping
+from engine.hami.node_registration import NodeDevices, NodeReading, VendorDevices, combine, read_node
+from engine.hami.registration import Malformed, Registration
+from engine.hami.vendors import NVIDIA, Family, Vendors, find_vendor
+
+
+class NodeReadings:
+    """Remembers of each node what HAMi's rules need to know at its next change.
+
+    accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it).
+    """
+
+    def __init__(self, vendors: Vendors, *, accepts_colon_form: bool = True) -> None:
+        self._vendors, self._accepts_colon_form = vendors, accepts_colon_form
+        self._nvidia = find_vendor(vendors, NVIDIA.word) or NVIDIA
+        self._nvidia_devices: dict[str, NodeDevices] = {}  # outlasts a broken annotation
+        self._others: dict[str, dict[int, Registration]] = {}
+        self._last: dict[str, LastLook] = {}
+        self._causes: dict[str, str] = {}
+
+    def read(self, name: str, node: Mapping[str, Any], now: datetime | None) -> NodeDevices | None:
+        """The devices of the node that count now; None where none do. Arguments as in `ClusterColumns.apply_node`."""
+        annotations = mapping(mapping(node.get("metadata")).get("annotations"))
+        keys, allocatable = self._nvidia.node, allocatable_devices(node, self._nvidia.resources.count)
+        last = self._last.get(name, LastLook())
+        step, self._last[name] = next_step(last, annotations, allocatable, now, keys)
+        reading = read_node(node, self._vendors, now)
+        nvidia = self._accepted(reading.nvidia)
+        if step is RegistrationStep.DROP and name in self._nvidia_devices:
+            del self._nvidia_devices[name]
+            # HAMi forgets what it knew of a node with devices only.
+            self._last[name] = LastLook()
+        if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
+            self._nvidia_devices[name] = nvidia
+        others = self._others_of(name, node, reading, now)
+        counting = combine(self._nvidia_devices.get(name), others, self._vendors)
+        found = nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia
+        self._explain(name, found, step, is_registered=counting is not None)
+        return counting
+
+    def _others_of(
+        self, name: str, node: Mapping[str, Any], reading: NodeReading, now: datetime | None
+    ) -> list[VendorDevices]:
+        """The devices of other vendors, in the order of the table."""
+        kept = self._others.setdefault(name, {})
+        annotations = mapping(mapping(node.get("metadata")).get("annotations"))
+        for code, vendor in enumerate(self._vendors, 1):
+            found = reading.others.get(code)
+            if vendor.family is Family.NVIDIA or (found is None and code not in kept):
+                continue
+            step = vendor_step(vendor, node, annotations, found, now)
+            if step is RegistrationStep.DROP:
+                kept.pop(code, None)
+            elif step is RegistrationStep.READ and isinstance(found, Registration):
+                kept[code] = found
+        return [VendorDevices(code, kept[code]) for code in sorted(kept)]
+
+    def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
+        """NVIDIA's registration, unless it has a form that is switched off."""
+        if isinstance(nvidia, NodeDevices) and nvidia.registration.form == "colon" and not self._accepts_colon_form:
+            problem = "is in the form of HAMi up to v2.7, which is switched off here"
+            return Malformed(self._nvidia.node.register, "", problem)
+        return nvidia
+
+    def _explain(
+        self, name: str, found: NodeDevices | Malformed | None, step: RegistrationStep, *, is_registered: bool
+    ) -> None:
+        if isinstance(found, Malformed):
+            self._causes[name] = str(found)
+        elif is_registered or found is None:
+            self._causes.pop(name, None)
+        else:
+            self._causes[name] = unregistered_cause(step)
+
+    def cause(self, name: str) -> str | None:
+        """What is wrong with the node's registration; None where nothing is."""
+        return self._causes.get(name)
+
+    def forget(self, name: str) -> None:
+        self._nvidia_devices.pop(name, None)
+        self._others.pop(name, None)
+        self._last.pop(name, None)
+        self._causes.pop(name, None)

@@ -1,0 +1,86 @@
+"""Whether a node's registration is read again, kept as it was, or dropped (HAMi's `NvidiaGPUDevices.CheckHealth`).
+
+HAMi's scheduler writes a request into the handshake annotation, and the device plugin answers by changing it. A node
+that leaves the request open for a minute and has no device allocatable is dropped, and so is one whose allocatable
+devices fall to none. A node that is merely silent keeps what it registered before.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from engine.hami.annotations import HANDSHAKE
+from engine.hami.handshake import allocatable_devices, handshake_of, is_given_up
+from engine.hami.registration import Malformed, Registration
+from engine.hami.vendors import NO_HANDSHAKE, NVIDIA, Family, NodeKeys, Vendor
+
+
+class RegistrationStep(Enum):
+    READ = "read the register annotation"
+    KEEP = "keep what is registered"
+    DROP = "drop the node's devices"
+
+
+class LastLook(NamedTuple):
+    """What the last look at a node found: its allocatable devices, and its register annotation, read or not."""
+
+    allocatable: int = 0
+    register: str = ""
+
+
+def next_step(
+    last: LastLook, annotations: Mapping[str, Any], allocatable: int, now: datetime | None, keys: NodeKeys = NVIDIA.node
+) -> tuple[RegistrationStep, LastLook]:
+    """What to do with the node's registration, and what to remember for the next look.
+
+    now: the scheduler's local time without a zone, as the handshake is written; None: no request is ever too old.
+    """
+    register = annotations.get(keys.register, "")
+    handshake = handshake_of(annotations, keys.handshake)
+    is_open = handshake is not None and handshake.is_request
+    look = LastLook(allocatable, register)
+    if not allocatable and last.allocatable:
+        return RegistrationStep.DROP, look
+    if allocatable != last.allocatable:
+        return RegistrationStep.READ, look
+    if is_given_up(handshake, allocatable, now):
+        return RegistrationStep.DROP, last
+    # While its request is open, HAMi reads the devices again only where the annotation has changed. Of a node that
+    # never had one allocatable it does not even compare that.
+    if is_open and (not allocatable or register == last.register):
+        return RegistrationStep.KEEP, last
+    return RegistrationStep.READ, look if allocatable else last
+
+
+_BY_CAPACITY: Final = (Family.METAX_GPU, Family.METAX_SGPU, Family.GCU)
+"""Their nodes are healthy only while they say what they have."""
+
+
+def vendor_step(
+    vendor: Vendor,
+    node: Mapping[str, Any],
+    annotations: Mapping[str, Any],
+    found: Registration | Malformed | None,
+    now: datetime | None,
+) -> RegistrationStep:
+    """What to do with what a vendor other than NVIDIA registers; found: what the node lists now."""
+    if vendor.family is Family.CUSTOM or vendor.family in _BY_CAPACITY:
+        has_devices = isinstance(found, Registration) and bool(found.devices)
+        return RegistrationStep.READ if has_devices else RegistrationStep.DROP
+    if vendor.family not in NO_HANDSHAKE:
+        handshake = handshake_of(annotations, vendor.node.handshake)
+        if handshake is not None and handshake.is_request:
+            # HAMi takes a node in only after its device plugin has answered once.
+            allocatable = allocatable_devices(node, vendor.resources.count)
+            return RegistrationStep.DROP if is_given_up(handshake, allocatable, now) else RegistrationStep.KEEP
+    if not isinstance(found, Registration):
+        return RegistrationStep.KEEP
+    return RegistrationStep.READ if found.devices else RegistrationStep.DROP
+
+
+def unregistered_cause(step: RegistrationStep) -> str:
+    """Why a node with a readable registration is not registered after this step."""
+    is_dropped = step is RegistrationStep.DROP
+    cause = "no GPU is allocatable any more" if is_dropped else "its device plugin has not answered yet"
+    return f"{cause} (status.allocatable and annotation {HANDSHAKE})"

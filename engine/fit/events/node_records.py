@@ -1,0 +1,100 @@
+"""The verdict on every offered node of a decision, as `NodesJudged` records."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from engine.fit.events.record_columns import Ints, NodeNames, code_table, column_budget, widest
+from engine.fit.judge.checks import verdict_codes
+from engine.fit.judge.decision import Decision
+from engine.hami.reason_codes import ReasonCode
+from schemas import events
+from schemas.codec.chunking import refusal_runs
+from schemas.codec.code_tables import cut_refusals
+from schemas.events import NodesJudged
+from schemas.events.columns import widest_character
+
+_FLOAT_BYTES: Final = 17
+"""A float32 in its shortest text, and a comma."""
+
+_ZERO_BYTES: Final = 4
+"""`0.0` and a comma."""
+
+
+def node_records(
+    common_fields: dict[str, Any], decision: Decision, names: NodeNames, *, is_placed: bool
+) -> Iterator[NodesJudged]:
+    """The records of all offered nodes. is_placed: False turns the verdict "picked" into "fits"."""
+    columns = _NodeColumns(decision, names, is_placed=is_placed)
+    containers = [container.name for container in decision.containers]
+    once = common_fields | {"containers": containers, "verdicts": columns.verdicts}
+    no_terms: dict[str, Any] = {"score_terms": {name: [] for name in decision.score_terms}}
+    budget = column_budget(dict.fromkeys(NodesJudged.model_fields) | no_terms | once)
+    for part, run in enumerate(columns.runs(budget)):
+        yield NodesJudged.model_construct(**once, part=part, **columns.cut(run))
+
+
+class _NodeColumns:
+    """The columns of all offered nodes, ready to be cut into runs."""
+
+    def __init__(self, decision: Decision, names: NodeNames, *, is_placed: bool) -> None:
+        self._decision = decision
+        verdict = decision.node_verdict
+        if not is_placed:
+            # A copy: the reply and the log lines read the decision's own column.
+            verdict = np.where(verdict == verdict_codes.NODE_PICKED, verdict_codes.NODE_FITS, verdict)
+        self.verdicts, self._verdict = code_table(verdict_codes.NODE_VERDICTS, verdict)
+        self._names = names
+        # HAMi divides by totals of zero; the contract allows finite scores only.
+        self._score = np.nan_to_num(decision.score, nan=0.0)
+        self._fits = decision.node_verdict >= verdict_codes.NODE_FITS
+        terms = decision.score_terms if self._fits.any() else {}
+        self._terms = {name: np.nan_to_num(term, nan=0.0) for name, term in terms.items()}
+        self._refusals, self._refusal = _refusals(decision)
+
+    def runs(self, max_bytes: int) -> Iterator[slice]:
+        """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
+        codes = widest(self._refusal) + sum(map(widest_character, (self._verdict, self._decision.refused_by)))
+        # A run in which no node fits has no scores.
+        floats = (1 + len(self._terms)) if self._fits.any() else 0
+        numbers = codes + floats * np.where(self._fits, _FLOAT_BYTES, _ZERO_BYTES)
+        # 1: the comma behind the name.
+        return refusal_runs(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
+
+    def cut(self, run: slice) -> dict[str, Any]:
+        """The fields of a record about the nodes in `run`."""
+        refusals, refusal = cut_refusals(self._refusals, self._refusal[run])
+        return {
+            "nodes": self._names.names[run],
+            "verdict": self._verdict[run],
+            "score": self._score[run],
+            # A row of zeros per term for thousands of nodes of which none fits would say nothing.
+            "score_terms": {name: term[run] for name, term in self._terms.items()} if self._fits[run].any() else {},
+            "refused_by": self._decision.refused_by[run],
+            "refusals": refusals,
+            "refusal": refusal,
+        }
+
+
+def _refusals(decision: Decision) -> tuple[list[events.Refusal], Ints]:
+    """The distinct refusals, and per node the index into them, shape (n,).
+
+    A node whose registration is broken has a refusal of its own, with the cause.
+    """
+    table = [
+        events.Refusal.model_construct(
+            counts=dict(refusal.counts), devices=refusal.devices, bare=refusal.bare, cause="", uncounted=[]
+        )
+        for refusal in decision.refusals
+    ]
+    if not decision.unregistered_causes:
+        return table, decision.refusal
+    column = decision.refusal.copy()
+    causes: dict[str, int] = {}
+    for node, name in enumerate(decision.node_names):
+        cause = decision.unregistered_causes.get(name)
+        if cause:
+            column[node] = causes.setdefault(cause, len(table) + len(causes))
+    table += [events.Refusal(bare=ReasonCode.NODE_UNREGISTERED.value, cause=cause) for cause in causes]
+    return table, column

@@ -1,0 +1,199 @@
+"""What the containers of a pod request of each vendor (HAMi's `GenerateResourceRequests`)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final
+
+from engine.fit.judge.request.vendor_requests import vendor_request
+from engine.hami.quantities import whole
+from engine.hami.requests import UNSET_PERCENT
+from engine.hami.vendors import Family, Vendor, Vendors
+from schemas.events import MAX_REQUESTS
+
+MAX_ASKING: Final = 16
+"""Containers of a pod that may ask for devices: each is judged on every device of every node, and that is recorded."""
+MAX_QUANTITIES: Final = 10_000
+"""Limits and requests of a pod's containers, all together; twenty for each container of the largest pod."""
+_INT32_MAX: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class VendorRequest:
+    """What one container requests of one vendor.
+
+    count: devices; 0 or less requests none. vendor: empty where the container names no vendor's resource.
+    memory_mib: MiB per device; where 0, memory_percentage of each device's total counts (101: unset). cores: percent
+    of one device. is_further: one more vendor's request of the container before it in the list.
+    """
+
+    name: str
+    is_init: bool = False
+    vendor: str = ""
+    count: int = 0
+    memory_mib: int = 0
+    memory_percentage: int = 0
+    cores: int = 0
+    is_further: bool = False
+
+    @property
+    def asks(self) -> bool:
+        return self.count > 0
+
+
+def denial_of_asking(asking: int) -> str:
+    """Why a pod is refused of which so many containers ask for devices; empty where it is not."""
+    if asking <= MAX_ASKING:
+        return ""
+    return f"{asking} containers of the pod ask for devices, {MAX_ASKING} may: divide it into several pods"
+
+
+def denial_of_number(requests: Sequence[VendorRequest]) -> str:
+    """Why a pod with so many containers is refused; empty where it is not."""
+    return denial_of_containers(len(requests)) or denial_of_asking(sum(request.asks for request in requests))
+
+
+def denial_of_containers(containers: int) -> str:
+    """Why a pod that has so many, and asks for devices, is refused; empty where it is not."""
+    if containers <= MAX_REQUESTS:
+        return ""
+    # The name of each is in every record about nodes.
+    return f"the pod has {containers} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
+
+
+def number_of_containers(pod: Mapping[str, Any]) -> int:
+    return sum(len(listed) for _, listed in _container_lists(pod))
+
+
+def denial_of_size(pod: Mapping[str, Any]) -> str:
+    """Why a pod is refused that asks for devices and has so many containers or quantities; empty where it is not."""
+    if denial := denial_of_containers(number_of_containers(pod)):
+        return denial
+    quantities = sum(map(len, _quantities(pod)))
+    if quantities <= MAX_QUANTITIES:
+        return ""
+    return f"the containers of the pod name {quantities} quantities of resources, {MAX_QUANTITIES} are read at most"
+
+
+def names_devices(pod: Mapping[str, Any], vendors: Vendors) -> bool:
+    """Does a container name any resource of a vendor, in whatever amount?"""
+    names = frozenset(name for vendor in vendors for name in astuple(vendor.resources) if name)
+    return not all(map(names.isdisjoint, _quantities(pod)))
+
+
+def _quantities(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Limits and requests of the containers, as far as they name anything."""
+    for _, container in _containers(pod):
+        resources = container.get("resources")
+        if isinstance(resources, dict):
+            found = (resources.get("limits"), resources.get("requests"))
+            yield from (amounts for amounts in found if isinstance(amounts, dict))
+
+
+def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
+    """One request per container and requested vendor, init containers first, in the pod's order.
+
+    A container that requests nothing has one request too: the annotation keeps an empty slot for it.
+    """
+    return tuple(
+        request for is_init, container in _containers(pod) for request in _requests(container, is_init, vendors)
+    )
+
+
+def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
+    quantities = _Quantities(container.get("resources"))
+    # A vendor of which the container names neither count, memory nor cores is not asked.
+    named = quantities.vendors(vendors) or vendors[:1]
+    requests = [container_request(container, is_init, vendor) for vendor in named]
+    asking = [request for request in requests if request.asks]
+    return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
+
+
+def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    for is_init, listed in _container_lists(pod):
+        for container in listed:
+            yield is_init, container if isinstance(container, Mapping) else {}
+
+
+def _container_lists(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Sequence[Any]]]:
+    spec = pod.get("spec")
+    if not isinstance(spec, Mapping):
+        return
+    for is_init, field in ((True, "initContainers"), (False, "containers")):
+        if isinstance(listed := spec.get(field), list):
+            yield is_init, listed
+
+
+def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
+    """The request of one container for one vendor's devices; limits come before requests.
+
+    An unusable amount of memory (not a whole number, negative, above int32) drops the whole request, as HAMi does.
+    """
+    name, names, rules = str(container.get("name", "")), vendor.resources, vendor.amounts
+    quantities = _Quantities(container.get("resources"))
+    if vendor.family not in (Family.NVIDIA, Family.CUSTOM):
+        asked = vendor_request(quantities.limits, quantities.requests, vendor)
+        return VendorRequest(name, is_init, vendor.word, *asked) if asked else VendorRequest(name, is_init)
+    count, memory_mib = quantities.whole(names.count), _memory(quantities, vendor)
+    if count is None or memory_mib is None:
+        return VendorRequest(name, is_init)
+    percentage = _percentage(quantities.whole(names.percentage))
+    # HAMi gives the whole memory where the container names neither form.
+    if memory_mib == 0 and percentage == UNSET_PERCENT:
+        memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
+    cores = quantities.whole(names.cores)
+    return VendorRequest(
+        name, is_init, vendor.word, count, memory_mib, percentage, rules.default_cores if cores is None else cores
+    )
+
+
+def _memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
+    """MiB; 0 where the container names no memory, None where its amount can't be used."""
+    names, rules = vendor.resources, vendor.amounts
+    if not quantities.names(names.memory):
+        return 0
+    amount, unit = quantities.whole(names.memory), max(rules.memory_unit_mib, 1)
+    if rules.reads_bytes and quantities.has_suffix(names.memory):
+        amount, unit = amount and amount >> 20, 1
+    memory_mib = -1 if amount is None else amount * unit
+    if not 0 <= memory_mib <= _INT32_MAX:
+        return None
+    # A request for cores means sharing in software, which can cut a device anywhere: no rounding to a template.
+    return memory_mib if quantities.names(names.cores) else rules.rounded(memory_mib)
+
+
+def _percentage(asked: int | None) -> int:
+    # As HAMi: 0 and below count as unset, more than 100 as 100.
+    return UNSET_PERCENT if asked is None or asked <= 0 else min(asked, 100)
+
+
+class _Quantities:
+    """The resource quantities of one container: its limits, and its requests where limits do not name a resource."""
+
+    def __init__(self, resources: Any) -> None:
+        parts = resources if isinstance(resources, Mapping) else {}
+        found = [parts.get(field) for field in ("limits", "requests")]
+        self.limits, self.requests = (amounts if isinstance(amounts, Mapping) else {} for amounts in found)
+        self._maps = (self.limits, self.requests)
+
+    def vendors(self, vendors: Vendors) -> Sequence[Vendor]:
+        """Those of which count, memory or cores are named."""
+        # A vendor without one of the three has an empty name for it.
+        named = (self.limits.keys() | self.requests.keys()) - {""}
+        if not named:
+            return ()
+        pairs = ((vendor, vendor.resources) for vendor in vendors)
+        return [vendor for vendor, names in pairs if not named.isdisjoint((names.count, names.memory, names.cores))]
+
+    def names(self, resource: str) -> bool:
+        return any(resource in amounts for amounts in self._maps)
+
+    def whole(self, resource: str) -> int | None:
+        for amounts in self._maps:
+            if resource in amounts:
+                return whole(amounts[resource])
+        return None
+
+    def has_suffix(self, resource: str) -> bool:
+        """Whether the quantity ends in a letter, as `16Gi` does."""
+        quantity = next((amounts[resource] for amounts in self._maps if resource in amounts), "")
+        return isinstance(quantity, str) and quantity[-1:].isalpha()

@@ -1,0 +1,213 @@
+"""A file of Kubernetes objects, checked: what `kubectl get nodes,pods,resourcequotas -A -o yaml` writes, or by hand.
+
+One or many documents, each an object or a List. Nodes, Pods and ResourceQuotas are used; other kinds are counted and
+ignored. The first mistake ends the reading, with file, line, what is wrong and what to write instead. An annotation
+that HAMi would reject is not a mistake of the file: its node remains unregistered with that cause.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from runtime.files import yaml_lines
+from runtime.files.yaml_lines import YamlError, documents
+
+Json = dict[str, Any]
+PodKey = tuple[str, str]
+
+_SCALARS: Final = (str, int, float)
+
+
+@dataclass(slots=True)
+class Manifest:
+    """The objects of a file. Pods and quotas by (namespace, name)."""
+
+    nodes: dict[str, Json] = field(default_factory=dict)
+    pods: dict[PodKey, Json] = field(default_factory=dict)
+    quotas: dict[PodKey, Json] = field(default_factory=dict)
+    ignored: Counter[str] = field(default_factory=Counter)
+
+
+class ManifestError(Exception):
+    """The file can't be used as it is. The text is `file:line: what is wrong, what to write instead`."""
+
+    def __init__(self, path: Path, line: int | None, problem: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
+        self.path, self.line, self.problem = path, line, problem
+
+
+def read(path: Path) -> Manifest:
+    """The objects of the file. Raises `ManifestError`."""
+    return parse(_bytes(path), path)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ManifestError(path, None, f"can't be read: {error.strerror}") from None
+
+
+def parse(text: bytes, path: Path) -> Manifest:
+    """The objects of `text`; `path` is how mistakes name it. Raises `ManifestError`."""
+    manifest = Manifest()
+    try:
+        for line, document in documents(text):
+            if document is not None:
+                _take(manifest, document, line)
+    except YamlError as error:
+        raise ManifestError(path, error.line, error.problem) from None
+    return manifest
+
+
+def read_pod(path: Path) -> Json:
+    """The one Pod that the file describes. Raises `ManifestError`."""
+    manifest = read(path)
+    if len(manifest.pods) != 1:
+        raise ManifestError(path, None, f"describes {len(manifest.pods)} pods, write exactly one object of kind Pod")
+    (pod,) = manifest.pods.values()
+    return pod
+
+
+def _take(manifest: Manifest, document: Any, line: int) -> None:
+    if not isinstance(document, yaml_lines.Mapping):
+        raise YamlError(line, f"is {_kind_of(document)}, write a Kubernetes object (apiVersion, kind, metadata)")
+    kind = document.get("kind")
+    if not isinstance(kind, str):
+        raise YamlError(document.line_of("kind"), "has no kind, write kind: Node, kind: Pod or kind: List")
+    # kubectl writes kind List, the API itself NodeList or PodList.
+    if kind == "List" or (kind.endswith("List") and "items" in document):
+        for item in _list(document, "items"):
+            _take(manifest, item, document.line_of("items"))
+    elif kind in _KINDS:
+        _KINDS[kind](manifest, document)
+    else:
+        manifest.ignored[kind] += 1
+
+
+def _take_node(manifest: Manifest, node: yaml_lines.Mapping) -> None:
+    metadata = _metadata(node)
+    status = _mapping(node, "status")
+    _quantities(status, "allocatable")
+    _keep(manifest.nodes, metadata["name"], node, f"Node {metadata['name']}")
+
+
+def _take_pod(manifest: Manifest, pod: yaml_lines.Mapping) -> None:
+    metadata = _namespaced(pod)
+    _text(metadata, "uid")
+    _text(_mapping(pod, "status"), "phase")
+    spec = _mapping(pod, "spec")
+    for listed in ("initContainers", "containers"):
+        for container in _list(spec, listed):
+            _check_container(container, spec.line_of(listed))
+    key = (metadata["namespace"], metadata["name"])
+    # Derived, so that reading the file again does not make it another pod.
+    metadata.setdefault("uid", derived_uid(*key))
+    _keep(manifest.pods, key, pod, "Pod {}/{}".format(*key))
+
+
+def _take_quota(manifest: Manifest, quota: yaml_lines.Mapping) -> None:
+    metadata = _namespaced(quota)
+    _quantities(_mapping(quota, "spec"), "hard")
+    key = (metadata["namespace"], metadata["name"])
+    _keep(manifest.quotas, key, quota, "ResourceQuota {}/{}".format(*key))
+
+
+_KINDS: Final[Mapping[str, Callable[[Manifest, yaml_lines.Mapping], None]]] = {
+    "Node": _take_node,
+    "Pod": _take_pod,
+    "ResourceQuota": _take_quota,
+}
+
+
+def derived_uid(namespace: str, name: str) -> str:
+    """The UID of a pod that was described without one; the same each time."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"pod:{namespace}/{name}"))
+
+
+def _keep(objects: dict[Any, Json], key: Any, found: yaml_lines.Mapping, called: str) -> None:
+    first = objects.get(key)
+    if isinstance(first, yaml_lines.Mapping):
+        raise YamlError(found.line, f"{called} is defined here again, first in line {first.line}; keep one of them")
+    objects[key] = found
+
+
+def _namespaced(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
+    metadata = _metadata(found)
+    _text(metadata, "namespace")
+    if not metadata.get("namespace"):
+        # As kubectl does with an object that names none.
+        metadata["namespace"] = "default"
+    return metadata
+
+
+def _metadata(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
+    metadata = _mapping(found, "metadata")
+    if not metadata.get("name"):
+        raise YamlError(metadata.line, f"the {found['kind']} has no metadata.name, write name: under metadata")
+    _text(metadata, "name")
+    for field_name in ("annotations", "labels"):
+        entries = _mapping(metadata, field_name)
+        for key in entries:
+            # Kubernetes takes strings only, while YAML makes `1` a number and `yes` a boolean.
+            _text(entries, key, f"metadata.{field_name}: {key}")
+    return metadata
+
+
+def _check_container(container: Any, line: int) -> None:
+    if not isinstance(container, yaml_lines.Mapping):
+        raise YamlError(line, f"a container is {_kind_of(container)}, write a mapping with name and resources")
+    if not container.get("name"):
+        raise YamlError(container.line, "the container has no name, write name:")
+    _text(container, "name")
+    resources = _mapping(container, "resources")
+    _quantities(resources, "limits")
+    _quantities(resources, "requests")
+
+
+def _quantities(parent: yaml_lines.Mapping, key: str) -> None:
+    amounts = _mapping(parent, key)
+    for name, amount in amounts.items():
+        # YAML's true is an int in Python, and no quantity.
+        if not isinstance(amount, _SCALARS) or isinstance(amount, bool):
+            raise YamlError(amounts.line_of(name), f'{key}: {name} is {_kind_of(amount)}, write a quantity such as "1"')
+
+
+def _mapping(parent: yaml_lines.Mapping, key: str) -> yaml_lines.Mapping:
+    """The mapping under `key`; an empty one where it is absent or null."""
+    value = parent.get(key)
+    if value is None:
+        return yaml_lines.Mapping(parent.line_of(key))
+    if not isinstance(value, yaml_lines.Mapping):
+        raise YamlError(parent.line_of(key), f"{key} is {_kind_of(value)}, write a mapping")
+    return value
+
+
+def _list(parent: yaml_lines.Mapping, key: str) -> list[Any]:
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise YamlError(parent.line_of(key), f"{key} is {_kind_of(value)}, write a list")
+    return value
+
+
+def _text(parent: yaml_lines.Mapping, key: str, called: str = "") -> None:
+    value = parent.get(key)
+    if key in parent and not isinstance(value, str):
+        hint = f'"{value}"' if isinstance(value, (int, float)) else "text in quotes"
+        raise YamlError(parent.line_of(key), f"{called or key} is {_kind_of(value)}, write a string: {hint}")
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    names = {str: f"the text {value!r:.40}", list: "a list", dict: "a mapping"}
+    return next((name for kind, name in names.items() if isinstance(value, kind)), type(value).__name__)

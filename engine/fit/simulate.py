@@ -1,0 +1,112 @@
+"""One attempt without a cluster, Kafka or clock of its own: what the API would say about it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from engine.fit import device_config, manifests
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events import event_builder
+from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.event_builder import Circumstances
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
+from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.fit.manifests import Manifest
+from engine.hami.json_values import mapping
+from engine.hami.vendors import ONLY_NVIDIA, Vendors
+from engine.summaries.answer import detail, schedulerlog_json
+from engine.summaries.fold import summarize
+from runtime.kubernetes.pod_description import pod_description
+from schemas.codec.records import decode, encode
+from schemas.events import DEFAULT_CLUSTER, AttemptEvent, PodRef
+from schemas.ids import microseconds
+
+
+def simulate(
+    manifest: Manifest,
+    pod: Mapping[str, Any],
+    name: str,
+    policy: SchedulingPolicy,
+    now: datetime,
+    vendors: Vendors = ONLY_NVIDIA,
+) -> list[AttemptEvent]:
+    """The events that the attempt would tell, as a reader gets them; none when the pod asks for no device.
+
+    All nodes of the file are offered.
+    """
+    identity = Identity(DEFAULT_CLUSTER, name)
+    return attempt_on(columns_of(manifest, vendors), list(manifest.nodes), pod, identity, policy, now)
+
+
+def attempt_on(
+    columns: ClusterColumns,
+    nodes: Sequence[str],
+    pod: Mapping[str, Any],
+    identity: Identity,
+    policy: SchedulingPolicy,
+    now: datetime,
+) -> list[AttemptEvent]:
+    """As `simulate`, on these nodes of the columns, which are left as they are."""
+    metadata = pod["metadata"]
+    ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
+    attempt = AttemptRef.of(identity, ref, now)
+    answer = decide(columns, pod, list(nodes), policy)
+    constraints = constraints_of(mapping(metadata.get("annotations")), columns.vendors)
+    circumstances = Circumstances(pod_description(pod), constraints=constraints)
+    if isinstance(answer, Decision):
+        # Through the form on the wire, so that the answer is what a reader of Kafka would give.
+        epoch = microseconds(now)
+        return _as_read(event_builder.events_of(attempt, answer, now, epoch=epoch, circumstances=circumstances))
+    if isinstance(answer, Failed):
+        return _as_read([event_builder.failure_of(attempt, answer, len(nodes), now, circumstances)])
+    return []
+
+
+def columns_of(manifest: Manifest, vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
+    """The devices of the file's nodes, with what its pods hold of them."""
+    columns = ClusterColumns(vendors)
+    for quota in manifest.quotas.values():
+        columns.apply_quota(quota)
+    for node in manifest.nodes.values():
+        columns.apply_node(node)
+    for other in manifest.pods.values():
+        columns.apply_pod(other)
+    return columns
+
+
+def simulated_schedulerlog(
+    cluster: Path,
+    pod: Path,
+    name: str,
+    policy: SchedulingPolicy,
+    now: datetime,
+    device_config_file: Path,
+    *,
+    is_full: bool,
+) -> str:
+    """The answer as JSON text for files of a cluster and a pod; empty when the pod asks for no device.
+
+    Raises `ManifestError`, `DeviceConfigError`.
+    """
+    manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
+    events = simulate(manifest, asked, name, policy, now, device_config.read(device_config_file))
+    return schedulerlog(events, is_full=is_full) if events else ""
+
+
+def _as_read(events: Iterable[AttemptEvent]) -> list[AttemptEvent]:
+    records = map(encode, events)
+    read = (decode(record.value, record.headers) for record in records)
+    return [event for event in read if isinstance(event, AttemptEvent)]
+
+
+def schedulerlog(events: Sequence[AttemptEvent], *, is_full: bool) -> str:
+    """The API's answer to the events of one attempt, as JSON text; `is_full` as with `?detail=full`."""
+    summary = summarize(events)
+    answer = schedulerlog_json(summary, beside={"detail": detail(summary)} if is_full else None)
+    text: bytes = orjson.dumps(orjson.loads(answer), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return text.decode()

@@ -1,0 +1,154 @@
+"""The annotations of a pod that list the devices of its containers.
+
+`hami.io/vgpu-devices-allocated`: per device `uuid,vendor,memory MiB,cores:`, each container ended by `;`, init
+containers first. A container without devices keeps its empty place (HAMi v2.10.0 dropped it on some nodes; the
+documented form is positional). `hami.io/vgpu-mig-allocations`: the MIG instances and their placements, as JSON.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from engine.hami.go_values import INT32, go_integer
+from engine.hami.mig import Placement
+
+
+class AllocatedDevice(NamedTuple):
+    """A device, or a share of one, allocated to a container. type: the vendor's word; cores: percent of a device."""
+
+    uuid: str
+    type: str
+    memory_mib: int
+    cores: int
+
+
+class AllocationError(ValueError):
+    """The annotation can't be read; the message names the part and the mistake. Such a pod holds nothing."""
+
+
+def encode_devices(containers: Iterable[Iterable[AllocatedDevice]]) -> str:
+    """The annotation's value; a container without devices is a `;` alone."""
+    return "".join(
+        "".join(f"{device.uuid},{device.type},{device.memory_mib},{device.cores}:" for device in container) + ";"
+        for container in containers
+    )
+
+
+def decode_devices(text: str) -> tuple[tuple[AllocatedDevice, ...], ...]:
+    """The devices of each container. The text after the last `;` counts as a container too, as in HAMi.
+
+    Raises `AllocationError` for a device with fewer than four fields or with an invalid number. A part without a comma
+    is skipped.
+    """
+    # HAMi splits at every ``;`` too, so ``a;`` is two containers, the second without devices.
+    return tuple(tuple(_device(part) for part in segment.split(":") if "," in part) for segment in text.split(";"))
+
+
+def _device(part: str) -> AllocatedDevice:
+    fields = part.split(",")
+    # More than four are accepted, as in HAMi: its decoder reads the first four and ignores the rest.
+    if len(fields) < 4:
+        raise AllocationError(f"device {part!r:.80} has {len(fields)} fields, write uuid,type,memory,cores")
+    # HAMi holds both in an int32 and refuses the annotation when one does not fit.
+    memory, cores = go_integer(fields[2], *INT32), go_integer(fields[3], *INT32)
+    if memory is None or cores is None:
+        raise AllocationError(f"device {part!r:.80}: write whole numbers of 32 bits for memory and cores")
+    return AllocatedDevice(fields[0], fields[1], memory, cores)
+
+
+class MigAllocation(NamedTuple):
+    """One MIG instance of a pod. container, device: positions in the pod and in the container.
+
+    The device plugin fills the last three fields when it has created the instance.
+    """
+
+    container: int
+    device: int
+    uuid: str
+    profile: str
+    placement: Placement
+    mig_uuid: str = ""
+    gpu_instance: int | None = None
+    compute_instance: int | None = None
+
+
+def encode_mig(allocations: Sequence[MigAllocation]) -> str:
+    """The annotation's value, with HAMi's order of fields."""
+    rows = [
+        {
+            "containerIndex": row.container,
+            "deviceIndex": row.device,
+            "gpuUUID": row.uuid,
+            "profile": row.profile,
+            "placement": {"start": row.placement.start, "size": row.placement.size},
+        }
+        for row in allocations
+    ]
+    return orjson.dumps(rows).decode()
+
+
+def decode_mig(text: str) -> tuple[MigAllocation, ...]:
+    """The MIG instances of a pod, none for an empty text.
+
+    Raises `AllocationError` for an incomplete entry, a value of a wrong type, and a device that is named twice.
+    """
+    if not text:
+        return ()
+    try:
+        rows = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise AllocationError(f"character {error.pos} is not JSON ({error.msg})") from None
+    # Go decodes ``null`` into an empty slice without an error.
+    if not isinstance(rows, list | None):
+        raise AllocationError("is not a JSON array")
+    allocations = tuple(_mig_allocation(row, place) for place, row in enumerate(rows or ()))
+    places = [(row.container, row.device) for row in allocations]
+    if len(set(places)) != len(places):
+        raise AllocationError("names one device of one container twice")
+    return allocations
+
+
+def _mig_allocation(row: Any, place: int) -> MigAllocation:
+    fields = _fields(row, f"entry {place}")
+    span = _fields(fields.get("placement"), f"entry {place}, placement")
+    placement = Placement(_number(span, "start", 2**32 - 1) or 0, _number(span, "size", 2**32 - 1) or 0)
+    allocation = MigAllocation(
+        _number(fields, "containerindex", 2**63 - 1) or 0,
+        _number(fields, "deviceindex", 2**63 - 1) or 0,
+        _string(fields, "gpuuuid"),
+        _string(fields, "profile"),
+        placement,
+        _string(fields, "miguuid"),
+        _number(fields, "gpuinstanceid", 2**63 - 1),
+        _number(fields, "computeinstanceid", 2**63 - 1),
+    )
+    runtime = (allocation.mig_uuid or None, allocation.gpu_instance, allocation.compute_instance)
+    if not (allocation.uuid and allocation.profile and placement.size):
+        raise AllocationError(f"entry {place} is incomplete, write gpuUUID, profile and placement")
+    # The device plugin writes the three together, so a part of them is a damaged annotation.
+    if 0 < sum(part is not None for part in runtime) < len(runtime):
+        raise AllocationError(f"entry {place} has some of migUUID, gpuInstanceID, computeInstanceID, write all or none")
+    return allocation
+
+
+def _fields(row: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(row, dict | None):
+        raise AllocationError(f"{place} is not a JSON object")
+    # As ``encoding/json``: keys in any case, and null leaves the field at its zero value.
+    return {key.lower(): value for key, value in (row or {}).items() if value is not None}
+
+
+def _number(fields: Mapping[str, Any], field: str, high: int) -> int | None:
+    value = fields.get(field)
+    # In Python a bool is an int; Go refuses ``true`` for a number.
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high):
+        raise AllocationError(f"field {field} is {value!r:.40}, write a whole number from 0 to {high}")
+    return value
+
+
+def _string(fields: Mapping[str, Any], field: str) -> str:
+    value = fields.get(field, "")
+    if not isinstance(value, str):
+        raise AllocationError(f"field {field} is {value!r:.40}, write a string")
+    return value

@@ -1,0 +1,225 @@
+"""The vendors that HAMi supports besides NVIDIA: their words, annotations, resources and units.
+
+Sources: HAMi's chart (`device-configmap.yaml`), its documents on each vendor, and its docs/develop/protocol.md.
+Resource names are those of the chart; a device configuration changes them.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from engine.hami.vendors import NVIDIA, Admission, Amounts, Family, Form, NodeKeys, PodKeys, Resources, Vendor, Vendors
+
+# Iluvatar and Cambricon count their memory resource in such units.
+_UNIT_OF_256_MIB: Final = 256
+
+
+def ascend(word: str) -> Vendor:
+    """One Ascend chip, `Ascend910B3`. Devices are cut into fixed sizes, and only for containers with one device."""
+    return Vendor(
+        word,
+        Resources(f"huawei.com/{word}", f"huawei.com/{word}-memory", cores=f"huawei.com/{word}-core"),
+        NodeKeys(f"hami.io/node-register-{word}", Form.JSON, f"hami.io/node-handshake-{word}"),
+        _chip_keys(word),
+        model_word=word,
+        family=Family.ASCEND,
+        admission=Admission(
+            hides_devices_by="ASCEND_VISIBLE_DEVICES",
+        ),
+    )
+
+
+def iluvatar(word: str) -> Vendor:
+    """One Iluvatar chip, `MR-V100`. Memory is requested in units of 256 MiB; several devices are whole devices."""
+    return Vendor(
+        word,
+        Resources(f"iluvatar.ai/{word}-vgpu", f"iluvatar.ai/{word}.vMem", cores=f"iluvatar.ai/{word}.vCore"),
+        NodeKeys(f"hami.io/node-{word}-register", Form.COLON, f"hami.io/node-handshake-{word}"),
+        _chip_keys(word),
+        Amounts(memory_unit_mib=_UNIT_OF_256_MIB),
+        model_word=word,
+        family=Family.ILUVATAR,
+    )
+
+
+def _chip_keys(word: str) -> PodKeys:
+    return PodKeys(
+        f"hami.io/{word}-devices-to-allocate",
+        f"hami.io/{word}-devices-allocated",
+        use_uuid=f"hami.io/use-{word}-uuid",
+        no_use_uuid=f"hami.io/no-use-{word}-uuid",
+    )
+
+
+HYGON: Final = Vendor(
+    "DCU",
+    Resources("hygon.com/dcunum", "hygon.com/dcumem", cores="hygon.com/dcucores"),
+    NodeKeys("hami.io/node-dcu-register", Form.COLON, "hami.io/node-handshake-dcu"),
+    PodKeys(
+        "hami.io/dcu-devices-to-allocate",
+        "hami.io/dcu-devices-allocated",
+        "hygon.com/use-dcutype",
+        "hygon.com/nouse-dcutype",
+        "hygon.com/use-gpuuuid",
+        "hygon.com/nouse-gpuuuid",
+    ),
+    Amounts(default_cores=100),
+    model_word="DCU",
+    family=Family.HYGON,
+)
+
+CAMBRICON: Final = Vendor(
+    "MLU",
+    Resources("cambricon.com/vmlu", "cambricon.com/mlu.smlu.vmemory", cores="cambricon.com/mlu.smlu.vcore"),
+    NodeKeys("cambricon-mlu", Form.CAPACITY),
+    PodKeys(
+        "hami.io/cambricon-mlu-devices-to-allocate",
+        "hami.io/cambricon-mlu-devices-allocated",
+        # HAMi reads no lists of types for it.
+        use_uuid="cambricon.com/use-gpuuuid",
+        no_use_uuid="cambricon.com/nouse-gpuuuid",
+    ),
+    Amounts(default_cores=100, memory_unit_mib=_UNIT_OF_256_MIB),
+    model_word="MLU",
+    family=Family.CAMBRICON,
+)
+
+METAX: Final = Vendor(
+    "Metax-SGPU",
+    Resources("metax-tech.com/sgpu", "metax-tech.com/vmemory", cores="metax-tech.com/vcore"),
+    NodeKeys("metax-tech.com/node-gpu-devices", Form.METAX),
+    PodKeys(
+        "hami.io/metax-sgpu-devices-to-allocate",
+        "hami.io/metax-sgpu-devices-allocated",
+        use_uuid="metax-tech.com/use-gpuuuid",
+        no_use_uuid="metax-tech.com/nouse-gpuuuid",
+    ),
+    Amounts(default_cores=100, memory_unit_mib=1024, reads_bytes=True),
+    model_word="Metax-SGPU",
+    family=Family.METAX_SGPU,
+)
+
+METAX_GPU: Final = Vendor(
+    "Metax-GPU",
+    Resources("metax-tech.com/gpu"),
+    NodeKeys("metax", Form.CAPACITY),
+    PodKeys("hami.io/metax-gpu-devices-to-allocate", "hami.io/metax-gpu-devices-allocated"),
+    model_word="Metax-GPU",
+    family=Family.METAX_GPU,
+)
+
+MTHREADS: Final = Vendor(
+    "Mthreads",
+    Resources("mthreads.com/vgpu", "mthreads.com/sgpu-memory", cores="mthreads.com/sgpu-core"),
+    NodeKeys("mthreads", Form.CAPACITY),
+    PodKeys(
+        "",
+        "hami.io/mthreads-vgpu-devices-allocated",
+        use_uuid="mthreads.ai/use-gpuuuid",
+        no_use_uuid="mthreads.ai/nouse-gpuuuid",
+    ),
+    Amounts(memory_unit_mib=512),
+    model_word="Mthreads",
+    family=Family.MTHREADS,
+)
+
+KUNLUN: Final = Vendor(
+    "kunlun",
+    Resources("kunlunxin.com/xpu"),
+    NodeKeys("kunlun", Form.CAPACITY),
+    PodKeys(
+        "",
+        "hami.io/kunlun-allocated",
+        use_uuid="baidu.com/use-gpuuuid",
+        no_use_uuid="baidu.com/nouse-gpuuuid",
+    ),
+    model_word="kunlun",
+    family=Family.KUNLUN,
+)
+
+XPU: Final = Vendor(
+    "XPU",
+    Resources("kunlunxin.com/vxpu", "kunlunxin.com/vxpu-memory"),
+    NodeKeys("hami.io/node-register-xpu", Form.JSON, "hami.io/node-handshake-xpu"),
+    PodKeys(
+        "hami.io/xpu-devices-to-allocate",
+        "hami.io/xpu-devices-allocated",
+        use_uuid="baidu.com/use-gpuuuid",
+        no_use_uuid="baidu.com/nouse-gpuuuid",
+    ),
+    model_word="XPU",
+    family=Family.XPU,
+)
+
+ENFLAME: Final = Vendor(
+    "Enflame",
+    Resources("enflame.com/drs-gcu", "enflame.com/gcu-memory", cores="enflame.com/gcu-core"),
+    NodeKeys("enflame.com/gcu-drs-capacity", Form.DRS),
+    PodKeys(
+        "",
+        "hami.io/enflame-vgpu-devices-allocated",
+        use_uuid="enflame.com/use-gpuuuid",
+        no_use_uuid="enflame.com/nouse-gpuuuid",
+    ),
+    model_word="Enflame",
+    family=Family.ENFLAME,
+)
+
+GCU: Final = Vendor(
+    "GCU",
+    Resources("enflame.com/gcu"),
+    NodeKeys("GCU", Form.CAPACITY),
+    PodKeys("hami.io/enflame-gcu-devices-to-allocate", "hami.io/enflame-gcu-devices-allocated"),
+    model_word="GCU",
+    family=Family.GCU,
+)
+
+NEURON: Final = Vendor(
+    "AWSNeuron",
+    Resources("aws.amazon.com/neuron", cores="aws.amazon.com/neuroncore"),
+    NodeKeys("AWSNeuron", Form.CAPACITY),
+    PodKeys(
+        "",
+        "hami.io/aws-neuron-devices-allocated",
+        use_uuid="aws.amazon.com/use-neuron-uuid",
+        no_use_uuid="aws.amazon.com/nouse-neuron-uuid",
+    ),
+    model_word="AWSNeuron",
+    family=Family.NEURON,
+)
+
+
+def custom_vendor(word: str) -> Vendor:
+    """A vendor that HAMi does not support: names in HAMi's style, which the device configuration may change."""
+    return Vendor(
+        word,
+        Resources(""),
+        NodeKeys(f"hami.io/node-{word}-register", handshake=f"hami.io/node-handshake-{word}"),
+        PodKeys(
+            f"hami.io/{word}-devices-to-allocate",
+            f"hami.io/{word}-devices-allocated",
+            f"hami.io/use-{word}-type",
+            f"hami.io/no-use-{word}-type",
+            f"hami.io/use-{word}-uuid",
+            f"hami.io/no-use-{word}-uuid",
+        ),
+    )
+
+
+_LISTED: Final = (NVIDIA, HYGON, CAMBRICON, METAX, METAX_GPU, MTHREADS, KUNLUN, XPU, ENFLAME, GCU, NEURON)
+_REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
+_ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
+
+
+def vendors_on_node(annotations: Iterable[str]) -> Vendors:
+    """The vendors whose devices a node with these annotations may list, for a reader without a device configuration."""
+    registers = {vendor.node.register for vendor in _LISTED}
+    found = list(_LISTED)
+    # Sorted, because the place in the table is the vendor's code, and the same node must give the same codes.
+    for name in sorted(set(annotations) - registers):
+        # Ascend turns the name around (``node-register-<chip>``), and each chip has resources of its own.
+        if chip := _ASCEND_REGISTER.fullmatch(name):
+            found.append(ascend(chip["word"]))
+        elif other := _REGISTER.fullmatch(name):
+            found.append(custom_vendor(other["word"]))
+    return tuple(found)

@@ -1,0 +1,233 @@
+"""The table of vendors: under which names each vendor's devices appear in Kubernetes objects, and its own rules.
+
+All vendors' devices are judged by the same rules (count, memory, cores, type, UUID, health); a `Vendor` holds the names
+to read and write. NVIDIA's row is complete as HAMi v2.10.0 has it, the others are in `engine/hami/vendor_catalog.py`.
+Memory is in MiB, cores in percent of one device.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from engine.hami import annotations
+
+
+class Form(Enum):
+    """How a node lists its devices."""
+
+    HAMI = "hami"
+    """A register annotation: JSON (HAMi >= v2.8) or `uuid,count,…:` (HAMi <= v2.7)."""
+    JSON = "json"
+    """A register annotation of which only the form in JSON is read (Ascend, Kunlun XPU)."""
+    COLON = "colon"
+    """A register annotation of which only the form `uuid,count,…:` is read (Hygon, Iluvatar)."""
+    METAX = "metax"
+    """Metax' own JSON annotation of shared devices."""
+    DRS = "drs"
+    """Enflame's JSON annotation of devices and the profiles that they can be cut into."""
+    CAPACITY = "capacity"
+    """No annotation: `status.capacity` says how many devices there are (`engine/hami/capacity_registration.py`)."""
+
+
+class Family(Enum):
+    """Vendors with the same rules; each has a module in `engine/fit/vendors`."""
+
+    NVIDIA = "nvidia"
+    HYGON = "hygon"
+    CAMBRICON = "cambricon"
+    ILUVATAR = "iluvatar"
+    ASCEND = "ascend"
+    METAX_GPU = "metax-gpu"
+    METAX_SGPU = "metax-sgpu"
+    MTHREADS = "mthreads"
+    KUNLUN = "kunlun"
+    XPU = "xpu"
+    ENFLAME = "enflame"
+    GCU = "gcu"
+    NEURON = "neuron"
+    CUSTOM = "custom"
+    """A vendor that HAMi does not know: NVIDIA's rules."""
+
+
+ASKS_QUOTA: Final = (Family.NVIDIA, Family.CAMBRICON, Family.CUSTOM)
+"""HAMi asks a namespace's quota in the filter only for these; for the others in the webhook alone."""
+CORDONS: Final = (Family.NVIDIA, Family.CUSTOM)
+"""`hami.io/device-cordon` counts for these."""
+NO_HANDSHAKE: Final = (
+    *(Family.CAMBRICON, Family.METAX_GPU, Family.METAX_SGPU, Family.MTHREADS),
+    *(Family.KUNLUN, Family.ENFLAME, Family.GCU, Family.NEURON),
+)
+"""Their devices are read at every look at the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Names in `resources.limits` and `resources.requests`; empty where the vendor has none."""
+
+    count: str
+    memory: str = ""
+    percentage: str = ""
+    cores: str = ""
+    priority: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKeys:
+    """Annotations of a node: the list of its devices, the list's form, and the handshake (empty for none)."""
+
+    register: str
+    form: Form = Form.HAMI
+    handshake: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodKeys:
+    """Annotations of a pod: the devices it got, and what it asks of devices; empty where the vendor has no such one."""
+
+    to_allocate: str
+    allocated: str
+    use_type: str = ""
+    no_use_type: str = ""
+    use_uuid: str = ""
+    no_use_uuid: str = ""
+    numa_bind: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How the quantities of a container become a request.
+
+    memory_unit_mib: MiB of one unit of the memory resource; reads_bytes: a quantity with a suffix is in bytes instead.
+    default_count: added by the webhook to a container with memory or cores and no count; 0 adds nothing. shares_mib:
+    the sizes into which a device can be cut, ascending; a request is rounded up to one of them. A request above the
+    last one and up to `capacity_mib` gets the whole device, which offers `whole_mib`; nothing larger exists.
+    """
+
+    default_memory_mib: int = 0
+    default_cores: int = 0
+    default_count: int = 0
+    memory_unit_mib: int = 1
+    reads_bytes: bool = False
+    shares_mib: tuple[int, ...] = ()
+    whole_mib: int = 0
+    capacity_mib: int = 0
+
+    def rounded(self, memory_mib: int) -> int:
+        """The size that is cut for a request: the request itself where sizes are free, 0 where none is large enough."""
+        if not self.shares_mib:
+            return memory_mib
+        whole = self.whole_mib if memory_mib <= self.capacity_mib else 0
+        return next((size for size in self.shares_mib if memory_mib <= size), whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the webhook does with a container of this vendor.
+
+    fills_whole_cores: a container with a whole device's memory and no cores gets all cores. count_step: devices come
+    in packs; one is rounded up to a pack, other odd counts are refused. shares_stand_alone: a part of a device can only
+    be requested with a count of one. several_are_whole: more than one device means whole devices. hides_devices_by:
+    where `overwrites_env`, this variable is set to `hidden_value` in containers without the resource, so that they see
+    no device. core_policy: the value of GPU_CORE_UTILIZATION_POLICY.
+    """
+
+    fills_whole_cores: bool = False
+    count_step: int = 1
+    shares_stand_alone: bool = False
+    several_are_whole: bool = False
+    overwrites_env: bool = False
+    hides_devices_by: str = ""
+    hidden_value: str = ""
+    core_policy: str = ""
+    runtime_class: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What only single vendors have.
+
+    templates: memory in MiB and name of the parts into which a device can be cut, ascending. soft_split: nodes share
+    devices in software unless they say otherwise (Ascend). super_pod: devices come in pairs (Ascend910C).
+    link_aware: whole devices are given by their links (Metax).
+    """
+
+    templates: tuple[tuple[int, str], ...] = ()
+    soft_split: bool = False
+    super_pod: bool = False
+    link_aware: bool = False
+
+    def template_of(self, memory_mib: int) -> str:
+        """The name of the smallest part with so much memory; "" where only the whole device has it."""
+        return next((name for size, name in self.templates if memory_mib <= size), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One vendor, or one chip of a vendor whose chips have resources of their own (Ascend, Iluvatar).
+
+    word: the vendor's name in requests and in device annotations. model_word: what a device's model must contain, in
+    any case, to be the vendor's; empty takes every device that its annotation lists.
+    """
+
+    word: str
+    resources: Resources
+    node: NodeKeys
+    pod: PodKeys
+    amounts: Amounts = Amounts()
+    admission: Admission = Admission()
+    model_word: str = ""
+    family: Family = Family.CUSTOM
+    chip: Chip = Chip()
+
+    def owns(self, model: str, registered_by: str) -> bool:
+        """Whether a device is judged for this vendor: by its model, whichever vendor's annotation lists it."""
+        if not self.model_word:
+            return registered_by == self.word
+        # HAMi compares the same way: a substring in any case, so ``NVIDIA-A100`` and ``nvidia a100`` are NVIDIA's.
+        return self.model_word.upper() in model.upper()
+
+
+NVIDIA: Final = Vendor(
+    "NVIDIA",
+    Resources(
+        annotations.GPU_COUNT,
+        annotations.GPU_MEMORY,
+        annotations.GPU_MEMORY_PERCENT,
+        annotations.GPU_CORES,
+        annotations.GPU_PRIORITY,
+    ),
+    NodeKeys(annotations.REGISTER, Form.HAMI, annotations.HANDSHAKE),
+    PodKeys(
+        annotations.DEVICES_TO_ALLOCATE,
+        annotations.DEVICES_ALLOCATED,
+        annotations.USE_TYPE,
+        annotations.NO_USE_TYPE,
+        annotations.USE_UUID,
+        annotations.NO_USE_UUID,
+        annotations.NUMA_BIND,
+        annotations.SHARING_MODE,
+    ),
+    # HAMi's ``defaultGPUNum``: gpumem or gpucores without a count asks for one device.
+    Amounts(default_count=1),
+    # Images with NVIDIA_VISIBLE_DEVICES=all would show every device to a container that requested none.
+    Admission(fills_whole_cores=True, hides_devices_by="NVIDIA_VISIBLE_DEVICES", hidden_value="none"),
+    model_word="NVIDIA",
+    family=Family.NVIDIA,
+)
+
+Vendors = tuple[Vendor, ...]
+"""A table of vendors. The code of a vendor is its place in it, counted from 1; 0 stands for no vendor."""
+
+ONLY_NVIDIA: Final[Vendors] = (NVIDIA,)
+
+
+def code_of(vendors: Vendors, word: str) -> int:
+    """The code of the vendor with this word; 0 for none."""
+    return next((code for code, vendor in enumerate(vendors, 1) if vendor.word == word), 0)
+
+
+def find_vendor(vendors: Iterable[Vendor], word: str) -> Vendor | None:
+    """The vendor with this word; None for none."""
+    return next((vendor for vendor in vendors if vendor.word == word), None)

@@ -1,0 +1,139 @@
+"""What an administrator can do to whole nodes: get devices registered again, and remove a lock that a bind left.
+
+Devices that come back are judged in columns of their own: every node that is registered refuses the pod, so the choice
+among all nodes is the choice among those.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from engine.fit.devices import node_columns
+from engine.fit.devices.as_of import put
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.node_columns import USED
+from engine.fit.devices.pod_usage import PodUse
+from engine.hami.node_lock import EXPIRES_AFTER
+from engine.hami.node_registration import read_node
+from engine.hami.vendors import Vendors
+from engine.suggestions.ask import Ask
+from engine.suggestions.search import suggestion
+from engine.suggestions.suggestion import Edit, Suggestion
+from engine.suggestions.trial import Trial
+from schemas.codec.records import rfc3339
+from schemas.events import NodeObserved, NodeStateChanged
+
+BIND_SECONDS: Final = timedelta(seconds=60)
+"""A bind that takes longer has most probably been given up."""
+
+
+class LastRegistration(NamedTuple):
+    """What a node registered last, and what its pods did since then."""
+
+    state: NodeStateChanged
+    ended: Sequence[PodUse] = ()
+    """What pods held that have ended since."""
+    begun: Sequence[PodUse] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisteredNodes:
+    """Nodes that the scheduler was offered and has no devices of.
+
+    columns: their devices, as if they were registered. since: node to when it was last seen with them, None where only
+    its capacity names them. without: nodes whose kubelet offers devices of which nothing else is known.
+    """
+
+    columns: ClusterColumns
+    since: Mapping[str, datetime | None]
+    without: Sequence[str] = ()
+
+
+class HeldNodeLock(NamedTuple):
+    """The lock of a node. seen_at: when a bind last failed for it, or it was last read from the node."""
+
+    node: str
+    holder: str
+    since: datetime
+    seen_at: datetime
+
+
+def unregistered_nodes(
+    vendors: Vendors, last: Sequence[LastRegistration], observed: Sequence[NodeObserved]
+) -> UnregisteredNodes:
+    """The devices of the nodes by what each registered last, of the others by what their capacity says."""
+    columns, since, without = ClusterColumns(vendors), dict[str, datetime | None](), list[str]()
+    for registration in last:
+        put(columns, registration.state)
+        since[registration.state.node] = registration.state.observed_at
+        _follow_pods(columns, registration)
+    for status in observed:
+        if status.node in since:
+            continue
+        object_ = {
+            "metadata": {"name": status.node},
+            "status": {"capacity": status.capacity, "allocatable": status.allocatable},
+        }
+        devices = read_node(object_, vendors).all_devices(vendors)
+        if devices:
+            columns.register(status.node, devices)
+            since[status.node] = None
+        elif any(status.allocatable.get(vendor.resources.count, "0") != "0" for vendor in vendors):
+            without.append(status.node)
+    return UnregisteredNodes(columns, since, without)
+
+
+def _follow_pods(columns: ClusterColumns, last: LastRegistration) -> None:
+    entry = columns.entry(last.state.node)
+    if entry is None:
+        return
+    for sign, uses in ((-1, last.ended), (1, last.begun)):
+        for use in uses:
+            node_columns.add_use(columns.devices, columns.nodes, entry, use, sign)
+    for name in USED:
+        # A pod that the state did not count yet can't have freed anything.
+        held = columns.devices[name][entry.rows_slice]
+        np.maximum(held, 0, out=held)
+        columns.nodes[name][entry.id] = held.sum()
+
+
+def among(trial: Trial, unregistered: UnregisteredNodes, offered: Sequence[str]) -> Trial:
+    """The trial on those of the offered nodes that would come back, with the quotas as they are."""
+    columns = unregistered.columns
+    columns.quotas = trial.columns.quotas
+    offered = tuple(name for name in offered if columns.entry(name) and not trial.columns.entry(name))
+    return Trial(columns, offered, trial.policy)
+
+
+def node_to_register(trial: Trial, ask: Ask, unregistered: UnregisteredNodes) -> Iterator[Suggestion]:
+    """The node on which the pod fits once the devices are registered as they last were."""
+    again = among(trial, unregistered, trial.offered)
+    decision = again.decide(ask)
+    if decision and decision.chosen and (proved := again.decide(ask, names=[decision.chosen])):
+        before, before_zh = _last_time(unregistered.since[decision.chosen])
+        yield suggestion([Edit("registration", decision.chosen, before, "", before_zh=before_zh)], proved)
+
+
+def _last_time(since: datetime | None) -> tuple[str, str]:
+    if since is None:
+        return "never yet; its capacity names them", "从未注册；按节点容量评估"
+    at = rfc3339(since)
+    return f"last at {at}", f"上次注册于 {at}"
+
+
+def node_to_unlock(trial: Trial, ask: Ask, locks: Mapping[str, HeldNodeLock], now: datetime) -> list[Suggestion]:
+    """That the lock goes which stops the bind of a pod that fits, where no bind is at work any more.
+
+    Younger than `BIND_SECONDS`, it is one of a bind; past the limit, the scheduler takes it over at its next attempt.
+    """
+    decision = trial.decide(ask)
+    lock = locks.get(decision.chosen or "") if decision else None
+    if decision is None or lock is None or now - lock.since < BIND_SECONDS:
+        return []
+    # A bind that failed for an older lock shows that its scheduler waits longer than HAMi does by default.
+    if now - lock.since > EXPIRES_AFTER and lock.seen_at - lock.since <= EXPIRES_AFTER:
+        return []
+    return [suggestion([Edit("lock", lock.node, lock.holder, "")], decision)]

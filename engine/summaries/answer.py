@@ -1,0 +1,227 @@
+"""The schedulerlog answer of one attempt: the proposal's JSON, field for field.
+
+An answer about thousands of nodes holds few distinct stories, so the JSON is put together from bytes: what follows a
+node's name is written once per distinct story and not once per node.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import orjson
+from pydantic import BaseModel
+
+from engine.summaries.messages import bind_summary, filter_summary, refused_by_code
+from engine.summaries.text import NODE_UNREGISTERED, refusal_text
+from schemas.answers.attempts import Detail, NodeScore, PhaseStatus, SchedulerLog
+from schemas.codec.records import encode_value, rfc3339
+from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, SCHEDULER, UNREGISTERED, AttemptSummarized
+
+NodeStatus = Literal["passed", "failed"]
+
+_NOT_REACHED_PHASE: Final[tuple[PhaseStatus, str]] = ("", "")
+
+
+class Chosen(NamedTuple):
+    """Which nodes of an attempt an answer lists."""
+
+    rows: list[int]
+    """Positions in the summary's columns, in the order of the nodes' names."""
+    total: int
+    """How many there are before paging."""
+    last: str | None
+    """The name after which the next page begins; None where this is the last one."""
+
+
+def schedulerlog(summary: AttemptSummarized) -> SchedulerLog:
+    """The whole answer as a model."""
+    return SchedulerLog.model_validate_json(schedulerlog_json(summary))
+
+
+def choose(
+    summary: AttemptSummarized,
+    *,
+    nodes: Collection[str] | None = None,
+    status: NodeStatus | None = None,
+    after: str | None = None,
+    limit: int | None = None,
+) -> Chosen:
+    """The nodes that were judged, sorted by name, narrowed and cut into pages.
+
+    ``nodes`` keeps these names, ``status`` those that passed or failed. A page begins behind the name ``after`` and has
+    at most ``limit`` nodes.
+    """
+    kept = [code for code, word in enumerate(summary.verdicts) if word != NOT_REACHED and _is_wanted(word, status)]
+    names, verdict = summary.nodes, summary.verdict.tolist()
+    codes = frozenset(kept)
+    rows = [row for row, code in enumerate(verdict) if code in codes]
+    if nodes is not None:
+        wanted = frozenset(nodes)
+        rows = [row for row in rows if names[row] in wanted]
+    # Pages continue after a name, so the order must be the same whichever version of the summary answers.
+    rows.sort(key=names.__getitem__)
+    # By name and not by number: the attempt may be written again, with more nodes, between two pages.
+    start = 0 if after is None else bisect_right(rows, after, key=names.__getitem__)
+    page = rows[start:] if limit is None else rows[start : start + limit]
+    # A last page that is exactly full must not promise another.
+    has_more = start + len(page) < len(rows)
+    return Chosen(page, len(rows), names[page[-1]] if has_more and page else None)
+
+
+def _is_wanted(verdict: str, status: NodeStatus | None) -> bool:
+    return status is None or (verdict in (PICKED, FITS)) == (status == "passed")
+
+
+def schedulerlog_json(
+    summary: AttemptSummarized, chosen: Chosen | None = None, beside: dict[str, BaseModel | object] | None = None
+) -> bytes:
+    """The answer as JSON. ``chosen`` narrows the nodes; ``beside`` adds fields behind those of the proposal."""
+    rows = (chosen or choose(summary)).rows
+    filter_status, filter_text = filter_phase(summary)
+    bind_status, bind_text = bind_phase(summary)
+    nodes = orjson.Fragment(b"[" + b",".join(_nodes(summary, rows)) + b"]")
+    answer: dict[str, object] = {
+        "status": summary.status,
+        "filter": {"status": filter_status, "summary": filter_text, "nodes": nodes},
+        "bind": {"status": bind_status, "summary": bind_text},
+    }
+    return encode_value(answer | (beside or {}))
+
+
+def filter_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
+    """Status and text. An attempt that is known only by its bind says nothing about its filter."""
+    if summary.error:
+        return "failed", filter_summary(summary)
+    if summary.ended_at is None and not summary.nodes:
+        return _NOT_REACHED_PHASE
+    # Without an end, a node that fits proves that the filter passed; refused ones prove nothing, others may follow.
+    if summary.ended_at is None and summary.chosen is None:
+        return ("passed" if summary.fit_nodes else ""), filter_summary(summary)
+    return ("passed" if summary.chosen is not None else "failed"), filter_summary(summary)
+
+
+def bind_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
+    if summary.bind is None:
+        return _NOT_REACHED_PHASE
+    return ("passed" if summary.bind.bound else "failed"), bind_summary(summary)
+
+
+def _nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
+    verdict, score = summary.verdict.tolist(), summary.score.tolist()
+    refused_by, refusal = summary.refused_by.tolist(), summary.refusal.tolist()
+    fit = frozenset(code for code, word in enumerate(summary.verdicts) if word in (PICKED, FITS))
+    passed = b',"containers":' + _passed(summary) + b"}"
+    failed: dict[tuple[int, int, int], bytes] = {}
+    entries = []
+    for row in rows:
+        if verdict[row] in fit:
+            rest = b',"status":"passed","score":' + _score(score[row]) + passed
+        else:
+            # The rest of a refused node follows from these three alone: thousands of nodes have few distinct ones.
+            key = verdict[row], refused_by[row], refusal[row]
+            rest = failed.get(key) or failed.setdefault(key, _failed(summary, *key))
+        entries.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + rest)
+    return entries
+
+
+def _score(score: float) -> bytes:
+    """To two decimals, as Go writes a float: ``0`` and ``4`` rather than ``0.0`` and ``4.0``."""
+    rounded = round(score, 2)
+    # orjson writes integers of 64 bits only; a larger number is written as a float.
+    return orjson.dumps(int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded)
+
+
+def _passed(summary: AttemptSummarized) -> bytes:
+    return orjson.dumps([{"name": request.container, "status": "passed"} for request in summary.requests])
+
+
+def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: int) -> bytes:
+    """What follows the name of a node that refused."""
+    names = [request.container for request in summary.requests]
+    is_refused = summary.verdicts[verdict] == REFUSED
+    if (
+        is_refused
+        and refused_by < 0
+        and all(report.source != SCHEDULER for report in summary.reports)
+        and sum(request.count > 0 for request in summary.requests) > 1
+    ):
+        names = []  # Several ask, and the log does not say which of them was refused.
+    # HAMi's bare reasons (``NodeInsufficientDevice``) name no container; those before the first that asks had passed.
+    by = refused_by if refused_by >= 0 else _first_that_asks(summary)
+    containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:by]]
+    refused = {"name": names[by] if by < len(names) else "", "status": "failed"}
+    if reason := _reason(summary, verdict, refusal):
+        refused["reason"] = reason
+    return b',"status":"failed","score":0,"containers":' + orjson.dumps([*containers, refused]) + b"}"
+
+
+def _first_that_asks(summary: AttemptSummarized) -> int:
+    """A refusal of the whole node is the first container's, of those that ask for devices: others always pass."""
+    return next((place for place, request in enumerate(summary.requests) if request.count), 0)
+
+
+def _reason(summary: AttemptSummarized, verdict: int, refusal: int) -> str:
+    if refusal >= 0:
+        return refusal_text(summary.refusals[refusal])
+    word = summary.verdicts[verdict]
+    return {UNREGISTERED: NODE_UNREGISTERED, REFUSED: ""}.get(word, word)
+
+
+def detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
+    """What ``?detail=full`` adds about the attempt, with the score terms of ``nodes``, else of the chosen one."""
+    return Detail(
+        attempt_id=summary.attempt_id,
+        scheduler=summary.scheduler,
+        pod_uid=summary.pod.uid,
+        started_at=rfc3339(summary.started_at),
+        ended_at=rfc3339(summary.ended_at) if summary.ended_at else None,
+        complete=summary.complete,
+        missing=summary.missing,
+        reports=summary.reports,
+        requests=summary.requests,
+        node_policy=summary.node_policy,
+        device_policy=summary.device_policy,
+        offered_nodes=summary.offered_nodes,
+        fit_nodes=summary.fit_nodes,
+        not_reached_nodes=_not_reached(summary),
+        judged_devices=summary.judged_devices,
+        chosen=summary.chosen,
+        picked_devices=summary.picked_devices,
+        reasons=summary.refused_nodes | refused_by_code(summary),
+        nominated=summary.nominated,
+        scheduler_message=summary.scheduler_message,
+        may_duplicate=summary.may_duplicate,
+        description=summary.description,
+        constraints=summary.constraints,
+        settings_digest=summary.settings_digest,
+        first_judged_at=rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
+        bind=summary.bind,
+        scores=_scores(summary, nodes or [summary.chosen]),
+    )
+
+
+def _scores(summary: AttemptSummarized, nodes: Collection[str | None]) -> list[NodeScore]:
+    """The score terms of those of ``nodes`` that fit, by name of the node."""
+    if not summary.score_terms:
+        return []
+    wanted = frozenset(nodes)
+    verdict = summary.verdict.tolist()
+    return [
+        NodeScore(
+            node=node,
+            score=plain(summary.score[row]),
+            terms={name: plain(column[row]) for name, column in summary.score_terms.items()},
+        )
+        for row, node in enumerate(summary.nodes)
+        if node in wanted and summary.verdicts[verdict[row]] in (PICKED, FITS)
+    ]
+
+
+def plain(number: np.float32) -> float:
+    """The shortest number that is the same as a 32-bit float: 0.65 and not 0.6499999761581421."""
+    return float(str(number))
+
+
+def _not_reached(summary: AttemptSummarized) -> int:
+    return sum(summary.verdicts[code] == NOT_REACHED for code in summary.verdict.tolist())

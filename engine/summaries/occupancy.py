@@ -1,0 +1,175 @@
+"""Which pod was on which node with which devices, from when to when: pure.
+
+The *facts* about a pod's name are its binds and sightings. They arrive late, twice and in any order; equal facts give
+equal placements. A name may have had many pods, one after the other, which their UIDs separate; a fact without a UID
+is taken to be about the pod that was there at that time.
+
+    BindFact, PodSighting ──add──▶ Facts ──placements──▶ DerivedPlacement (a placement, and the facts behind it)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Final
+
+from engine.summaries.placement_interval import PlacementInterval, order
+from engine.summaries.pod_descriptions import merged_description
+from engine.summaries.pod_facts import (
+    DELETED,
+    ENDS,
+    BindFact,
+    Fact,
+    PodSighting,
+    by_time,
+    knowledge,
+    knowledge_of_devices,
+)
+from engine.summaries.pod_timelines import intervals
+from schemas.events import PodDescription, PodObserved, PodRef
+from schemas.placements import PodPlacement
+
+REPLACED: Final = "replaced"
+MOVED: Final = "moved"
+
+MAX_SIGHTINGS: Final = 128
+"""Per pod name, of ends and of sightings without a UID; of the others the first of each kind is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedPlacement:
+    """A placement, and the facts that it was derived from: enough to derive it again."""
+
+    placement: PodPlacement
+    binds: tuple[BindFact, ...]
+    sights: tuple[PodSighting, ...]
+    bind: BindFact | None
+    """The bind that the placement began with."""
+
+
+def sighting_of(event: PodObserved) -> PodSighting | None:
+    """The sighting in an observed pod; None where it names neither a node nor an end."""
+    state = DELETED if event.deleted else event.phase
+    # A pod that waits occupies nothing.
+    if not event.node and state not in ENDS:
+        return None
+    scheduled_at = (
+        condition.last_transition_at
+        for condition in event.conditions
+        if condition.type == "PodScheduled" and condition.status == "True"
+    )
+    on_node = event.node != ""
+    return PodSighting(
+        event.pod.uid,
+        event.node,
+        state,
+        event.observed_at,
+        next(scheduled_at, None) if on_node else None,
+        event.started_at if on_node else None,
+        tuple(event.allocations) if on_node else (),
+    )
+
+
+class Facts:
+    """What is known of the pods of one name in one cluster. The order and repetition of ``add`` do not matter."""
+
+    def __init__(self, cluster: str, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
+        self.cluster, self.namespace, self.name = cluster, namespace, name
+        self._binds: dict[str, BindFact] = {}
+        self._sights: dict[tuple[object, ...], PodSighting] = {}
+        self._descriptions: dict[str, PodDescription] = {}
+        """By UID."""
+        for fact in facts:
+            self.add(fact)
+
+    def add(self, fact: Fact) -> bool:
+        """Add a fact; True when it was new."""
+        return self._add_bind(fact) if isinstance(fact, BindFact) else self._add_sight(fact)
+
+    def describe(self, uid: str, description: PodDescription | None) -> bool:
+        """Add what a source says of where the pod comes from; True when it was new."""
+        # Without a UID it is not certain which pod of the name it is about.
+        if not uid or description is None:
+            return False
+        known = self._descriptions.get(uid)
+        merged = merged_description(known, description)
+        if merged is None or merged == known:
+            return False
+        self._descriptions[uid] = merged
+        return True
+
+    def _add_bind(self, bind: BindFact) -> bool:
+        known = self._binds.get(bind.attempt_id)
+        if known and knowledge(known) >= knowledge(bind):
+            return False
+        self._binds[bind.attempt_id] = bind
+        return True
+
+    def _add_sight(self, sight: PodSighting) -> bool:
+        # With a UID a state is a fact that holds from its first sighting on. Without one, and for ends, a later
+        # sighting may be about the next pod of that name.
+        key = (sight.uid, sight.node, sight.state, sight.at if _counts_each(sight) else None)
+        known = self._sights.get(key)
+        first = _first(known, sight) if known else sight
+        self._sights[key] = first
+        if len(self._sights) > MAX_SIGHTINGS:
+            self._forget_old_ones()
+        return first != known
+
+    def _forget_old_ones(self) -> None:
+        sightings = sorted((sight.at, repr(key), key) for key, sight in self._sights.items() if _counts_each(sight))
+        for *_, key in sightings[:-MAX_SIGHTINGS]:
+            del self._sights[key]
+
+    def placements(self) -> list[DerivedPlacement]:
+        """By time. A pod is on one node at a time, and a name has one pod at a time: the later one ends the earlier."""
+        binds = [bind for bind in self._binds.values() if bind.bound]
+        begun = sorted(intervals([*binds, *self._sights.values()]), key=order)
+        return [self._made(part, later) for part, later in zip_longest(begun, begun[1:])]
+
+    def _made(self, part: PlacementInterval, later: "PlacementInterval | None") -> DerivedPlacement:
+        until, ended_by = part.end or (None, "")
+        if later and (until is None or until > later.started_at):
+            is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
+            until, ended_by = later.started_at, MOVED if is_same else REPLACED
+        bind = part.bind
+        judged = (attempt.first_judged_at or attempt.started_at for attempt in part.binds)
+        placement = PodPlacement.model_construct(
+            cluster=self.cluster,
+            id=part.id(self.cluster, f"{self.namespace}/{self.name}"),
+            pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
+            node=part.node,
+            started_at=part.started_at,
+            # Two clocks may report the end before the beginning; a placement never has a negative length.
+            ended_at=max(until, part.started_at) if until else None,
+            ended_by=ended_by,
+            scheduler=bind.scheduler if bind else "",
+            attempt_id=bind.attempt_id if bind else "",
+            phase=part.phase,
+            description=self._descriptions.get(part.uid),
+            first_judged_at=min(judged, default=None),
+            judged_at=bind.judged_at if bind else None,
+            bound_at=part.bound_at,
+            running_at=part.running_at,
+            waited_for=list(bind.waited_for) if bind else [],
+            allocations=list(part.held),
+        )
+        sights = sorted(part.sights + part.before, key=by_time)
+        return DerivedPlacement(placement, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
+
+
+def _counts_each(sight: PodSighting) -> bool:
+    """Is each sighting kept? Of the others the first of its kind is enough."""
+    return not sight.uid or sight.state in ENDS
+
+
+def _first(one: PodSighting, other: PodSighting) -> PodSighting:
+    both = one, other
+    return PodSighting(
+        one.uid,
+        one.node,
+        one.state,
+        min(one.at, other.at),
+        min((sighting.scheduled for sighting in both if sighting.scheduled), default=None),
+        min((sighting.running_at for sighting in both if sighting.running_at), default=None),
+        max((sighting.held for sighting in both), key=knowledge_of_devices),
+    )

@@ -1,0 +1,55 @@
+"""What the API server has of a log that is read: a pod's log itself, and the cluster's nodes."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+
+from ingest.errors import MistakeError
+from ingest.reading.checkpoint import CheckpointState
+from ingest.reading.options import LogOptions
+from ingest.reading.pump import LinesRead
+from ingest.sources.follow import Reached
+from ingest.sources.pod_choice import ANY, follow_chosen
+from ingest.sources.pod_log import PodContainer, Since, follow_pod
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig, in_cluster
+
+NODES_A_PAGE = 500
+
+
+async def _client(kubeconfig: Path | None) -> Client:
+    return Client(await ApiCredentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
+
+
+async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:
+    """The cluster's node list, in pages of JSON."""
+    client = await _client(kubeconfig)
+    try:
+        query: dict[str, str | int] = {"limit": NODES_A_PAGE}
+        while True:
+            page = await client.page("/api/v1/nodes", **query)
+            yield orjson.dumps(page)
+            if not (token := page["metadata"].get("continue")):
+                return
+            query["continue"] = token
+    finally:
+        await client.close()
+
+
+async def pod_lines(asked: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
+    """The log of the pod that ``asked`` names, followed. Raises ``MistakeError``."""
+    namespace, _, rest = (asked.pod or "").partition("/")
+    name, _, container = rest.partition("/")
+    if not namespace or not name:
+        raise MistakeError(f"--pod {asked.pod}: write NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER")
+    client = await _client(asked.kubeconfig)
+    try:
+        wanted = PodContainer(namespace, name, container)
+        if name.endswith(ANY):
+            async for lines, reached in follow_chosen(client, wanted, state.since):
+                yield LinesRead(lines, Reached(), reached)
+        async for lines, since in follow_pod(client, wanted, Since.parse(state.since)):
+            yield LinesRead(lines, Reached(), str(since))
+    finally:
+        await client.close()

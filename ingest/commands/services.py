@@ -1,0 +1,93 @@
+"""The commands that run until they are stopped, as functions: they serve gRPC, read a topic, watch a cluster."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import typer
+
+from ingest.errors import MistakeError
+from ingest.readers.kube import KubeEvents
+from ingest.readers.kube.node_checks import HamiNodeChecks
+from ingest.readers.kube.watch import watch
+from ingest.readers.sniffer.reader import SnifferLog
+from ingest.reading.kafka import KafkaSink
+from ingest.reading.metrics import Metrics
+from ingest.reading.options import ClusterOptions, GrpcOptions, IngestSettings, RawLogsSettings, WatchSettings
+from ingest.reading.report import report
+from ingest.reading.trusted_containers import TrustedContainers
+from ingest.reading.trusted_reporters import TrustedReporters
+from runtime.kubernetes.credentials import LoadConfiguration, from_kubeconfig, in_cluster
+from runtime.settings.addresses import HostPort
+from runtime.signals import stop_event
+from runtime.telemetry import logs
+from runtime.telemetry.health import always, serving
+
+
+def serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, namespace: str) -> None:
+    logs.configure(settings)
+    reader = SnifferLog(namespace, cluster=settings.cluster_name)
+    asyncio.run(_serve_sniffer(settings, address, asked, reader))
+
+
+async def _serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, reader: SnifferLog) -> None:
+    # gRPC is slow to import, and the other sources do without it.
+    from ingest.readers.sniffer.credentials import server_credentials
+    from ingest.readers.sniffer.service import server
+
+    credentials = server_credentials(address, asked)
+
+    stop = stop_event()
+    metrics, sink = Metrics("sniffer"), KafkaSink(settings.kafka)
+
+    async def take(request: dict[str, str]) -> None:
+        # The gRPC call is answered after Kafka has the events.
+        await sink.send(reader.send(request, datetime.now(UTC)))
+        metrics.note(reader.counts)
+
+    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+        async with sink:
+            try:
+                running, port = server(str(address), take, credentials)
+            except OSError as error:
+                raise MistakeError(f"--listen: {error}") from None
+            await running.start()
+            typer.echo(f"listening on {HostPort(address.host, port)}", err=True)
+            await stop.wait()
+            await running.stop(grace=5)
+    typer.echo(report(reader.counts), err=True)
+
+
+def read_raw_logs(settings: RawLogsSettings, group: str) -> None:
+    logs.configure(settings)
+    asyncio.run(_read_raw_logs(settings, group))
+
+
+async def _read_raw_logs(settings: RawLogsSettings, group: str) -> None:
+    # Faust is slow to import, and the other sources do without it.
+    from ingest.readers.raw_logs.app import serve
+
+    metrics, sink = Metrics("raw-logs"), KafkaSink(settings.kafka)
+    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+        async with sink:
+            trusted = TrustedContainers(settings.raw_logs_containers)
+            stop, cluster = stop_event(), settings.cluster_name
+            raw_logs = await serve(sink, settings.kafka, stop, group, metrics, trusted=trusted, cluster=cluster)
+    for (name, outcome), count in sorted(raw_logs.lines().items()):
+        typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
+
+
+def watch_cluster(settings: WatchSettings, asked: ClusterOptions) -> None:
+    load = from_kubeconfig(asked.kubeconfig, asked.context) if asked.kubeconfig else in_cluster
+    logs.configure(settings)
+    asyncio.run(_watch(load, settings, asked.namespace))
+
+
+async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
+    stop, reporters = stop_event(), TrustedReporters(settings.event_reporters)
+    reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters)
+    checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
+    metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
+    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+        async with sink:
+            await watch(load, reader, sink, metrics, checks=checks, namespace=namespace, until=stop.is_set)
+    typer.echo(report(reader.counts), err=True)

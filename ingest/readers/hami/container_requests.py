@@ -1,0 +1,40 @@
+"""What the containers of a pod request, as HAMi prints it in JSON."""
+
+from typing import Any, Final, NamedTuple
+
+from engine.hami.requests import UNSET_PERCENT
+
+
+class ContainerRequest(NamedTuple):
+    """What one container requests, in HAMi's terms: 0 MiB or 101 percent mean that it is not set."""
+
+    vendor: str
+    devices: int
+    memory_mib: int
+    memory_percent: int
+    cores_percent: int
+
+
+NO_REQUEST: Final = ContainerRequest("", 0, 0, UNSET_PERCENT, 0)
+
+
+def parse_requests(parsed: Any) -> list[ContainerRequest] | None:
+    """The JSON of ``requests=…``: per container, an object by vendor. None where it is something else.
+
+    Of a container with requests to two vendors only the first counts; HAMi finds no node for such a pod.
+    """
+    if not isinstance(parsed, list):
+        return None
+    return [_container_request(by_vendor) for by_vendor in parsed]
+
+
+def _container_request(by_vendor: Any) -> ContainerRequest:
+    for vendor, numbers in by_vendor.items() if isinstance(by_vendor, dict) else ():
+        if isinstance(numbers, dict):
+            # The fields of HAMi's ``ContainerDeviceRequest``; 101 percent is its mark for "no share requested".
+            keys = {"Nums": 0, "Memreq": 0, "MemPercentagereq": UNSET_PERCENT, "Coresreq": 0}
+            values = [numbers.get(key, unset) for key, unset in keys.items()]
+            # type(), not isinstance(): JSON's true is an int for Python.
+            if all(type(value) is int and abs(value) < 2**31 for value in values) and values[0] > 0:
+                return ContainerRequest(str(vendor), *values)
+    return NO_REQUEST

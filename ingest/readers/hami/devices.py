@@ -1,0 +1,96 @@
+"""The node of each device, from node registrations: HAMi's device lines name a device and no node.
+
+The registrations come from a node list (``kubectl get nodes -o json``) or from the log itself: HAMi prints them when it
+starts. A device that no registration names has no node here, and none is guessed.
+
+What decodes them is imported with the first registration: many a log that is explained has none, and it takes a
+twentieth of the time of that command.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+if TYPE_CHECKING:
+    from engine.hami.registration import Device
+
+
+class RegisteredDevice(NamedTuple):
+    """A device and its node; None is a number that the registration does not give."""
+
+    node: str
+    model: str = ""
+    memory_mib: int | None = None
+    cores_percent: int | None = None
+    slots: int | None = None
+    numa: int | None = None
+    device_index: int | None = None
+    is_healthy: bool = True
+
+
+RegisteredDevices = dict[str, RegisteredDevice]
+"""By UUID."""
+
+
+def devices_of_nodes(node_list: bytes) -> RegisteredDevices:
+    """The devices of a node list in JSON: a ``List``, or one ``Node``.
+
+    Raises ``ValueError`` where it is neither.
+    """
+    try:
+        parsed = orjson.loads(node_list)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error}): write it with `kubectl get nodes -o json`") from None
+    nodes = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
+    if not isinstance(nodes, list):
+        raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
+    return dict(device for node in nodes for device in _devices_of_node(node))
+
+
+def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
+        return
+    annotations = metadata.get("annotations")
+    # HAMi's own reading of the registration: see engine.hami.node_registration.
+    from engine.hami.node_registration import read_node
+    from engine.hami.vendor_catalog import vendors_on_node
+
+    vendors = vendors_on_node(annotations if isinstance(annotations, dict) else ())
+    found = read_node(node, vendors).all_devices(vendors)
+    for device in found.registration.devices if found else ():
+        yield from _registered(name, device)
+
+
+def devices_of_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDevice]]:
+    """The devices of one registration annotation; none where it can't be read."""
+    from engine.hami.registration import Registration, decode_registration
+
+    found = decode_registration(text)
+    for device in found.devices if isinstance(found, Registration) else ():
+        yield from _registered(node, device)
+
+
+def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
+    """The devices of a registration's parsed JSON; items that aren't devices are skipped."""
+    from engine.hami.go_values import InvalidValueError
+    from engine.hami.registration import device_of_json
+
+    for item in items:
+        try:
+            device = device_of_json(item, "")
+        except InvalidValueError:
+            continue
+        yield from _registered(node, device)
+
+
+def _registered(node: str, device: "Device") -> Iterator[tuple[str, RegisteredDevice]]:
+    amounts = (device.memory_mib, device.cores, device.slots, device.numa, device.index)
+    # Numbers beyond int32 are mistakes of a device plugin.
+    memory, cores, slots, numa, index = (amount if 0 <= amount < 2**31 else None for amount in amounts)
+    if device.uuid:
+        yield (
+            device.uuid,
+            RegisteredDevice(node, device.model, memory, cores, slots, numa, index, device.is_healthy),
+        )

@@ -1,0 +1,173 @@
+"""An attempt as schedulerlog's events: states of nodes, devices and nodes that were judged, and how it ended."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+
+from ingest.readers.hami.attempt import UNKNOWN, Bind, HamiAttempt
+from ingest.readers.hami.device_records import DeviceRecords, picked_devices
+from ingest.readers.hami.devices import RegisteredDevices
+from ingest.readers.hami.gaps import gaps_of
+from ingest.readers.hami.states import states_of
+from ingest.readers.hami.tables import (
+    json_bytes,
+    nodes_of,
+    refusal_table,
+    requests_of,
+    rows_of,
+    unnamed_refusals,
+    whole_rows,
+)
+from ingest.readers.node_states import EmittedStates
+from schemas.codec.chunking import refusal_runs
+from schemas.codec.code_tables import cut_refusals
+from schemas.events import (
+    FITS,
+    PICKED,
+    REFUSED,
+    UNREGISTERED,
+    AttemptConcluded,
+    BindConcluded,
+    DevicesJudged,
+    Event,
+    NodesJudged,
+    PodRef,
+    Provenance,
+)
+from schemas.ids import attempt_id
+
+SOURCE: Final = "hami-log"
+
+_NODE_BYTES: Final = 128
+# Below 64 KiB by a margin for what each record holds once and for texts that JSON escapes.
+_RECORD_BYTES: Final = 48 * 1024
+
+
+def shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> dict[str, Any]:
+    """The fields that all events of the attempt share. Without a UID in the log, the pod's name goes into the id."""
+    return {
+        "cluster": cluster,
+        "attempt_id": attempt_id(cluster, scheduler, attempt.uid or attempt.pod, attempt.started_at),
+        "pod": PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
+        "scheduler": scheduler,
+        "reader": SOURCE,
+        "started_at": attempt.started_at,
+    }
+
+
+def bind_concluded(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
+    ended_at = bind.ended_at or ended_at
+    # As above: a clock that was set must not make a bind end before it began.
+    started = min(bind.started_at, ended_at)
+    outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error}
+    return BindConcluded(**shared, **outcome, bind_started_at=started, ended_at=ended_at)
+
+
+def events_of(
+    attempt: HamiAttempt,
+    registered: RegisteredDevices,
+    by_node: Mapping[str, Sequence[str]],
+    cluster: str,
+    scheduler: str,
+    emitted: EmittedStates,
+) -> tuple[list[Event], Provenance]:
+    """All events of the attempt, states that are due before the rest; no conclusion where its end was not read.
+
+    ``by_node``: the UUIDs of each registered node.
+    """
+    builder = _EventBuilder(attempt, registered, by_node, shared_fields(attempt, cluster, scheduler))
+    return builder.events(emitted), builder.provenance
+
+
+class _EventBuilder:
+    def __init__(
+        self,
+        attempt: HamiAttempt,
+        registered: RegisteredDevices,
+        by_node: Mapping[str, Sequence[str]],
+        shared: dict[str, Any],
+    ) -> None:
+        self._attempt, self._registered, self._shared = attempt, registered, shared
+        self._lines = nodes_of(attempt)
+        # HAMi judges nodes in goroutines and so prints them in any order; sorted, two readings give the same records.
+        self._names = sorted(self._lines)
+        self._requests = requests_of(attempt)
+        self._rows = rows_of(attempt)
+        self._states = states_of(attempt, self._rows, registered, by_node)
+        whole = whole_rows(self._lines, self._rows)
+        self._devices = DeviceRecords(self._requests, self._lines, self._rows, whole, self._states)
+        gaps = gaps_of(attempt, self._requests, self._lines, self._rows, whole)
+        self.provenance = Provenance(levels=sorted(attempt.levels), not_reported=gaps)
+
+    def events(self, emitted: EmittedStates) -> list[Event]:
+        started_at = self._attempt.started_at
+        states = [state for node in sorted(self._states) for state in self._states[node]]
+        devices = list(self._devices.make(self._shared, _RECORD_BYTES))
+        nodes = list(self._nodes())
+        events: list[Event] = [
+            state.event(self._shared["cluster"], self._shared["scheduler"], started_at)
+            for state in states
+            if emitted.is_due(state, started_at)
+        ]
+        events += [*devices, *nodes]
+        if self._attempt.ended_at:
+            events.append(self._conclusion(self._attempt.ended_at, devices, len(nodes)))
+        return events
+
+    def _conclusion(self, ended_at: datetime, devices: Sequence[DevicesJudged], nodes: int) -> AttemptConcluded:
+        attempt = self._attempt
+        return AttemptConcluded(
+            **self._shared,
+            # klog's times may go back (a clock that was set).
+            ended_at=max(ended_at, attempt.started_at),
+            requests=self._requests,
+            settings_digest=attempt.settings_digest,
+            node_policy=attempt.node_policy,
+            # A line can be missing, but a node that was judged was offered.
+            offered_nodes=max(attempt.offered or 0, len(self._names)),
+            judged_nodes=len(self._names),
+            # Of the rows that were read, so that a fold that has them all finds nothing missing.
+            judged_devices=sum(len(record.verdict) for record in devices),
+            device_records=len(devices),
+            node_records=nodes,
+            chosen=attempt.chosen or None if not attempt.error else None,
+            picked=picked_devices(self._requests, self._rows, attempt.chosen, self._registered),
+            error=attempt.error,
+            refused_nodes=unnamed_refusals(attempt, self._lines),
+            scheduler_message=attempt.message,
+            provenance=self.provenance,
+        )
+
+    def _nodes(self) -> Iterator[NodesJudged]:
+        if not self._names:
+            return
+        verdicts = [PICKED, FITS, REFUSED, UNREGISTERED]
+        lines = [self._lines[name] for name in self._names]
+        chosen = self._attempt.chosen if not self._attempt.error else ""
+        words = [
+            PICKED if line.verdict == FITS and name == chosen else line.verdict
+            for name, line in zip(self._names, lines, strict=True)
+        ]
+        refusals, refusal = refusal_table(lines)
+        sizes = np.array([json_bytes(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
+        # One record per part: an attempt on thousands of nodes exceeds the size that Kafka takes.
+        for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _RECORD_BYTES)):
+            table, column = cut_refusals(refusals, refusal[run])
+            yield NodesJudged(
+                **self._shared,
+                part=part,
+                containers=[request.container for request in self._requests],
+                verdicts=verdicts,
+                refusals=table,
+                nodes=self._names[run],
+                verdict=np.array([verdicts.index(word) for word in words[run]], dtype=np.int64),
+                score=np.array([line.score for line in lines[run]], dtype=np.float32),
+                refused_by=np.array([self._container(line.container) for line in lines[run]], dtype=np.int64),
+                refusal=column,
+            )
+
+    def _container(self, container: int) -> int:
+        """The index of a container that the requests name, else ``UNKNOWN``."""
+        return container if 0 <= container < len(self._requests) else UNKNOWN

@@ -1,0 +1,250 @@
+"""Attempts and binds that have not ended yet. Bounded in number, rows and log time.
+
+An attempt beyond a bound is finished as far as it is known: its events are emitted without a conclusion.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta, tzinfo
+from typing import Final
+
+from ingest.lines import klog
+from ingest.lines.blocks import Lines, Origin
+from ingest.readers.hami.attempt import Bind, HamiAttempt
+from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
+from ingest.readers.hami.events import bind_concluded, events_of, shared_fields
+from ingest.readers.hami.grammar import Spelling
+from ingest.readers.hami.memory import AttemptMemory
+from ingest.readers.hami.settings_lines import observed_settings
+from ingest.readers.hami.values import names_of
+from ingest.reading.protocol import Counts
+from schemas.events import Event
+
+MAX_SILENCE: Final = timedelta(minutes=10)
+"""Log time without a line about an attempt, after which the attempt is finished."""
+MAX_OPEN: Final = 1_000
+"""Open attempts; beyond it the one that was silent longest is finished."""
+MAX_ROWS: Final = 500_000
+"""Device and node lines over all open attempts."""
+MAX_WAITING: Final = 8
+"""Attempts of one pod that wait for their event lines."""
+MAX_TEXT: Final = 4_000
+CLAIMED_WITHIN: Final = timedelta(seconds=10)
+"""Log time after which requests that no attempt has claimed belong to another pod."""
+UNNAMED_NAMESPACE: Final = "-"
+"""The namespace of a pod that lines name without one; ``-`` is not a valid name."""
+
+
+class OpenHamiAttempts:
+    """Events of what has ended are appended to ``finished_events`` until ``take`` is called."""
+
+    def __init__(self, cluster: str, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
+        """``zone``: of the log's times."""
+        self.counts = Counts()
+        self.memory = AttemptMemory(version=2, devices=dict(devices))
+        self.cluster, self.scheduler, self.zone = cluster, scheduler, zone
+        self.lines, self.index = Lines(Origin(""), ()), 0
+        """The lines that are being read, and which of them it is."""
+        self.has_several_requesting = True
+        """False while no open attempt has several containers that request devices: lines about tries are skipped."""
+        self.finished_events: list[Event] = []
+        self._uuids_by_node: dict[str, list[str]] | None = None
+        """The registered devices; None after a registration."""
+
+    def restore(self, memory: AttemptMemory) -> None:
+        self.memory, self._uuids_by_node = memory, None
+
+    def register(self, devices: Iterable[tuple[str, RegisteredDevice]]) -> None:
+        self.memory.devices.update(devices)
+        self._uuids_by_node = None
+
+    def _by_node(self) -> dict[str, list[str]]:
+        """The UUIDs of each registered node. Kept: an attempt names few nodes, and a cluster has thousands."""
+        if self._uuids_by_node is None:
+            self._uuids_by_node = {}
+            for uuid, device in self.memory.devices.items():
+                self._uuids_by_node.setdefault(device.node, []).append(uuid)
+        return self._uuids_by_node
+
+    def open(self, namespace: str, name: str, uid: str, now: datetime) -> HamiAttempt:
+        """Begin an attempt with the line that starts it."""
+        return self._open(HamiAttempt(namespace, name, uid, now, now))
+
+    def find_or_open(self, namespace: str, name: str, now: datetime) -> HamiAttempt:
+        """The pod's open attempt; where the log does not have its start, one that begins now."""
+        found = self.find(namespace, name)
+        return self._open(self.without_start(namespace, name, now)) if found is None else found
+
+    def of_line(self, text: bytes, spelling: Spelling) -> HamiAttempt | None:
+        """The open attempt of the pod that the line names; it is opened if there is none.
+
+        None for a line without a valid ``namespace/name`` or without a time.
+        """
+        pod = klog.quoted(text, b"pod")
+        attempt = self.memory.open.get(pod) if pod else None
+        if attempt is None:
+            if not pod or not (names := names_of(pod)) or not (now := self.time_of(text)):
+                return None
+            attempt = self.find_or_open(*names, now)
+        attempt.levels.add(spelling.level)
+        return attempt
+
+    def find(self, namespace: str, name: str) -> HamiAttempt | None:
+        """The pod's open attempt, also one of which no line has named the namespace so far."""
+        if found := self.memory.open.get(f"{namespace}/{name}"):
+            return found
+        if found := self.memory.open.pop(f"{UNNAMED_NAMESPACE}/{name}", None):
+            found.namespace = namespace
+            self.memory.open[found.pod] = found
+        return found
+
+    def without_start(self, namespace: str, name: str, now: datetime) -> HamiAttempt:
+        """An attempt of which another line than its start is read first: with the requests that no attempt has claimed,
+        if they can't be another one's."""
+        attempt = HamiAttempt(namespace, name, "", now, now)
+        self._note_settings(attempt)
+        unclaimed = [line for line in self.memory.unclaimed if now - line.at <= CLAIMED_WITHIN]
+        self.memory.unclaimed.clear()
+        if len(unclaimed) == 1:
+            [line] = unclaimed
+            attempt.requests, attempt.started_at = line.requests, min(line.at, now)
+            attempt.levels.add(line.level)
+        return attempt
+
+    def _note_settings(self, attempt: HamiAttempt) -> None:
+        self.observe_settings()
+        attempt.settings_digest = self.memory.settings.digest
+
+    def _open(self, attempt: HamiAttempt) -> HamiAttempt:
+        self._note_settings(attempt)
+        self.memory.open[attempt.pod] = attempt
+        self._enforce_bounds(attempt.last_line_at)
+        self.has_several_requesting = any(len(other.requesting()) > 1 for other in self.memory.open.values())
+        return attempt
+
+    def _reference(self) -> datetime:
+        """A time that the line is not much later than: klog writes no year."""
+        times = self.lines.times
+        return (times and times[self.index]) or self.lines.origin.reference
+
+    def time_of(self, text: bytes) -> datetime | None:
+        return klog.moment(text, self._reference(), self.zone)
+
+    def by_name(self, name: str) -> HamiAttempt | None:
+        """For lines without a namespace: the open attempt of a pod with this name, if there is only one."""
+        found = [attempt for attempt in self.memory.open.values() if attempt.name == name]
+        return found[0] if len(found) == 1 else None
+
+    def wait(self, pod: str, attempt: HamiAttempt) -> None:
+        """Keep an attempt whose event line has not come, because the pod's next attempt begins."""
+        waiting = self.memory.waiting.setdefault(pod, [])
+        waiting.append(attempt)
+        if len(waiting) > MAX_WAITING:
+            self.finish(waiting.pop(0))
+
+    def _enforce_bounds(self, now: datetime) -> None:
+        """Called when an attempt starts, with the log's own time, so that the events follow from the text alone."""
+        memory = self.memory
+        unfinished = self._unfinished()
+        # A single attempt may be as large as the cluster; only together must they stay within bounds.
+        rows = sum(len(attempt.devices) + len(attempt.nodes) for attempt in unfinished) if len(unfinished) > 1 else 0
+
+        def is_within(oldest: datetime) -> bool:
+            return len(unfinished) <= MAX_OPEN and rows <= MAX_ROWS and now - oldest <= MAX_SILENCE
+
+        if is_within(min(attempt.last_line_at for attempt in unfinished)):
+            return
+        for attempt in sorted(unfinished, key=lambda attempt: attempt.last_line_at):
+            if attempt.started_at == now or is_within(attempt.last_line_at):
+                break
+            unfinished.remove(attempt)
+            rows -= len(attempt.devices) + len(attempt.nodes)
+            self._drop(attempt)
+            self.finish(attempt)
+        for pod in [pod for pod, bind in memory.binds.items() if now - bind.started_at > MAX_SILENCE]:
+            self.finish_bind(pod)
+
+    def _unfinished(self) -> list[HamiAttempt]:
+        waiting = (attempt for attempts in self.memory.waiting.values() for attempt in attempts)
+        return [*self.memory.open.values(), *waiting]
+
+    def attempts_of(self, pod: str) -> list[HamiAttempt]:
+        """The pod's unfinished attempts in the order in which they started."""
+        latest = self.memory.open.get(pod)
+        return [*self.memory.waiting.get(pod, ()), *([latest] if latest else [])]
+
+    def _drop(self, attempt: HamiAttempt) -> None:
+        memory = self.memory
+        if memory.open.get(attempt.pod) is attempt:
+            del memory.open[attempt.pod]
+            return
+        left = [other for other in memory.waiting.pop(attempt.pod, ()) if other is not attempt]
+        if left:
+            memory.waiting[attempt.pod] = left
+
+    def finish(self, attempt: HamiAttempt) -> None:
+        """Emit the attempt's events and remember what a later bind needs. One without any verdict is dropped."""
+        if not (attempt.nodes or attempt.ended_at or attempt.devices or attempt.shortages):
+            return
+        memory = self.memory
+        events, provenance = events_of(
+            attempt, memory.devices, self._by_node(), self.cluster, self.scheduler, memory.states
+        )
+        self.finished_events += events
+        if attempt.ended_at and not provenance.not_reported:
+            self.counts.attempts_complete += 1
+        else:
+            self.counts.attempts_incomplete += 1
+        memory.remember(attempt)
+
+    def chosen(self, pod: str) -> str:
+        """The node that the pod's latest finished attempt chose; empty where there is none."""
+        finished = self.memory.finished.get(pod)
+        return finished.chosen if finished else ""
+
+    def finish_bind(self, pod: str) -> None:
+        """Emit the pod's bind; one whose outcome the log does not give is dropped."""
+        bind = self.memory.binds.pop(pod, None)
+        if not bind or not bind.ended_at or not (names := names_of(pod)):
+            return
+        attempt = self._attempt_of_bind(names, pod, bind)
+        shared = shared_fields(attempt, self.cluster, self.scheduler)
+        self.finished_events.append(bind_concluded(shared, bind, bind.ended_at))
+
+    def _attempt_of_bind(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
+        """The attempt that chose the node: the latest finished one, or one that still waits for its event line."""
+        for attempt in reversed(self.attempts_of(pod)):
+            # A bind follows a choice: an attempt that started after the bind is another one.
+            if attempt.chosen and attempt.started_at <= bind.started_at:
+                return attempt
+        finished = self.memory.finished.get(pod)
+        uid, started_at = (finished.uid, finished.started_at) if finished else ("", bind.started_at)
+        return HamiAttempt(*names, uid, started_at, started_at)
+
+    def observe_settings(self) -> None:
+        """Emit the scheduler's settings if lines about them were read; another kind of line is their end."""
+        if observed := observed_settings(self.memory.settings, self.cluster, self.scheduler):
+            self.finished_events.append(observed)
+
+    def take(self) -> list[Event]:
+        """The events that were finished since the last call."""
+        events, self.finished_events = self.finished_events, []
+        self.counts.events += len(events)
+        return events
+
+    def waits_for(self) -> set[str]:
+        """Names of the unfinished attempts and binds."""
+        attempts = {f"{attempt.pod} {attempt.started_at}" for attempt in self._unfinished()}
+        return attempts | {f"bind {pod}" for pod in self.memory.binds}
+
+    def close(self) -> None:
+        """Finish everything as far as it is known."""
+        self.observe_settings()
+        memory = self.memory
+        for pod in [*memory.waiting, *memory.open]:
+            for attempt in self.attempts_of(pod):
+                self.finish(attempt)
+            memory.waiting.pop(pod, None)
+            memory.open.pop(pod, None)
+        for pod in list(memory.binds):
+            self.finish_bind(pod)
+        memory.codes.clear()

@@ -1,0 +1,187 @@
+"""Memory of the shared GPUs of a session's nodes, rebuilt from the lines about them.
+
+``About to add`` and ``About to remove`` (level 7) print how a device stands before a pod is added or removed,
+``Added`` and ``Removed`` (level 8) how it stands afterwards. A log at level 7 therefore shows a device up to the last
+pod that was put on it; from there on its numbers are unknown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+
+import orjson
+from pydantic import Field
+
+from ingest.readers.kai.grammar import ParsedMessage, gpus_of
+
+MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
+MAX_EVIDENCE: Final = 500
+"""Characters of a line that is quoted as evidence."""
+
+
+@dataclass(slots=True)
+class SharedDevice:
+    """A GPU that pods share; amounts in MiB as KAI counts them, None where the log does not print one."""
+
+    allocated_mib: int | None = None
+    """Allocated to pods, including those that are terminating."""
+    releasing_mib: int | None = None
+    """The part of it that terminating pods still hold."""
+    used_mib: int | None = None
+    """Allocated, plus what is promised to pods that wait for terminating ones."""
+    total_mib: int | None = None
+    line: str = ""
+    """The last line with these numbers; kept only while memory is being released."""
+
+    def copy(self) -> "SharedDevice":
+        return SharedDevice(self.allocated_mib, self.releasing_mib, self.used_mib, self.total_mib, self.line)
+
+    @property
+    def free_mib(self) -> int | None:
+        """Memory that is not allocated; None where the log does not give it."""
+        if self.total_mib is None or self.allocated_mib is None:
+            return None
+        return self.total_mib - self.allocated_mib
+
+    def differs(self, later: "SharedDevice") -> bool:
+        """True where a number that both have is not the same; a number that one does not have proves nothing."""
+        pairs = (self.allocated_mib, later.allocated_mib), (self.releasing_mib, later.releasing_mib)
+        return any(old is not None and new is not None and old != new for old, new in pairs)
+
+
+def evidence(line: str) -> str:
+    """A line as a finding quotes it: cut at ``MAX_EVIDENCE`` characters."""
+    return line if len(line) <= MAX_EVIDENCE else f"{line[:MAX_EVIDENCE]}…"
+
+
+def floored_to_hundred(memory_mib: int) -> int:
+    """KAI rounds the node's label ``nvidia.com/gpu.memory`` down to a multiple of 100: 40960 counts as 40900.
+
+    So a pod that requests exactly what the label promises fits nowhere (seen with v0.13 and v0.17).
+    """
+    return memory_mib // 100 * 100
+
+
+@dataclass(slots=True)
+class NodeSharedDevices:
+    """The shared devices of one node, by GPU group."""
+
+    devices: dict[str, SharedDevice] = field(default_factory=dict)
+    device_count: int = 0
+    """All GPUs of the node, shared or not; 0 where the log does not count them."""
+    total_mib: int | None = None
+    """Memory of each GPU of the node."""
+    snapshot: Annotated[dict[str, SharedDevice] | None, Field(exclude=True)] = None
+    """The devices in use, sorted by group; computed once and dropped when one of them changes."""
+
+
+@dataclass(slots=True)
+class SharedDeviceStates:
+    """Shared devices of all nodes. The line about a device names no node: ``node`` is that of the line before.
+
+    A pod on several devices gets one line per device and moment, in the order of its groups: ``turn`` counts them.
+    """
+
+    nodes: dict[str, NodeSharedDevices] = field(default_factory=dict)
+    node: str = ""
+    turn: int = 0
+    is_before_printed: bool = False
+    """Whether the "About to …" line of the device at ``turn`` was read."""
+    total_mib: dict[str, int] = field(default_factory=dict)
+    """Memory of each GPU, by node, as KAI counts it."""
+
+    def of(self, node: str) -> NodeSharedDevices:
+        if (known := self.nodes.get(node)) is None:
+            known = self.nodes[node] = NodeSharedDevices(total_mib=self.total_mib.get(node))
+        return known
+
+    def read_node(self, message: ParsedMessage) -> None:
+        """A pod is about to be added to a node or removed from it; the next lines are about its devices there."""
+        self.node, self.turn, self.is_before_printed = message.parts["node"], 0, False
+        known = self.of(message.parts["node"])
+        idle, used = gpus_of(message.parts["idle"]), gpus_of(message.parts["used"])
+        if idle and used:
+            # Neither amount includes the devices that are shared.
+            shared = sum(1 for device in known.devices.values() if device.used_mib != 0)
+            known.device_count = max(known.device_count, idle.devices + used.devices + shared)
+
+    def read_device(self, message: ParsedMessage) -> tuple[str, str] | None:
+        """Update a device from its line and return its node and group; None where no line named the node."""
+        groups = message.parts["groups"].split()
+        if not self.node or not groups:
+            return None
+        is_before = message.parts["moment"].startswith("About")
+        # At level 7 there is no "Added" line between two "About to add": the second one is about the next device.
+        self.turn += is_before and self.is_before_printed
+        group = groups[self.turn % len(groups)]
+        self.turn += not is_before
+        self.is_before_printed = is_before
+        known = self.of(self.node)
+        # The line before the change does not say how much the pod takes, so afterwards the numbers are unknown.
+        total = known.total_mib
+        known.devices[group] = SharedDevice(total_mib=total) if is_before else device_of_line(message, total)
+        known.snapshot = None
+        return self.node, group
+
+    def set_total(self, node: str, total_mib: int) -> None:
+        known = self.of(node)
+        known.total_mib = total_mib
+        for device in known.devices.values():
+            device.total_mib = total_mib
+
+    def snapshot_of(self, node: str) -> tuple[Mapping[str, SharedDevice], int]:
+        """The shared devices of a node as they stand now, and how many GPUs it has.
+
+        Later lines replace a device by a new object, so a snapshot keeps the numbers of its moment.
+        """
+        known = self.nodes.get(node)
+        if known is None:
+            return {}, 0
+        if known.snapshot is None:
+            known.snapshot = {group: device for group, device in sorted(known.devices.items()) if device.used_mib != 0}
+        return known.snapshot, max(known.device_count, len(known.snapshot))
+
+
+def device_of_line(message: ParsedMessage, total_mib: int | None) -> SharedDevice:
+    releasing = _number(message.parts["releasing"])
+    line = evidence(message.text) if releasing else ""
+    return SharedDevice(
+        _number(message.parts["allocated"]), releasing, _number(message.parts["used"]), total_mib, line
+    )  # fmt: skip
+
+
+def _number(digits: str) -> int:
+    # Bounded: a damaged line may hold thousands of digits, which ``int`` refuses or takes quadratic time for.
+    return max(int(digits[:15]), 0)
+
+
+def totals_of_labels(labels: Mapping[str, int]) -> dict[str, int]:
+    """Memory of each GPU as KAI counts it, by node, from the nodes' labels (MiB)."""
+    return {node: floored_to_hundred(memory) for node, memory in labels.items()}
+
+
+def labels_of_nodes(node_list: bytes) -> dict[str, int]:
+    """Each node's label ``nvidia.com/gpu.memory``, from ``kubectl get nodes -o json``. Raises ``ValueError``."""
+    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in node_labels(node_list))
+    return {name: int(memory) for name, memory in amounts if memory.isascii() and memory.isdecimal()}
+
+
+def node_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
+    """The name and the labels of each node of a node list in JSON. Raises ``ValueError``."""
+    try:
+        parsed = orjson.loads(node_list)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error}): write it with `kubectl get nodes -o json`") from None
+    items = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
+    if not isinstance(items, list):
+        raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
+    return [labels for node in items if (labels := _labels(node))]
+
+
+def _labels(node: Any) -> tuple[str, dict[str, str]] | None:
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
+        return None
+    labels = metadata.get("labels")
+    known = labels if isinstance(labels, dict) else {}
+    return name, {key: value for key, value in known.items() if isinstance(value, str)}

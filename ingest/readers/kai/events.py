@@ -1,0 +1,231 @@
+"""An attempt as schedulerlog's events: states, devices and nodes that were judged, findings, how it ended, its bind."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from ingest.readers.kai.attempt import KaiAttempt
+from ingest.readers.kai.findings import findings_of
+from ingest.readers.kai.states import StateMemo
+from ingest.readers.kai.verdicts import NodeVerdict, node_verdicts, request_of
+from ingest.readers.node_states import EmittedStates
+from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
+from schemas.codec.records import MAX_VALUE_BYTES
+from schemas.events import (
+    PICKED,
+    REFUSED,
+    AttemptConcluded,
+    BindConcluded,
+    DevicesJudged,
+    Event,
+    NodesJudged,
+    PickedDevice,
+    PodRef,
+    Provenance,
+    Refusal,
+    Request,
+)
+from schemas.ids import attempt_id
+
+SCHEDULER: Final = "kai-scheduler"
+SOURCE: Final = "kai-log"
+
+# Bytes that a row and a node take in JSON, estimated from above: records are cut by them before they are encoded.
+_ROW_BYTES: Final = 8
+_NODE_BYTES: Final = 64
+
+
+def events_of(
+    attempt: KaiAttempt, cluster: str, states: StateMemo, emitted: EmittedStates, node_count: int = 0
+) -> Iterator[Event]:
+    """``node_count`` is how many nodes the session has; 0 where the log does not say it."""
+    head = _head(attempt, cluster)
+    request = request_of(attempt)
+    nodes = node_verdicts(attempt, request, states)
+    for node in nodes:
+        if node.verdicts and emitted.is_due(state := node.shared.state, attempt.started_at):
+            yield state.event(cluster, SCHEDULER, attempt.started_at)
+    devices = list(_devices_judged(head, request, nodes))
+    judged = list(_nodes_judged(head, nodes))
+    yield from devices
+    yield from judged
+    # Before the conclusion: what concludes an attempt is its last record.
+    yield from findings_of(head, attempt)
+    if attempt.is_concluded:
+        records = {"device_records": len(devices), "node_records": len(judged)}
+        yield _concluded(head | records, attempt, request, nodes, node_count)
+    if attempt.bind_failed_at and attempt.chosen:
+        yield BindConcluded(
+            **head, node=attempt.chosen, bound=False, error=attempt.bind_error,
+            bind_started_at=attempt.bind_failed_at, ended_at=attempt.bind_failed_at,
+        )  # fmt: skip
+
+
+def is_complete(attempt: KaiAttempt) -> bool:
+    """True where the log shows how it ended and which nodes were judged; levels below 6 name no nodes."""
+    return attempt.is_concluded and bool(attempt.judged() or attempt.has_tags)
+
+
+def _head(attempt: KaiAttempt, cluster: str) -> dict[str, Any]:
+    namespace, _, name = attempt.pod.partition("/")
+    # Tagged lines have neither a session nor a time: only their place in the log keeps two attempts of a pod apart.
+    key = "/".join((attempt.pod, attempt.session or f"line {attempt.ordinal}"))
+    return {
+        "cluster": cluster,
+        "attempt_id": attempt_id(cluster, SCHEDULER, key, attempt.started_at),
+        "pod": PodRef(namespace=namespace, name=name),
+        "scheduler": SCHEDULER,
+        "reader": SOURCE,
+        "started_at": attempt.started_at,
+    }
+
+
+def _devices_judged(head: dict[str, Any], request: Request, nodes: list[NodeVerdict]) -> Iterator[DevicesJudged]:
+    shown = [node for node in nodes if node.verdicts]
+    sizes = np.array([len(node.verdicts) * _ROW_BYTES + len(node.name) + _NODE_BYTES for node in shown], dtype=np.int64)
+    for part, run in enumerate(runs(sizes)):
+        yield DevicesJudged(**head, part=part, container=0, request=request, **_device_columns(shown[run]))
+
+
+def _device_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
+    """A row per device. Flattened with ``chain`` and ``map``, because this is a part of the time of reading."""
+    rows = list(chain.from_iterable(node.verdicts for node in nodes))
+    verdicts = sorted(set(rows))
+    codes = {verdict: code for code, verdict in enumerate(verdicts)}
+    return {
+        "verdicts": verdicts,
+        "nodes": [node.name for node in nodes],
+        "revision": [node.shared.state.revision for node in nodes],
+        "devices": [node.device_count for node in nodes],
+        "rows": [len(node.verdicts) for node in nodes],
+        "verdict": list(map(codes.__getitem__, rows)),
+    } | (_checks(nodes) if any(node.checks for node in nodes) else {})
+
+
+def _checks(nodes: list[NodeVerdict]) -> dict[str, Any]:
+    """The distinct results of checks, and for each row its index in them; -1 for a device without any."""
+    table: dict[tuple[tuple[str, bool], ...], int] = {}
+    column = []
+    for node in nodes:
+        for group in node.shared.groups:
+            checked = tuple(sorted(node.checks.get(group, {}).items()))
+            column.append(table.setdefault(checked, len(table)) if checked else -1)
+    return {"checks": [dict(checked) for checked in table], "check": column}
+
+
+def _nodes_judged(head: dict[str, Any], nodes: list[NodeVerdict]) -> Iterator[NodesJudged]:
+    if not nodes:
+        return
+    table, codes = _refusal_table(nodes)
+    sizes = np.array([len(node.name.encode()) + _NODE_BYTES for node in nodes], dtype=np.int64)
+    refusal = np.array(codes, dtype=np.int64)
+    for part, run in enumerate(refusal_runs(sizes, table, refusal, MAX_VALUE_BYTES - HEAD_BYTES)):
+        yield NodesJudged(**head, part=part, **_node_columns(nodes, table, codes, run))
+
+
+def _refusal_table(nodes: list[NodeVerdict]) -> tuple[list[Refusal], list[int]]:
+    """The distinct refusals, and for each node its index in them; -1 for a node that was not refused."""
+    places: dict[tuple[Any, ...], int] = {}
+    table: list[Refusal] = []
+    codes = []
+    for node in nodes:
+        if node.refusal is None:
+            codes.append(-1)
+            continue
+        codes.append(places.setdefault(_content(node.refusal), len(table)))
+        if codes[-1] == len(table):
+            table.append(node.refusal)
+    return table, codes
+
+
+def _content(refusal: Refusal) -> tuple[Any, ...]:
+    # A ``Refusal`` holds a dictionary and can't be a key itself.
+    return refusal.bare, refusal.cause, refusal.devices, *refusal.counts.items()
+
+
+def _node_columns(nodes: list[NodeVerdict], table: list[Refusal], codes: list[int], run: slice) -> dict[str, Any]:
+    shown = nodes[run]
+    used = sorted({code for code in codes[run] if code >= 0})
+    places = {code: place for place, code in enumerate(used)} | {-1: -1}
+    verdicts = sorted({node.verdict for node in shown})
+    return {
+        # KAI schedules pods as a whole and names no container.
+        "containers": [""],
+        "verdicts": verdicts,
+        "refusals": [table[code] for code in used],
+        "nodes": [node.name for node in shown],
+        "verdict": [verdicts.index(node.verdict) for node in shown],
+        "score": [node.score for node in shown],
+        "refused_by": [0 if node.refusal else -1 for node in shown],
+        "refusal": [places[code] for code in codes[run]],
+    }
+
+
+def _concluded(
+    head: dict[str, Any], attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict], node_count: int
+) -> AttemptConcluded:
+    """``head`` here also counts the records."""
+    # A pod that was placed in the end may have a fit error of an earlier walk in the same session.
+    counts = dict(attempt.fit_error.counts) if attempt.fit_error and not attempt.is_placed else {}
+    return AttemptConcluded(
+        **head,
+        ended_at=attempt.last_line_at,
+        requests=[request],
+        # No line counts them in every level: the largest number that some line proves.
+        offered_nodes=max(node_count, len(nodes), *counts.values(), 0),
+        judged_nodes=len(nodes),
+        judged_devices=sum(len(node.verdicts) for node in nodes),
+        picked=_picked(request, nodes),
+        **(_placement(attempt) if attempt.is_placed else _failure(attempt, nodes, counts)),
+        provenance=Provenance(levels=sorted(attempt.levels), not_reported=_not_reported(attempt, request, nodes)),
+    )
+
+
+def _picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
+    return [
+        PickedDevice(
+            container=0, uuid=group, memory_mib=request.memory_of(device.total_mib),
+            cores_percent=request.cores_percent, memory_total_mib=device.total_mib,
+            memory_used_mib=device.allocated_mib,
+        )
+        for node in nodes
+        if node.verdict == PICKED
+        for group, device, verdict in zip(node.shared.groups, node.shared.devices, node.verdicts, strict=True)
+        if verdict == PICKED
+    ]  # fmt: skip
+
+
+def _placement(attempt: KaiAttempt) -> dict[str, Any]:
+    """Where the pod goes. A pipelined pod is only nominated: it waits until others have left."""
+    return {"chosen": attempt.chosen, "nominated": attempt.chosen if attempt.is_pipelined else ""}
+
+
+def _failure(attempt: KaiAttempt, nodes: list[NodeVerdict], counts: dict[str, int]) -> dict[str, Any]:
+    """Why no node fits: the refused nodes, else their number by reason, else KAI's words as an error.
+
+    Of a gang KAI's words are kept besides the nodes: these alone don't explain that the whole group waits.
+    """
+    error = attempt.fit_error
+    names_refused = any(node.verdict == REFUSED for node in nodes)
+    is_explained = (names_refused or counts) and not (error and error.gang)
+    text = error.text if error else ""
+    return {
+        "error": "" if is_explained else text,
+        "refused_nodes": {} if names_refused else counts,
+        "scheduler_message": text,
+    }
+
+
+def _not_reported(attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict]) -> list[str]:
+    """What the level that was logged, or KAI itself, leaves open; in parentheses what would help."""
+    devices = [device for node in nodes for device in node.shared.devices]
+    is_counted = bool(attempt.fit_error and attempt.fit_error.counts and not attempt.is_placed)
+    gaps = {
+        "which nodes were looked at (level 6)": not nodes or (is_counted and not attempt.judged()),
+        "the memory of the devices (level 8, node list)": any(device.free_mib is None for device in devices),
+        "the memory asked for": request.count > 0 and request.memory_mib is None and request.memory_percent is None,
+        "the request (level 6)": not request.count and attempt.is_placed,
+    }
+    return [gap for gap, is_open in gaps.items() if is_open]

@@ -1,0 +1,112 @@
+"""The sessions that are not over yet, with their attempts. Bounded: three sessions, 20,000 attempts in each.
+
+KAI prints no end of a session, and lines about conditions may come after the next session has begun; so a session is
+taken to be over when ``OPEN_SESSIONS`` others have followed, or when the log is closed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from ingest.readers.kai import tags
+from ingest.readers.kai.attempt import KaiAttempt
+from ingest.readers.kai.devices import SharedDeviceStates
+from ingest.readers.kai.events import events_of, is_complete
+from ingest.readers.kai.grammar import ParsedMessage
+from ingest.readers.kai.node_pools import NodePools
+from ingest.readers.kai.placements import PlacedMemories
+from ingest.readers.kai.session import Session
+from ingest.readers.kai.states import StateMemo
+from ingest.readers.node_states import EmittedStates, SavedEmittedStates
+from ingest.reading.protocol import Counts
+from schemas.events import Event
+
+OPEN_SESSIONS: Final = 3
+
+
+@dataclass(slots=True)
+class SessionMemory:
+    """What a checkpoint keeps of the sessions."""
+
+    sessions: list[Session] = field(default_factory=list)
+    """Oldest first."""
+    tag_context: tags.TagContext = field(default_factory=tags.TagContext)
+    states: SavedEmittedStates = field(default_factory=EmittedStates)
+    placed: PlacedMemories = field(default_factory=PlacedMemories)
+    node_pool: str = ""
+    """The pool that the scheduler serves, as a line named it last."""
+
+
+class OpenSessions:
+    """Events of attempts that are over are appended to ``finished`` until ``take`` is called."""
+
+    def __init__(self, cluster: str, gpu_memory_mib: Mapping[str, int], pools: NodePools) -> None:
+        """``gpu_memory_mib``: memory of each GPU as KAI counts it, by node."""
+        self.counts = Counts()
+        self.memory = SessionMemory()
+        self.finished: list[Event] = []
+        self._cluster, self._gpu_memory_mib, self._pools = cluster, gpu_memory_mib, pools
+
+    def apply(self, message: ParsedMessage) -> bool:
+        """Add a message to its session; False where it changes nothing."""
+        name = message.session or message.optional("session")
+        sessions = self.memory.sessions
+        # Most lines are about the latest session.
+        is_latest = bool(sessions) and sessions[-1].name == name
+        session = sessions[-1] if is_latest else self._session(name, message.time)
+        return session.apply(message)
+
+    def apply_tagged(self, line: tags.TaggedLine, session_name: str, time: datetime, number: int) -> bool:
+        """The same for a line of the patch; ``number`` is the line's."""
+        session = self._session(session_name, time)
+        # These lines name no session: a new walk of the pod after its allocation is its next attempt.
+        if tags.begins_walk(line) and (over := session.attempts.get(tags.pod_of(line))) and over.is_allocation_over:
+            self._finish(session.attempts.pop(over.pod), session, StateMemo())
+        before = len(session.attempts)
+        is_applied = tags.apply(session, self.memory.tag_context, line, time)
+        if len(session.attempts) > before:
+            next(reversed(session.attempts.values())).ordinal = number
+        return is_applied
+
+    def _session(self, name: str, time: datetime) -> Session:
+        sessions = self.memory.sessions
+        for session in reversed(sessions):
+            if session.name == name:
+                return session
+        session = Session(name, time, devices=SharedDeviceStates(total_mib=dict(self._gpu_memory_mib)))
+        sessions.append(session)
+        while len(sessions) > OPEN_SESSIONS:
+            self._finish_session(sessions.pop(0))
+        return session
+
+    def _finish_session(self, session: Session) -> None:
+        states = StateMemo()
+        self.memory.node_pool = session.node_pool or self.memory.node_pool
+        for attempt in session.attempts.values():
+            self._finish(attempt, session, states)
+
+    def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
+        if attempt.is_placed:
+            attempt.outside_pool = self._pools.contradiction(attempt.chosen, self.memory.node_pool)
+        self.memory.placed.compare(attempt)
+        self.memory.placed.remember(attempt)
+        self.finished.extend(events_of(attempt, self._cluster, states, self.memory.states, session.node_count))
+        if is_complete(attempt):
+            self.counts.attempts_complete += 1
+        else:
+            self.counts.attempts_incomplete += 1
+
+    def take(self) -> list[Event]:
+        """The events that were finished since the last call."""
+        events, self.finished = self.finished, []
+        self.counts.events += len(events)
+        return events
+
+    def close(self) -> None:
+        """Finish all attempts as far as they are known, and forget them."""
+        while self.memory.sessions:
+            self._finish_session(self.memory.sessions.pop(0))
+        self.memory = SessionMemory(
+            states=self.memory.states, placed=self.memory.placed, node_pool=self.memory.node_pool
+        )

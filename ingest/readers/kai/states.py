@@ -1,0 +1,60 @@
+"""The states of nodes with shared devices as KAI looked at them, each computed once for the attempts of a session."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from ingest.readers.kai.devices import SharedDevice
+from ingest.readers.node_states import LoggedState, logged_state
+from runtime.bounded_cache import BoundedCache
+from schemas.events import NOT_REPORTED, DeviceKind
+
+
+class JudgedDevices(NamedTuple):
+    """The shared devices of a node in the order of its state."""
+
+    groups: list[str]
+    devices: list[SharedDevice]
+    state: LoggedState
+
+
+_MAX_KNOWN: Final = 10_000
+"""After a restart the attempts share no mapping any more."""
+
+_NONE: Final = JudgedDevices([], [], LoggedState("", 0, {}))
+"""The state of nodes without shared devices, which are most nodes of some clusters."""
+
+
+class StateMemo:
+    """Nodes that did not change between two attempts have one mapping of devices for both.
+
+    It must not outlive a change of the devices: their numbers are completed in place.
+    """
+
+    def __init__(self) -> None:
+        self._known: BoundedCache[int, tuple[Mapping[str, SharedDevice], JudgedDevices]] = BoundedCache(_MAX_KNOWN)
+
+    def of(self, node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
+        if not devices:
+            return _NONE
+        if (known := self._known.get(id(devices))) is None:
+            # With the mapping itself, so that no other gets its id.
+            known = devices, _judged(node, devices)
+            self._known.put(id(devices), known)
+        return known[1]
+
+
+def _judged(node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
+    groups = sorted(devices)
+    ordered = [devices[group] for group in groups]
+    # KAI prints no model, NUMA node, cores or slots of shared devices.
+    kinds: dict[int | None, int] = {}
+    kind = [kinds.setdefault(device.total_mib, len(kinds)) for device in ordered]
+    used = [NOT_REPORTED if device.allocated_mib is None else device.allocated_mib for device in ordered]
+    table = [_kind(total) for total in kinds]
+    return JudgedDevices(groups, ordered, logged_state(node, groups, table, kind=kind, memory_used_mib=used))
+
+
+@lru_cache(maxsize=256)
+def _kind(total_mib: int | None) -> DeviceKind:
+    return DeviceKind(memory_mib=total_mib)

@@ -1,0 +1,146 @@
+"""The devices that pods hold through resource claims (dynamic resource allocation), as the claims' status has them.
+
+A claim is allocated before its pod is bound, but the two are watched apart: a pod on a node waits here for the claims
+that it names, so that no observation shows it without its devices.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from engine.hami import quantities
+from ingest.readers.kube.remembered import remember
+from runtime.kubernetes.object_fields import Fields, entries, part, text
+from schemas.events import DeviceAllocation, PodObserved
+
+HELD_SECONDS: Final = 10.0
+"""How long a pod waits for its claims; then it is observed without them."""
+_ENDED: Final = ("Succeeded", "Failed")
+_MIB: Final = 1024 * 1024
+
+
+class ClaimedDevice(NamedTuple):
+    request: str
+    """The request of the claim that it fulfils; one of several alternatives as ``request/alternative``."""
+    id: str
+    """``driver/pool/device``: unique in a cluster."""
+    memory_mib: int | None
+    """What the claim consumes of a device that several share; None where the claim does not name it, or has all."""
+
+
+class _PodClaim(NamedTuple):
+    key: str
+    """``namespace/name`` of the claim; empty while it is not made yet."""
+    containers: tuple[tuple[str, str, bool], ...]
+    """Those that use it: name, the request that they name (empty: all), and whether it is an init container."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldPod:
+    observed: PodObserved
+    claims: list[_PodClaim]
+    seen_at: float
+
+
+def devices_of(claim: Fields) -> list[ClaimedDevice] | None:
+    """The devices of an allocated claim; None while it is not allocated."""
+    allocation = part(claim, "status", "allocation")
+    if not allocation:
+        return None
+    results = entries(allocation, "devices", "results")
+    # Admin access monitors a device that others hold.
+    return [_device(result) for result in results if text(result, "device") and result.get("adminAccess") is not True]
+
+
+def _device(result: Fields) -> ClaimedDevice:
+    place = "/".join(text(result, name) for name in ("driver", "pool", "device"))
+    consumed = part(result, "consumedCapacity")
+    # Names of capacities may have their driver before them.
+    memory = next((amount for name, amount in consumed.items() if name.rpartition("/")[2] == "memory"), None)
+    amount = quantities.whole(memory)
+    return ClaimedDevice(text(result, "request"), place, None if amount is None else amount // _MIB)
+
+
+class PodClaims:
+    """``is_read``: are the cluster's claims watched? Where they are not, pods are observed without their devices."""
+
+    def __init__(self) -> None:
+        self.is_read = False
+        self._devices: OrderedDict[str, list[ClaimedDevice]] = OrderedDict()
+        """The devices of the allocated claims, by namespace and name."""
+        self._held: OrderedDict[str, _HeldPod] = OrderedDict()
+
+    def complete(self, observed: PodObserved, pod: Fields, now: float) -> PodObserved | None:
+        """The observation with the devices of the pod's claims; None where it waits for one of them."""
+        self._held.pop(str(observed.pod), None)
+        claims = list(_claims_of(pod)) if self.is_read and observed.node else []
+        if all(claim.key in self._devices for claim in claims) or observed.phase in _ENDED:
+            return self._with_devices(observed, claims)
+        remember(self._held, str(observed.pod), _HeldPod(observed, claims, now))
+        return None
+
+    def changed(self, claim: Fields) -> list[PodObserved]:
+        """The observations that waited for this claim alone."""
+        key = f"{text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}"
+        devices = devices_of(claim)
+        if devices is None:
+            self._devices.pop(key, None)
+            return []
+        remember(self._devices, key, devices)
+        return self._released([pod for pod, held in self._held.items() if self._is_complete(held)])
+
+    def overdue(self, now: float) -> list[PodObserved]:
+        """The observations that have waited for too long, with what is known."""
+        return self._released([pod for pod, held in self._held.items() if now - held.seen_at >= HELD_SECONDS])
+
+    def gone(self, pod: str) -> None:
+        """The pod was deleted."""
+        self._held.pop(pod, None)
+
+    def _is_complete(self, held: _HeldPod) -> bool:
+        return all(claim.key in self._devices for claim in held.claims)
+
+    def _released(self, pods: list[str]) -> list[PodObserved]:
+        held = [self._held.pop(pod) for pod in pods]
+        return [self._with_devices(held_pod.observed, held_pod.claims) for held_pod in held]
+
+    def _with_devices(self, observed: PodObserved, claims: list[_PodClaim]) -> PodObserved:
+        found = [
+            _allocation(device, claim.containers) for claim in claims for device in self._devices.get(claim.key, ())
+        ]
+        return observed.model_copy(update={"allocations": [*observed.allocations, *found]}) if found else observed
+
+
+def _claims_of(pod: Fields) -> Iterator[_PodClaim]:
+    namespace = text(pod, "metadata", "namespace")
+    # Of a claim made from a template the name is in the pod's status; it is missing while the claim is not made.
+    made = {
+        text(status, "name"): text(status, "resourceClaimName")
+        for status in entries(pod, "status", "resourceClaimStatuses")
+    }
+    for named in entries(pod, "spec", "resourceClaims"):
+        name = text(named, "name")
+        claim = text(named, "resourceClaimName") or made.get(name)
+        # A claim that is not needed has a status without a name.
+        if claim or name not in made:
+            yield _PodClaim(f"{namespace}/{claim}" if claim else "", tuple(_users(pod, name)))
+
+
+def _users(pod: Fields, claim: str) -> Iterator[tuple[str, str, bool]]:
+    for kind in ("initContainers", "containers"):
+        for container in entries(pod, "spec", kind):
+            for used in entries(container, "resources", "claims"):
+                if text(used, "name") == claim:
+                    yield text(container, "name"), text(used, "request"), kind == "initContainers"
+
+
+def _allocation(device: ClaimedDevice, containers: tuple[tuple[str, str, bool], ...]) -> DeviceAllocation:
+    users = {
+        (name, is_init)
+        for name, request, is_init in containers
+        if request in ("", device.request, device.request.partition("/")[0])
+    }
+    # The pod holds it until its end, whichever of its containers use it.
+    name = next(iter(users))[0] if len(users) == 1 else ""
+    return DeviceAllocation(uuid=device.id, container=name, memory_mib=device.memory_mib)

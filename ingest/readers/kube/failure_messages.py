@@ -1,0 +1,166 @@
+"""Why no node fits a pod, parsed from the text of an event or a condition.
+
+A text can't be split at every comma: a reason may contain ``, that the pod didn't tolerate``, ``{key: value}``, and the
+whole refusal of an extender (``1/8 CardNotHealth, 4/8 CardInsufficientMemory``).
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from ingest.readers.kai.fit_errors import fit_error
+
+GRAMMAR: Final[Mapping[str, Any]] = tomllib.loads((Path(__file__).parent / "grammar.toml").read_text("utf-8"))
+
+_NODES: Final = {name: re.compile(pattern, re.DOTALL) for name, pattern in GRAMMAR["nodes"].items()}
+_POSTFILTER: Final = re.compile(rf"\. (?={GRAMMAR['nodes']['postfilter']})")
+_GANG: Final = re.compile(GRAMMAR["volcano"]["gang"], re.DOTALL)
+_WAITS: Final = re.compile(GRAMMAR["volcano"]["waits"], re.DOTALL)
+_DIAGNOSIS: Final = re.compile(GRAMMAR["koordinator"]["diagnosis"], re.DOTALL)
+CUT_MARK: Final = " ..."
+"""The end of an event's text that kube-scheduler cut at 1024 bytes; it does not cut the text of a condition."""
+
+# A count is a text from an event that anyone with the right to write events may have written.
+MAX_COUNT: Final = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMessage:
+    """``counts`` where the text counts nodes, ``nodes`` where it names them, ``error`` where it does neither."""
+
+    text: str
+    total: int = 0
+    """Nodes that the scheduler looked at; 0 where the text has no total."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    nodes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By name, the reason and its details."""
+    error: str = ""
+    nominated: str = ""
+    postfilter: str = ""
+    """What follows the counts: whether preemption would help."""
+    origin: str = ""
+    """The pod that the text blames, in an event about its group."""
+    is_cut: bool = False
+    """The end is missing, so there may be more reasons."""
+
+
+def parse_failure(text: str) -> FailureMessage:
+    """Parse a scheduler's message about finding no node. A text in no known form becomes ``error``, word for word."""
+    text = text.strip()
+    for parse in (_counted, _by_predicate, _gang, _waiting, _diagnosis, _kai):
+        if found := parse(text):
+            return found
+    return FailureMessage(text, error=text)
+
+
+def _counted(text: str) -> FailureMessage | None:
+    counted = _NODES["counted"].fullmatch(text)
+    if counted is None:
+        return None
+    total, rest = _number(counted["total"]), counted["rest"]
+    front, postfilter = _split_postfilter(rest)
+    # Behind a postfilter text the counts are whole, although the end of the text may be missing.
+    is_cut = not postfilter and rest.endswith(CUT_MARK)
+    # Before any node was looked at (a missing claim, a scheduling gate) there is a text and no count.
+    if not _NODES["item"].match(front):
+        error, _, more = front.partition(". ")
+        return FailureMessage(text, total, error=error.rstrip("."), postfilter=postfilter or more)
+    # A reason may itself hold commas (``untolerated taint {k: v}``, an extender's list): only a comma before a count
+    # divides.
+    items = re.split(r", (?=\d+ \S)", front.removesuffix(CUT_MARK).rstrip(".") if not is_cut else front)
+    # The last item of a cut text may be incomplete: a wrong reason is worse than a missing one.
+    whole = items[:-1] if is_cut else items
+    found = [item for text_of_item in whole if (item := _NODES["item"].fullmatch(text_of_item))]
+    return FailureMessage(text, total, counts=_sums(found), postfilter=postfilter, is_cut=is_cut)
+
+
+def _split_postfilter(rest: str) -> tuple[str, str]:
+    found = _POSTFILTER.search(rest)
+    return (rest[: found.start()], rest[found.end() :]) if found else (rest, "")
+
+
+def _sums(items: list[re.Match[str]]) -> dict[str, int]:
+    """Nodes by reason; an extender's refusal with several codes counts for each of them."""
+    sums: dict[str, int] = {}
+    for item in items:
+        for reason in _reasons(item["reason"]):
+            sums[reason] = min(sums.get(reason, 0) + _number(item["count"]), MAX_COUNT)
+    return sums
+
+
+def _reasons(text: str) -> list[str]:
+    if _NODES["extender"].match(text):
+        return sorted({found["code"] for found in _NODES["code"].finditer(text)})
+    return [text]
+
+
+def _by_predicate(text: str) -> FailureMessage | None:
+    predicates = _NODES["predicates"].fullmatch(text)
+    if predicates is None:
+        return None
+    # An older form has the reason first and its count in brackets behind it.
+    found = list(_NODES["predicate"].finditer(predicates["rest"]))
+    counts = {item["reason"].lstrip(", "): _number(item["count"]) for item in found}
+    return FailureMessage(text, max(counts.values(), default=0), counts=counts)
+
+
+def _gang(text: str) -> FailureMessage | None:
+    """Volcano's text about a pod group: not about nodes, unless it names the pod that failed and why."""
+    gang = _GANG.fullmatch(text)
+    if gang is None:
+        return None
+    if not gang["origin"]:
+        return FailureMessage(text, error=text)
+    inner = parse_failure(gang["origin"])
+    return FailureMessage(text, inner.total, inner.counts, error=inner.error, origin=gang["name"], is_cut=inner.is_cut)
+
+
+def _waiting(text: str) -> FailureMessage | None:
+    waits = _WAITS.fullmatch(text)
+    return FailureMessage(text, error=text, nominated=waits["node"]) if waits else None
+
+
+def _kai(text: str) -> FailureMessage | None:
+    error = fit_error(text)
+    if not (error.is_about_nodes or error.code or error.node_pool):
+        return None
+    nodes = {name: (why.reason, why.detail) for name, why in error.nodes.items()}
+    counts = {reason: min(count, MAX_COUNT) for reason, count in error.counts.items()}
+    total = max(len(nodes), max(counts.values(), default=0))
+    # Where nodes are named, the counts are of the same nodes.
+    return FailureMessage(text, total, {} if nodes else counts, nodes, "" if error.is_about_nodes else text)
+
+
+def _diagnosis(text: str) -> FailureMessage | None:
+    """Koordinator's diagnosis: the refused nodes by name, grouped by reason."""
+    dump = _DIAGNOSIS.fullmatch(text)
+    if dump is None:
+        return None
+    try:
+        diagnosis = orjson.loads(dump["json"])
+    except orjson.JSONDecodeError:
+        return None
+    schedule = diagnosis.get("scheduleDiagnosis") or {}
+    details = schedule.get("nodeFailedDetails") if isinstance(schedule, dict) else None
+    nodes = {name: (reason, "") for reason, names in _failed(details) for name in names}
+    error = _text(diagnosis.get("preFilterMessage")) or _text((diagnosis.get("suggestion") or {}).get("message"))
+    nominated = _text(diagnosis.get("nominatedNode"))
+    return FailureMessage(text, len(nodes), nodes=nodes, error="" if nodes else error or text, nominated=nominated)
+
+
+def _failed(details: Any) -> list[tuple[str, list[str]]]:
+    groups = [group for group in details if isinstance(group, dict)] if isinstance(details, list) else []
+    return [(_text(group.get("reason")), [_text(name) for name in group.get("failedNodes") or ()]) for group in groups]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(digits: str) -> int:
+    return min(int(digits[:12]), MAX_COUNT)

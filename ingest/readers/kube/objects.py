@@ -1,0 +1,134 @@
+"""Pods and nodes as observations, from the objects of the API server."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from engine.hami import registered_event
+from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
+from engine.hami.node_registration import cordoned_devices, read_node
+from engine.hami.pod_allocations import pod_allocations
+from engine.hami.vendor_catalog import vendors_on_node
+from ingest.readers.kube.kai_allocations import kai_allocations
+from ingest.readers.kube.node_verdicts import PodFacts
+from ingest.readers.kube.pod_problems import pod_problems, started_at
+from runtime.kubernetes.object_fields import conditions, entries, moment, part, text
+from runtime.kubernetes.pod_description import pod_description
+from schemas.events import NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+
+Json = Mapping[str, Any]
+
+_MICROSECONDS: Final = 1_000_000
+
+
+def changed_at(found: Json) -> datetime | None:
+    """When the object was last changed, computed from the object alone, so that reading it again gives the same time.
+
+    Kubernetes keeps whole seconds. The microseconds are taken from the resourceVersion, which grows with every change:
+    two changes within a second stay two, and in order.
+    """
+    metadata = part(found, "metadata")
+    # Not deletionTimestamp: it is the time by which the object must be gone, not that of a change.
+    stamps = [text(metadata, "creationTimestamp")]
+    stamps += [text(entry, "time") for entry in entries(metadata, "managedFields")]
+    stamps += [text(entry, "lastTransitionTime") for entry in entries(found, "status", "conditions")]
+    times = [time for stamp in stamps if stamp and (time := moment(stamp))]
+    version = text(metadata, "resourceVersion")
+    if not times:
+        return None
+    # Kubernetes calls the version opaque; etcd's is a number that grows, and nothing else is used of it.
+    micros = int(version[-6:]) % _MICROSECONDS if version[-6:].isdecimal() and version.isascii() else 0
+    return max(times).replace(microsecond=micros)
+
+
+def pod_ref(pod: Json) -> PodRef | None:
+    metadata = part(pod, "metadata")
+    namespace, name = text(metadata, "namespace"), text(metadata, "name")
+    return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
+
+
+def pod_observed(pod: Json, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
+    """None for an object that is not a pod."""
+    ref, observed = pod_ref(pod), changed_at(pod)
+    if ref is None or observed is None:
+        return None
+    return PodObserved(
+        cluster=cluster, pod=ref, observed_at=observed, phase=text(pod, "status", "phase"),
+        node=(node := text(pod, "spec", "nodeName")), conditions=conditions(pod),
+        scheduler=text(pod, "spec", "schedulerName"), description=pod_description(pod, label_names),
+        # Without a node they may be those of a decision that was given up.
+        allocations=[*pod_allocations(pod), *kai_allocations(pod)] if node else [],
+        started_at=started_at(pod), problems=pod_problems(pod),
+        bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
+    )  # fmt: skip
+
+
+def pod_facts(pod: Json, observation: PodObserved) -> PodFacts:
+    """What an attempt of the pod needs of it."""
+    scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
+    return PodFacts(
+        observation.pod, tuple(requests(pod)), text(pod, "status", "nominatedNodeName"),
+        observation.node, scheduled.message if scheduled else "", observation.phase,
+        observation.description if observation.phase == "Pending" else None,
+    )  # fmt: skip
+
+
+def quantities(found: Json, name: str) -> dict[str, str]:
+    amounts = part(found, "status", name)
+    return {key: str(amount) for key, amount in amounts.items() if isinstance(amount, str | int | float)}
+
+
+def node_observed(node: Json, cluster: str) -> NodeObserved | None:
+    """None for an object that is not a node."""
+    name, observed = text(node, "metadata", "name"), changed_at(node)
+    if not name or observed is None:
+        return None
+    return NodeObserved(
+        cluster=cluster, node=name, observed_at=observed, capacity=quantities(node, "capacity"),
+        allocatable=quantities(node, "allocatable"), conditions=conditions(node),
+        unschedulable=part(node, "spec").get("unschedulable") is True,
+    )  # fmt: skip
+
+
+def node_registered(node: Json, cluster: str) -> NodeRegistered | None:
+    """The devices in the node's registrations, of all vendors; None where there is none.
+
+    It shows the annotations as they stand. A scheduler may count fewer devices: it also applies the handshake's rules.
+    """
+    name, observed = text(node, "metadata", "name"), changed_at(node)
+    annotations = part(node, "metadata", "annotations")
+    vendors = vendors_on_node(annotations)
+    reading = read_node(node, vendors)
+    devices = reading.all_devices(vendors)
+    if not name or observed is None or (devices is None and reading.problem is None):
+        return None
+    return registered_event.node_registered(
+        cluster, name, observed, devices.registration if devices else None,
+        cause=str(reading.problem or ""), handshake=text(annotations, HANDSHAKE),
+        cordoned=cordoned_devices(annotations),
+    )  # fmt: skip
+
+
+def requests(pod: Json) -> list[Request]:
+    """The devices that each container requests, init containers first. Amounts must be whole numbers to count."""
+    spec = part(pod, "spec")
+    init = [_request(container, is_init=True) for container in entries(spec, "initContainers")]
+    return init + [_request(container, is_init=False) for container in entries(spec, "containers")]
+
+
+def _request(container: Json, *, is_init: bool) -> Request:
+    # Of an extended resource the limit is the request: Kubernetes allows no other.
+    amounts = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
+    count = _whole(amounts.get(GPU_COUNT)) or 0
+    memory = _whole(amounts.get(GPU_MEMORY)) if count else None
+    percent = _whole(amounts.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
+    return Request(
+        container=text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
+        memory_mib=memory, memory_percent=percent,
+        cores_percent=(_whole(amounts.get(GPU_CORES)) or 0) if count else 0,
+    )  # fmt: skip
+
+
+def _whole(amount: Any) -> int | None:
+    digits = str(amount) if isinstance(amount, str | int) and not isinstance(amount, bool) else ""
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 16 else None

@@ -1,0 +1,33 @@
+"""Refusals in the conditions of KAI's pod groups, which have one condition per node pool.
+
+Only reasons that name a pod count: what concerns the whole group KAI also writes into the conditions of its pods.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ingest.readers.kube.failure_messages import GRAMMAR
+from ingest.readers.kube.scheduling_events import SchedulingEvent
+from runtime.kubernetes.object_fields import entries, moment, text
+from schemas.events import PodRef
+
+SCHEDULER: Final = "kai-scheduler"
+_UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
+_FOR_POD: Final = re.compile(GRAMMAR["kai"]["for_pod"], re.DOTALL)
+
+
+def refusals(group: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
+    """A refusal for each pod that the conditions name; the UIDs of the pods are not there."""
+    for condition in entries(group, "status", "schedulingConditions"):
+        since = moment(text(condition, "lastTransitionTime"))
+        if since and text(condition, "type") == _UNSCHEDULABLE and text(condition, "status") == "True":
+            for reason in entries(condition, "reasons"):
+                if found := _FOR_POD.fullmatch(text(reason, "message").strip()):
+                    namespace, _, name = found["pod"].partition("/")
+                    pod = PodRef(namespace=namespace, name=name)
+                    yield SchedulingEvent("refused", since, SCHEDULER, pod, found["why"], reason=text(reason, "reason"))
+
+
+def is_group(found: Mapping[str, Any]) -> bool:
+    return bool(text(found, "metadata", "namespace") and text(found, "metadata", "name"))

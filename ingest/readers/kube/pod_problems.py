@@ -1,0 +1,63 @@
+"""What keeps a pod from running on its node, and when it began to run, from the pod's status."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from runtime.kubernetes.object_fields import entries, moment, text
+from schemas.events import ObjectProblem
+
+Json = Mapping[str, Any]
+
+_NO_PROBLEMS: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
+"""Reasons of a waiting container that every pod has at its start."""
+_NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContainerError"))
+"""Reasons of a container that ended without having run: its runtime or its devices refused it."""
+_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
+
+
+def started_at(pod: Json) -> datetime | None:
+    """When the first container that is no init container began to run, as far as the status still says it."""
+    return min(_starts(pod), default=None)
+
+
+def _starts(pod: Json) -> Iterator[datetime]:
+    for status in entries(pod, "status", "containerStatuses"):
+        for path in (("state", "running"), ("state", "terminated"), ("lastState", "terminated")):
+            is_run = text(status, *path, "reason") not in _NEVER_RAN
+            if is_run and (time := moment(text(status, *path, "startedAt"))):
+                yield time
+
+
+def pod_problems(pod: Json) -> list[ObjectProblem]:
+    """The kubelet's refusal of the whole pod, and the containers that can't start."""
+    since = _since(pod)
+    if since is None:
+        return []
+    found = [(text(pod, "status", "reason"), text(pod, "status", "message"), since)]
+    found += [problem for name in _STATUSES for status in entries(pod, "status", name)
+              for problem in _of_container(status, since)]  # fmt: skip
+    return [ObjectProblem(reason=reason, message=message, at=at) for reason, message, at in found if reason]
+
+
+def _of_container(status: Json, since: datetime) -> Iterator[tuple[str, str, datetime]]:
+    name = text(status, "name")
+    waits = text(status, "state", "waiting", "reason")
+    if waits not in _NO_PROBLEMS:
+        yield waits, _named(name, text(status, "state", "waiting", "message")), since
+    for state in ("state", "lastState"):
+        reason = text(status, state, "terminated", "reason")
+        if reason in _NEVER_RAN:
+            ended = moment(text(status, state, "terminated", "finishedAt"))
+            yield reason, _named(name, text(status, state, "terminated", "message")), ended or since
+
+
+def _named(container: str, message: str) -> str:
+    return f"container {container}: {message}" if message else f"container {container}"
+
+
+def _since(pod: Json) -> datetime | None:
+    """A time that stays while the problem does: an observation with another time would be another observation."""
+    changes = (text(entry, "lastTransitionTime") for entry in entries(pod, "status", "conditions"))
+    stamps = (*changes, text(pod, "status", "startTime"), text(pod, "metadata", "creationTimestamp"))
+    return max((time for stamp in stamps if stamp and (time := moment(stamp))), default=None)

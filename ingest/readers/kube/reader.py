@@ -1,0 +1,250 @@
+"""The reader of a cluster's objects: observes pods and nodes at once, emits attempts when their events are complete."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from ingest.readers.kube import objects, pod_groups
+from ingest.readers.kube.claims import PodClaims
+from ingest.readers.kube.events import events_of
+from ingest.readers.kube.node_verdicts import PodFacts
+from ingest.readers.kube.open_attempts import EventGroup, OpenEventGroups
+from ingest.readers.kube.problem_events import problem_event
+from ingest.readers.kube.remembered import observation_digest, remember
+from ingest.readers.kube.scheduling_events import REASONS, SchedulingEvent, reporter_of, scheduling_events
+from ingest.reading.protocol import Counts
+from ingest.reading.trusted_reporters import TrustedReporters
+from runtime.kubernetes.object_fields import text
+from runtime.kubernetes.own_events import is_own
+from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
+
+ObjectKind = Literal["pod", "node", "event", "pod group", "claim"]
+Outcome = Literal["event", "noise", "unknown", "untrusted"]
+Observation = PodObserved | NodeObserved | NodeRegistered
+
+CONDITION_SECONDS: Final = 10.0
+"""How long a pod's condition waits for the event about the same attempt."""
+
+_REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
+
+
+@dataclass(slots=True)
+class _ConditionRefusal:
+    """A refusal from a condition: becomes an attempt if no event comes (Kubernetes keeps events for an hour)."""
+
+    event: SchedulingEvent
+    seen_at: float
+
+
+class KubeEvents:
+    """``now`` is in seconds on any clock that never goes back; the times in events come from the objects alone."""
+
+    def __init__(
+        self,
+        cluster: str = DEFAULT_CLUSTER,
+        pod_labels: Collection[str] = (),
+        reporters: TrustedReporters | None = None,
+    ) -> None:
+        """``pod_labels``: the labels of pods that are kept. ``reporters``: whose events are believed."""
+        self._cluster, self._pod_labels = cluster, pod_labels
+        self.reporters = reporters or TrustedReporters()
+        self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
+        self.counts = Counts()
+        """The same without the kinds, as all readers have it; ``lines`` are objects."""
+        self._open = OpenEventGroups()
+        self._digests: OrderedDict[str, bytes] = OrderedDict()
+        """Digest of each object's latest observation: heartbeats and others' annotations make no new one."""
+        self._pods: OrderedDict[str, PodFacts] = OrderedDict()
+        self.claims = PodClaims()
+        self._conditions: OrderedDict[str, _ConditionRefusal] = OrderedDict()
+        self._explained: OrderedDict[str, None] = OrderedDict()
+        """Pods with an attempt that explains why they wait; their conditions add nothing."""
+        self._chosen: OrderedDict[str, AttemptConcluded] = OrderedDict()
+        """The latest attempt of each pod that chose a node: a later bind belongs to it."""
+        self._seconds: OrderedDict[str, datetime] = OrderedDict()
+        """By pod and second, the start of the refused attempt that has this second in its id."""
+
+    def _note(self, kind: ObjectKind, outcome: Outcome, found: Mapping[str, Any]) -> None:
+        self.outcomes[kind, outcome] += 1
+        if outcome == "unknown":
+            self.counts.unknown(_sample(kind, found))
+        else:
+            self.counts.add(outcome)
+
+    def changed(self, kind: ObjectKind, found: Mapping[str, Any], now: float) -> list[Event]:
+        """The events of an object in its present state. One that is not of its kind is counted as unknown."""
+        read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._pod_group}
+        read["claim"] = self._claim
+        return self._counted(list(read[kind](found, now)))
+
+    def gone(self, ref: PodRef, at: datetime) -> list[Event]:
+        """The pod was deleted, which became known at that time. Everything about it is forgotten."""
+        pod = str(ref)
+        facts = self._pods.pop(pod, None) or PodFacts()
+        self._conditions.pop(pod, None)
+        self.claims.gone(pod)
+        self._explained.pop(pod, None)
+        self._chosen.pop(pod, None)
+        # A pod made again under the same name has to be observed even if it looks alike.
+        self._digests.pop(f"pod {ref.uid or pod}", None)
+        deleted = PodObserved(
+            cluster=self._cluster, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
+        )
+        return self._counted([deleted])
+
+    def settle(self, now: float) -> list[Event]:
+        """The attempts whose events are complete, and those of conditions for which no event came."""
+        released = self._pods_observed(self.claims.overdue(now))
+        return self._counted([*released, *self._attempts(self._open.settled(now)), *self._unexplained(now)])
+
+    def close(self) -> list[Event]:
+        """The events of everything that waits, as far as it is known."""
+        return self._counted([*self._attempts(self._open.take_all()), *self._unexplained(float("inf"))])
+
+    def _counted(self, events: list[Event]) -> list[Event]:
+        ends = [event for event in events if isinstance(event, AttemptConcluded)]
+        incomplete = sum(1 for end in ends if end.provenance and end.provenance.not_reported)
+        self.counts.events += len(events)
+        self.counts.attempts_incomplete += incomplete
+        self.counts.attempts_complete += len(ends) - incomplete
+        return events
+
+    def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
+        observed = objects.pod_observed(pod, self._cluster, self._pod_labels)
+        if observed is None:
+            self._note("pod", "unknown", pod)
+            return
+        facts = objects.pod_facts(pod, observed)
+        remember(self._pods, str(observed.pod), facts)
+        self._note_condition(pod, observed, now)
+        if complete := self.claims.complete(observed, pod, now):
+            yield from self._pods_observed([complete])
+
+    def _pods_observed(self, pods: list[PodObserved]) -> Iterator[Event]:
+        for observed in pods:
+            yield from self._news("pod", {}, {f"pod {observed.pod.uid or observed.pod}": observed})
+
+    def _claim(self, claim: Mapping[str, Any], _now: float) -> Iterator[Event]:
+        self._note("claim", "noise", claim)
+        yield from self._pods_observed(self.claims.changed(claim))
+
+    def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
+        observed = objects.node_observed(node, self._cluster)
+        if observed is None:
+            self._note("node", "unknown", node)
+            return
+        observations: dict[str, Observation] = {f"node {observed.node}": observed}
+        if registered := objects.node_registered(node, self._cluster):
+            observations[f"devices {observed.node}"] = registered
+        yield from self._news("node", node, observations)
+
+    def _news(
+        self, kind: ObjectKind, found: Mapping[str, Any], observations: Mapping[str, Observation]
+    ) -> Iterator[Observation]:
+        """The observations, by a name of what they are about, that differ from the previous ones."""
+        digests = {name: observation_digest(observation) for name, observation in observations.items()}
+        new = [name for name in observations if self._digests.get(name) != digests[name]]
+        self._note(kind, "event" if new else "noise", found)
+        for name in new:
+            remember(self._digests, name, digests[name])
+            yield observations[name]
+
+    def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
+        name = str(observation.pod)
+        scheduler = text(pod, "spec", "schedulerName")
+        condition = next((found for found in observation.conditions if found.type == "PodScheduled"), None)
+        # SchedulingGated is not a refusal: the pod was not tried.
+        if condition is None or condition.status != "False" or condition.reason not in _REASONS_OF_CONDITION:
+            self._conditions.pop(name, None)
+        elif scheduler and condition.last_transition_at and condition.message and name not in self._explained:
+            event = SchedulingEvent(
+                "refused", condition.last_transition_at, scheduler, observation.pod, condition.message
+            )
+            self._wait_for_event(event, now)
+
+    def _wait_for_event(self, event: SchedulingEvent, now: float) -> None:
+        known = self._conditions.get(name := str(event.pod))
+        remember(self._conditions, name, _ConditionRefusal(event, known.seen_at if known else now))
+
+    def _pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
+        """The group's conditions count as those of its pods, where the pods have none."""
+        found = list(pod_groups.refusals(group))
+        self._note("pod group", "event" if found else "noise" if pod_groups.is_group(group) else "unknown", group)
+        for event in found:
+            name = str(event.pod)
+            facts = self._pods.get(name, PodFacts())
+            if name not in self._explained and name not in self._conditions and not facts.node:
+                self._wait_for_event(replace(event, pod=facts.ref or event.pod), now)
+        yield from ()
+
+    def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
+        if is_own(event):
+            self._note("event", "noise", event)
+            return
+        found = list(scheduling_events(event))
+        reason = text(event, "reason")
+        problem = problem_event(event, self._cluster, self._node_of)
+        if (found or problem) and not self.reporters.trusts(reporter_of(event)):
+            self._note("event", "untrusted", event)
+            return
+        self._note("event", "event" if found or problem else "unknown" if reason in REASONS else "noise", event)
+        if problem:
+            yield problem
+        for part in found:
+            if part.kind in ("refused", "failed"):
+                remember(self._explained, str(part.pod), None)
+                self._conditions.pop(str(part.pod), None)
+            yield from self._attempts(self._open.add(part, now))
+
+    def _node_of(self, pod: PodRef) -> str:
+        facts = self._pods.get(str(pod), PodFacts())
+        return facts.node if facts.ref and facts.ref.uid == pod.uid else ""
+
+    def _unexplained(self, now: float) -> Iterator[Event]:
+        while self._conditions:
+            pod, refusal = next(iter(self._conditions.items()))
+            # They are in the order in which they were seen, so the rest is younger.
+            if now - refusal.seen_at < CONDITION_SECONDS:
+                return
+            del self._conditions[pod]
+            remember(self._explained, pod, None)
+            yield from self._attempts([EventGroup([refusal.event])])
+
+    def _attempts(self, groups: list[EventGroup]) -> Iterator[Event]:
+        for group in groups:
+            ref = group.events[0].pod
+            pod = str(ref)
+            facts = self._pods.get(pod, PodFacts())
+            # With another UID they are about another pod of the same name, an earlier or a later one.
+            is_same_pod = not ref.uid or facts.ref is None or facts.ref.uid == ref.uid
+            known_by = self._known_by(group, ref.uid or pod)
+            before = self._chosen.get(pod)
+            for event in events_of(self._cluster, group, facts if is_same_pod else PodFacts(), known_by, before):
+                if isinstance(event, AttemptConcluded) and event.chosen:
+                    remember(self._chosen, pod, event)
+                yield event
+
+    def _known_by(self, group: EventGroup, pod: str) -> datetime:
+        """The time in the attempt's id: of a refusal the whole second, unless another attempt already has it.
+
+        The event has microseconds and the condition about the same attempt has whole seconds. Whichever of them is read
+        (events are kept for an hour), the attempt gets the same id.
+        """
+        started = group.started_at
+        if not group.kinds & {"refused", "failed"}:
+            return started
+        second = started.replace(microsecond=0)
+        # Two refused attempts may begin in one second; the second of them keeps its microseconds.
+        first = self._seconds.get(key := f"{pod} {second}", second)
+        if first not in (second, started):
+            return started
+        remember(self._seconds, key, started)
+        return second
+
+
+def _sample(kind: ObjectKind, found: Mapping[str, Any]) -> bytes:
+    """An unknown object as a line, for the report of what was not understood."""
+    texts = [text(found, name) for name in ("reason", "note")]
+    return " ".join((kind, *texts) if any(texts) else (kind, str(found))).encode("utf-8", "replace")

@@ -1,0 +1,208 @@
+"""Lists and watches pods, nodes, events, pod groups and claims, feeds the reader, and sends its events to the sink.
+
+There is no checkpoint: objects that are listed again give events with the same ids. Events that Kubernetes deleted
+(after an hour) while the watch was down are lost; the conditions of pods that still wait are not.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from ingest.readers.kube.node_checks import CHECK_SECONDS, HamiNodeChecks
+from ingest.readers.kube.owners import DescribingSink, Owners
+from ingest.readers.kube.reader import KubeEvents, ObjectKind
+from ingest.reading.metrics import Metrics
+from ingest.reading.protocol import Sink
+from ingest.reading.pump import MAX_BATCH
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
+from runtime.kubernetes.resources import EVENTS, NODES, PODS, Json, Resource
+from runtime.kubernetes.store import ObjectRef
+from runtime.log_once import LoggedProblem
+from schemas.events import Event, PodRef
+
+log = logging.getLogger(__name__)
+
+SETTLE_SECONDS: Final = 0.5
+TIMEOUTS: Final = WatchTimeouts(stale_seconds=5)
+POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
+"""KAI's resource; a cluster without KAI does not have it."""
+CLAIMS: Final = Resource("/apis/resource.k8s.io/v1", "resourceclaims")
+"""Claims of dynamic resource allocation, in Kubernetes since 1.34."""
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+
+
+class _ObjectHandler:
+    """Reads objects of one kind as soon as a reflector delivers them: events take less memory than objects."""
+
+    def __init__(self, kind: ObjectKind, reader: KubeEvents, events: deque[Event]) -> None:
+        self._kind, self._reader, self._events = kind, reader, events
+
+    def changed(self, found: Json) -> None:
+        try:
+            self._events.extend(self._reader.changed(self._kind, found, time.monotonic()))
+        except Exception:
+            # A defect that one object reveals must not end the watch of all others.
+            log.exception("a defect: a %s could not be read: %.300s", self._kind, found.get("metadata"))
+
+    def gone(self, ref: ObjectRef) -> None:
+        if self._kind == "pod":
+            pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
+            self._events.extend(self._reader.gone(pod, datetime.now(UTC)))
+
+
+class _NodeHandler(_ObjectHandler):
+    """Also checks how the nodes register their devices."""
+
+    def __init__(self, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]) -> None:
+        super().__init__("node", reader, events)
+        self._checks = checks
+
+    def changed(self, found: Json) -> None:
+        super().changed(found)
+        try:
+            self._events.extend(self._checks.changed(found, datetime.now(UTC)))
+        except Exception:
+            log.exception("a defect: a node could not be checked: %.300s", found.get("metadata"))
+
+    def gone(self, ref: ObjectRef) -> None:
+        self._events.extend(self._checks.gone(ref.key.name, datetime.now(UTC)))
+
+
+def _never() -> bool:
+    return False
+
+
+async def watch(
+    load: LoadConfiguration,
+    reader: KubeEvents,
+    sink: Sink,
+    metrics: Metrics,
+    *,
+    checks: HamiNodeChecks | None = None,
+    namespace: str = "",
+    until: Callable[[], bool] = _never,
+) -> None:
+    """Watch until ``until()`` is true, then send what is still open. ``namespace``: of pods and events; empty: all.
+
+    ``checks``: of nodes; those of the default cluster where none are given.
+
+    Raises ``KubeConfigError``, and what the sink raises.
+    """
+    events: deque[Event] = deque()
+    checks, checked_at = checks or HamiNodeChecks(), time.monotonic()
+    async with AsyncExitStack() as closing:
+        client = Client(await ApiCredentials.open(load))
+        closing.push_async_callback(client.close)
+        sink = DescribingSink(sink, Owners(client))
+        # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
+        kinds = await _kinds(client, namespace)
+        reader.claims.is_read = any(kind == "claim" for _, kind, _ in kinds)
+        pods, nodes, *rest = (
+            Reflector(client, Selection(resource, of), _handler(kind, checks, reader, events), TIMEOUTS)
+            for resource, kind, of in kinds
+        )
+        troubles = {reflector: _trouble() for reflector in (pods, nodes, *rest)}
+        tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes)]
+        closing.push_async_callback(_end, tasks)
+        # The reader joins an event with the requests and the nominated node of its pod, so pods are read first.
+        tasks += [asyncio.create_task(_after(pods, reflector)) for reflector in rest]
+        logged: set[str] = set()
+        while not until():
+            _raise_from(tasks)
+            _log_left_out(reader, logged)
+            _log_what_is_missing(troubles)
+            now = time.monotonic()
+            events.extend(reader.settle(now))
+            if now - checked_at >= CHECK_SECONDS:
+                events.extend(checks.check(datetime.now(UTC)))
+                checked_at = now
+            await _send(sink, events)
+            metrics.note(reader.counts)
+            await asyncio.sleep(SETTLE_SECONDS)
+        events.extend(reader.close())
+        await _send(sink, events)
+        metrics.note(reader.counts)
+
+
+def _handler(kind: ObjectKind, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]) -> _ObjectHandler:
+    return _NodeHandler(checks, reader, events) if kind == "node" else _ObjectHandler(kind, reader, events)
+
+
+async def _kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectKind, str]]:
+    always: list[tuple[Resource, ObjectKind, str]] = [
+        (PODS, "pod", namespace), (NODES, "node", ""), (EVENTS, "event", namespace),
+    ]  # fmt: skip
+    where_they_are: list[tuple[Resource, ObjectKind, str]] = [
+        (POD_GROUPS, "pod group", "if KAI runs here, its pod groups are not read"),
+        (CLAIMS, "claim", "devices that pods hold through resource claims are not known"),
+    ]
+    for resource, kind, lacks in where_they_are:
+        if await _can_list(client, resource, namespace, lacks):
+            always.append((resource, kind, namespace))
+    return always
+
+
+async def _can_list(client: Client, resource: Resource, namespace: str, lacks: str) -> bool:
+    """True where the cluster has the resource and this account may list it. ``lacks``: what it means if it may not."""
+    try:
+        await client.page(resource.collection(namespace), limit=1)
+    except KubeApiError as error:
+        if error.status == FORBIDDEN:
+            log.warning("%s: %s", lacks, error)
+        # Any other error, such as an API server that is down, does not prove that the resource is missing.
+        return error.status not in (FORBIDDEN, NOT_FOUND)
+    return True
+
+
+async def _after(first: Reflector, then: Reflector) -> None:
+    await first.synced()
+    await then.run()
+
+
+def _trouble() -> LoggedProblem:
+    return LoggedProblem(
+        partial(log.warning, "%s; asking again until it can be read"),
+        partial(log.warning, "can be read now; before: %s"),
+    )
+
+
+def _log_what_is_missing(troubles: Mapping[Reflector, LoggedProblem]) -> None:
+    """Each trouble once: a right that is not granted keeps a reflector asking without end."""
+    for reflector, trouble in troubles.items():
+        trouble.note(reflector.problem if reflector.last_error else "")
+
+
+def _log_left_out(reader: KubeEvents, logged: set[str]) -> None:
+    """Each reporter once: a scheduler that is not named would otherwise be missing in silence."""
+    for name in reader.reporters.left_out.keys() - logged:
+        logged.add(name)
+        log.warning("events of the reporter %r are not read; if it is one of yours, name it in --event-reporters", name)
+
+
+def _raise_from(tasks: list[asyncio.Task[None]]) -> None:
+    """Raise the error of a reflector that has ended: none ends without an error."""
+    for task in tasks:
+        if task.done():
+            task.result()
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _send(sink: Sink, events: deque[Event]) -> None:
+    while events:
+        await sink.send([events.popleft() for _ in range(min(len(events), MAX_BATCH))])

@@ -1,0 +1,97 @@
+"""Events to Kafka: in order, each acknowledged by all replicas before the checkpoint moves on."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Self
+
+from ingest.errors import KafkaUnavailableError
+from runtime.kafka.errors import UNAVAILABLE, explained
+from runtime.kafka.producer import hand_over, idempotent_producer, is_too_large, size_of, started, topics_known_to
+from runtime.kafka.record import Outgoing
+from runtime.kafka.topics import missing
+from runtime.settings.kafka_connection import KafkaConnection
+from schemas.codec.oversize import shortened
+from schemas.codec.records import encode
+from schemas.events import Event, NodeStateChanged
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
+
+log = logging.getLogger(__name__)
+
+# Longer than a broker's restart takes.
+GIVE_UP_SECONDS: Final = 120.0
+WARN_SECONDS: Final = 5.0
+
+_TOPICS: Final = (DECISIONS, NODES, NODE_STATES, PODS, SCHEDULERS)
+_TOPIC_OF: Final = {kind: topic.name for topic in _TOPICS for kind in topic.events}
+
+
+class KafkaSink:
+    """Use it as an async context: ``async with KafkaSink(kafka) as sink``."""
+
+    def __init__(self, kafka: KafkaConnection) -> None:
+        self._kafka = kafka
+        self._producer: Any = None
+        self._is_taking = False
+
+    async def __aenter__(self) -> Self:
+        producer = idempotent_producer(self._kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
+        try:
+            self._producer = await started(producer)
+            known = await topics_known_to(producer)
+        except UNAVAILABLE as error:
+            await producer.stop()
+            raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {explained(error)}") from None
+        # At the start: the producer would otherwise wait two minutes for a topic that nothing creates.
+        if problem := missing(sorted(set(_TOPIC_OF.values())), known):
+            await producer.stop()
+            raise KafkaUnavailableError(f"{self._kafka}: {problem}")
+        self._is_taking = True
+        return self
+
+    def waiting_for(self) -> str:
+        """A check of readiness: empty while Kafka takes what it is sent."""
+        return "" if self._is_taking else "waiting for Kafka"
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._producer.stop()
+
+    async def send(self, events: Sequence[Event]) -> None:
+        """Return when all of them are acknowledged. Raises ``KafkaUnavailableError``."""
+        warning = asyncio.get_running_loop().call_later(WARN_SECONDS, self._warn, len(events))
+        try:
+            async with asyncio.timeout(GIVE_UP_SECONDS):
+                # States are acknowledged before the verdicts that refer to them are sent: the topics are different.
+                await self._send(event for event in events if isinstance(event, NodeStateChanged))
+                await self._send(event for event in events if not isinstance(event, NodeStateChanged))
+        except UNAVAILABLE as error:
+            raise KafkaUnavailableError(
+                f"{self._kafka} did not take {len(events)} events ({explained(error)}); "
+                "start again to continue after the last ones it took"
+            ) from None
+        else:
+            self._is_taking = True
+        finally:
+            warning.cancel()
+
+    async def _send(self, events: Iterable[Event]) -> None:
+        outgoing = [record for event in events if (record := _outgoing(event))]
+        # Handed over one after the other, which keeps the order within a partition, and awaited together.
+        await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
+
+    def _warn(self, events: int) -> None:
+        self._is_taking = False
+        seconds = GIVE_UP_SECONDS - WARN_SECONDS
+        log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._kafka, events, seconds)
+
+
+def _outgoing(event: Event) -> Outgoing | None:
+    """None for what is too large for its topic, where it can't be shortened."""
+    whole = Outgoing(_TOPIC_OF[type(event)], encode(event))
+    if not is_too_large(whole):
+        return whole
+    # Kafka would refuse it at every try, and nothing behind it would be read.
+    log.error("%s of %d bytes is too large for %s: it is shortened or left out", event.id, size_of(whole), whole.topic)
+    instead = shortened(event)
+    outgoing = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None
+    return outgoing if outgoing and not is_too_large(outgoing) else None

@@ -1,0 +1,20 @@
+"""Where a process keeps what has to outlive it, unless a setting names another place."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from runtime.errors import SettingError
+
+
+def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Our folder in the user's state: ``$XDG_STATE_HOME/schedulerlog``, by default below ``~/.local/state``.
+
+    Raises ``SettingError`` for a user without a home.
+    """
+    # The standard: a relative path is to be ignored.
+    root = Path(environment.get("XDG_STATE_HOME", ""))
+    try:
+        return (root if root.is_absolute() else Path.home() / ".local" / "state") / "schedulerlog"
+    except RuntimeError:
+        raise SettingError("this user has no home folder: set XDG_STATE_HOME, or name the folder") from None

@@ -1,0 +1,161 @@
+"""HTTPS with a certificate that may be replaced while connections are open.
+
+A new pair is used for every handshake from then on; open connections keep theirs. Symlinks are followed at each look,
+so the swap of a Kubernetes secret, whose folder is replaced as a whole, is noticed too.
+"""
+
+import asyncio
+import hashlib
+import logging
+import ssl
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from runtime.log_once import LoggedProblem
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 2.0
+"""How often the files are read again; two small files cost some 50 us."""
+
+_MARKS: Final = {"certificate": b"-----BEGIN CERTIFICATE-----", "private key": b"PRIVATE KEY-----"}
+_LOCKED: Final = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
+
+
+class BrokenPairError(ValueError):
+    """Certificate and key can't be used: one line that names the file and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatePair:
+    """PEM files: the certificate with its chain behind it, and its private key without a passphrase."""
+
+    certificate: Path
+    key: Path
+    flags: tuple[str, ...] = ("--cert-file", "--key-file", "--client-ca-file")
+    """By which the files were given, for messages."""
+    client_ca: Path | None = None
+    """The authority of the certificates by which clients may say who they are; a client without one is let in."""
+    asks_clients: bool = False
+    """Ask clients for certificates also without ``client_ca``: by authorities that ``Certificates.trust`` adds."""
+
+    def contents(self) -> tuple[bytes, ...]:
+        """Raises `BrokenPairError` where one can't be read or holds something else."""
+        pair = (
+            _pem(self.flags[0], self.certificate, "certificate"),
+            _pem(self.flags[1], self.key, "private key"),
+        )
+        return (*pair, _pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
+
+    def context(self, also_trusted: str = "") -> ssl.SSLContext:
+        """``also_trusted``: further authorities of clients, in PEM form. Raises `BrokenPairError`."""
+        _, key, *client_ca = self.contents()
+        if any(mark in key for mark in _LOCKED):
+            raise BrokenPairError(
+                f"{self.flags[1]}: {self.key} needs a passphrase: write it without (openssl pkey -in …)"
+            )
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (ssl.SSLError, OSError) as error:
+            raise BrokenPairError(self._complaint(error)) from None
+        if client_ca or self.asks_clients:
+            authorities = [pem.decode("latin-1") for pem in client_ca]
+            self._ask_for_client_certificates(context, [*authorities, also_trusted])
+        return context
+
+    def _ask_for_client_certificates(self, context: ssl.SSLContext, authorities: list[str]) -> None:
+        try:
+            for pem in filter(None, authorities):
+                context.load_verify_locations(cadata=pem)
+        except (ssl.SSLError, ValueError) as error:
+            reason = getattr(error, "reason", None) or str(error)
+            raise BrokenPairError(f"{self.flags[2]}: {self.client_ca} can't be used: {reason}") from None
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # A resumed session keeps the certificate of its first handshake, also when its authority is no longer trusted.
+        # Sessions of TLS 1.2 can't be switched off here.
+        context.minimum_version, context.num_tickets = ssl.TLSVersion.TLSv1_3, 0
+
+    def _complaint(self, error: OSError) -> str:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        if reason == "KEY_VALUES_MISMATCH":
+            return f"{self.flags[1]}: {self.key} is not the key of the certificate in {self.certificate}"
+        return f"{self.flags[0]} {self.certificate}, {self.flags[1]} {self.key}: can't be used: {reason}"
+
+
+def _pem(flag: str, path: Path, what: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BrokenPairError(f"{flag}: {path} can't be read: {error.strerror or error}") from None
+    if _MARKS[what] not in content:
+        raise BrokenPairError(f"{flag}: {path} holds no {what} in PEM form")
+    return content
+
+
+class Certificates:
+    """The pair in force. `context` stays one object for the life of a listener, whatever is loaded later."""
+
+    def __init__(self, pair: CertificatePair) -> None:
+        """Raises `BrokenPairError`."""
+        self._pair = pair
+        self._also_trusted = ""
+        self._contents = pair.contents()
+        self._current = pair.context()
+        # A context of its own for the listener: `_hand_over` replaces it at each handshake.
+        self.context = pair.context()
+        self.context.sni_callback = self._hand_over
+        self._trouble = LoggedProblem(partial(log.warning, "%s; the certificate that was loaded before stays in force"))
+        """Why the files as they are now are not in force; empty while they are."""
+        self.reloads = 0
+
+    def _hand_over(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
+        # OpenSSL asks at every handshake, also where the client names no server. Loading into the context in use
+        # instead would leave it with half of a broken pair.
+        connection.context = self._current
+
+    @property
+    def problem(self) -> str:
+        """Why the files as they are now are not in force; empty when they are."""
+        return self._trouble.text
+
+    @property
+    def client_ca(self) -> str:
+        """The authority of clients in force, in PEM form; empty without one."""
+        return "".join(content.decode("latin-1") for content in self._contents[2:])
+
+    @property
+    def key_digest(self) -> bytes:
+        """Digest of the private key in force: a secret that all servers with this pair share."""
+        return hashlib.blake2b(self._contents[1], digest_size=32, person=b"schedulerlog").digest()
+
+    def trust(self, authorities: str) -> None:
+        """Also accept client certificates of these, in PEM form, in place of those that were given before.
+
+        Raises `BrokenPairError`. The pair was made with ``asks_clients``.
+        """
+        self._current, self._also_trusted = self._pair.context(authorities), authorities
+
+    def reload(self) -> None:
+        """Take the files as they are now, or keep what is in force and say why."""
+        try:
+            contents = self._pair.contents()
+            # Compared by content: a secret's folder is replaced as a whole, so times and inodes change without it.
+            if contents == self._contents:
+                self._trouble.note("")
+                return
+            self._current = self._pair.context(self._also_trusted)
+        except BrokenPairError as error:
+            self._trouble.note(str(error))
+            return
+        self._contents, self.reloads = contents, self.reloads + 1
+        log.info("serving the new certificate in %s", self._pair.certificate)
+        self._trouble.note("")
+
+    async def run(self) -> None:
+        """Reload the files when they change, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.reload()

@@ -1,0 +1,110 @@
+"""Connections over HTTPS from their acceptance to the end of the TLS handshake: few at once, and none for long.
+
+asyncio accepts without end, and its protocols learn of a connection when the handshake is done. Until then each takes
+0.3 MB, so that 1,500 silent clients took half a gigabyte.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+
+from runtime.http.patient_http import REQUEST_SECONDS
+
+log = logging.getLogger(__name__)
+
+MAX_HANDSHAKES: Final = 200
+GRACE_SECONDS: Final = 1.0
+"""A handshake gets so long in any case: many clients who connect at once need it."""
+_PAUSE_SECONDS: Final = 0.1
+
+
+class TlsListener:
+    """Accepts connections, and hands them to a protocol when the handshake is done.
+
+    Where too many wait for it, the one that has waited for the longest is given up. To uvicorn this is a server.
+    """
+
+    def __init__(self, listener: socket.socket, new_protocol: Callable[[], asyncio.Protocol], context: ssl.SSLContext):
+        self._listener, self._new_protocol, self._context = listener, new_protocol, context
+        self._handshakes: dict[asyncio.Task[None], float] = {}
+        """Under way, by when they began; the oldest is the first."""
+        self._accepting: asyncio.Task[None] | None = None
+
+    def start(self, backlog: int) -> None:
+        self._listener.setblocking(False)
+        self._listener.listen(backlog)
+        self._accepting = asyncio.create_task(self._accept(), name="accept")
+
+    def close(self) -> None:
+        for task in self._tasks():
+            task.cancel()
+
+    async def wait_closed(self) -> None:
+        await asyncio.gather(*self._tasks(), return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*([self._accepting] if self._accepting else ()), *self._handshakes]
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._make_place(MAX_HANDSHAKES - 1)
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError as error:
+                # No descriptor is left, or the client was gone already.
+                log.warning("a connection can't be accepted: %s", error.strerror or error)
+                await self._make_place(len(self._handshakes) // 2)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            handshake = loop.create_task(self._shake_hands(connection))
+            self._handshakes[handshake] = loop.time()
+            handshake.add_done_callback(self._handshakes.pop)
+
+    async def _make_place(self, limit: int) -> None:
+        """Wait until no more handshakes than that are under way, and give up those that had their time."""
+        loop = asyncio.get_running_loop()
+        while len(self._handshakes) > limit:
+            oldest, began = next(iter(self._handshakes.items()))
+            await asyncio.wait(
+                self._handshakes, timeout=max(began + GRACE_SECONDS - loop.time(), 0), return_when="FIRST_COMPLETED"
+            )
+            if len(self._handshakes) > limit and loop.time() >= began + GRACE_SECONDS:
+                oldest.cancel()
+                await asyncio.wait([oldest])
+
+    async def _shake_hands(self, connection: socket.socket) -> None:
+        # A client that speaks no TLS, or breaks off, is nothing for the log.
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._new_protocol, connection, ssl=self._context, ssl_handshake_timeout=REQUEST_SECONDS
+            )
+
+
+class PatientServer(uvicorn.Server):
+    """uvicorn on sockets that are bound already."""
+
+    def new_protocol(self) -> asyncio.Protocol:
+        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup([])
+        for sock in sockets or ():
+            if context := self.config.ssl:
+                secured = TlsListener(sock, self.new_protocol, context)
+                secured.start(self.config.backlog)
+                self.servers.append(secured)  # type: ignore[arg-type]
+            else:
+                plain = await asyncio.get_running_loop().create_server(
+                    self.new_protocol, sock=sock, backlog=self.config.backlog
+                )
+                self.servers.append(plain)

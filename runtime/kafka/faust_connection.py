@@ -1,0 +1,32 @@
+"""The same connection for a Faust app: the arguments of ``faust.App`` that say where Kafka is and who we are."""
+
+from typing import Any
+
+from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
+
+from runtime.kafka.security import sasl_password, ssl_context, token_provider
+from runtime.settings.kafka_connection import KafkaConnection
+
+
+def faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
+    """``broker`` and ``broker_credentials``. Raises ``KafkaError`` for certificates that can't be read (any more).
+
+    Faust makes all its clients of them: a renewed certificate is used when the process is restarted.
+    """
+    brokers = [f"kafka://{server}" for server in kafka.kafka_bootstrap_servers.split(",")]
+    return {"broker": brokers, "broker_credentials": _credentials(kafka)}
+
+
+def _credentials(kafka: KafkaConnection) -> Any:
+    context = ssl_context(kafka)
+    # Faust takes SASL over TLS from whether there is a context.
+    if kafka.kafka_sasl_mechanism == "OAUTHBEARER":
+        return OAuthCredentials(oauth_cb=token_provider(kafka), ssl_context=context)
+    if kafka.uses_sasl:
+        return SASLCredentials(
+            mechanism=kafka.kafka_sasl_mechanism,
+            username=kafka.kafka_username,
+            password=sasl_password(kafka),
+            ssl_context=context,
+        )
+    return SSLCredentials(context) if context else None

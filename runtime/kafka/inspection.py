@@ -1,0 +1,56 @@
+"""What Kafka has, as it is: brokers, topics, their configuration. Changes nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from runtime.kafka.security import client_arguments
+from runtime.settings.kafka_connection import KafkaConnection
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAsItIs:
+    partitions: int
+    replicas: int
+    """The count of the partition that has fewest."""
+    in_sync: int
+    """The count of the partition that has fewest."""
+    configuration: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaAsItIs:
+    brokers: int
+    topics: Mapping[str, TopicAsItIs]
+
+
+async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
+    """Brokers, and the topics that begin with ``prefix``. Raises ``KafkaError``, ``OSError``, ``SettingError``."""
+    admin = AIOKafkaAdminClient(**client_arguments(kafka))
+    try:
+        await admin.start()
+        brokers = len((await admin.describe_cluster())["brokers"])
+        described = [topic for topic in await admin.describe_topics() if topic["topic"].startswith(prefix)]
+        names = [topic["topic"] for topic in described if not topic["error_code"]]
+        answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in names])
+        # Of a resource: error, message, type, name, entries; an entry begins with name and value.
+        configurations = {
+            resource[3]: {entry[0]: entry[1] for entry in resource[4]}
+            for answer in answers
+            for resource in answer.resources
+        }
+    finally:
+        await admin.close()
+    topics = {
+        topic["topic"]: TopicAsItIs(
+            len(topic["partitions"]),
+            min(len(partition["replicas"]) for partition in topic["partitions"]),
+            min(len(partition["isr"]) for partition in topic["partitions"]),
+            configurations.get(topic["topic"], {}),
+        )
+        for topic in described
+        if topic["topic"] in names
+    }
+    return KafkaAsItIs(brokers, topics)

@@ -1,0 +1,67 @@
+"""A lease: of several processes one works, the others wait and take over when it ends or stands still.
+
+Kafka's group of the lease assigns the one partition of a topic to one of its members; nothing is read from it. A holder
+that is killed or stopped loses it when its session ends. A stopped holder that continues learns of that within seconds:
+until then two work, so what they do has to be safe to do twice.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+from runtime.kafka.consumer import connected, new_consumer, on_assignment
+from runtime.kafka.topics import require, topic_names
+from runtime.settings.kafka_connection import KafkaConnection
+from schemas.topics import ALERTS
+
+_TOPIC: Final = ALERTS
+"""Any topic of one partition that every cluster has."""
+_POLL_MS: Final = 200
+WAITING: Final = "waiting for the lease: another process works"
+"""What a process that is not ready because of it answers."""
+
+
+class Lease:
+    """Whether this process holds the lease. One of ``acquired`` and ``lost`` has to be awaited at any time."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self.is_held = False
+
+    async def acquired(self) -> None:
+        """Return when this process holds the lease. Raises ``KafkaError``."""
+        while not self.is_held:
+            await self._consumer.getmany(timeout_ms=_POLL_MS)
+
+    async def lost(self) -> None:
+        """Return when another process may hold the lease. Raises ``KafkaError``."""
+        # A member that does not ask for records leaves its group after a while.
+        while self.is_held:
+            await self._consumer.getmany(timeout_ms=_POLL_MS)
+
+    def reassigned(self) -> None:
+        """To be called each time that the group has assigned its partition."""
+        partitions = self._consumer.assignment()
+        # Nothing is read: only who has the partition matters.
+        self._consumer.pause(*partitions)
+        self.is_held = bool(partitions)
+
+
+@asynccontextmanager
+async def lease(kafka: KafkaConnection, group: str, session_seconds: float) -> AsyncIterator[Lease]:
+    """The lease of the processes that name this consumer group. Within the context this process waits for it, or holds
+    it; it is given up at the end. Raises ``KafkaError``, ``NotProvisionedError``."""
+    require([_TOPIC.name], await topic_names(kafka))
+    consumer = new_consumer(
+        kafka,
+        group=group,
+        session_seconds=session_seconds,
+        # The client's default may move the partition each time that a process joins.
+        partition_assignment_strategy=(StickyPartitionAssignor,),
+    )
+    found = Lease(consumer)
+    consumer.subscribe([_TOPIC.name], listener=on_assignment(found.reassigned))
+    async with connected(consumer):
+        yield found

@@ -1,0 +1,174 @@
+"""Producers: a record is acknowledged when every replica has it, and records of one key keep their order."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+
+from runtime.backoff import Backoff
+from runtime.kafka.errors import UNAVAILABLE, explained
+from runtime.kafka.record import Outgoing, Place
+from runtime.kafka.security import client_arguments
+from runtime.settings.kafka_connection import KafkaConnection
+from schemas.topics import DECISIONS, TOPICS
+
+logger = logging.getLogger(__name__)
+
+DELIVERY_SECONDS: Final = 60
+"""A producer that has not delivered by then is replaced by a new one: some of its errors never end."""
+SILENCE_SECONDS: Final = 5
+"""Without an acknowledgement for so long the broker counts as away."""
+CLOSE_SECONDS: Final = 5
+_MAX_BYTES: Final = {topic.name: topic.max_message_bytes for topic in TOPICS}
+_DEFAULT_MAX_BYTES: Final = DECISIONS.max_message_bytes
+_OVERHEAD_BYTES: Final = 16 * 1024
+"""The headers of a record and its batch, and what compression adds to a value that can't be compressed."""
+_BATCH_BYTES: Final = 512 * 1024
+"""The parts of a record go out together; with the client's default every one of them would be a request of its own."""
+
+
+def idempotent_producer(
+    kafka: KafkaConnection, max_request_bytes: int, *, client_id: str = "schedulerlog", linger_ms: int = 5
+) -> AIOKafkaProducer:
+    """A producer that is not started yet. Its own retries neither repeat nor reorder records."""
+    return AIOKafkaProducer(
+        **client_arguments(kafka),
+        client_id=client_id,
+        # A leader that acknowledges alone and then fails takes the record with it.
+        acks="all",
+        # Off by default, and then a batch expires after the request's time-out. With it a batch is retried without an
+        # end, hence `DELIVERY_SECONDS`; and an out-of-order error needs a new producer (aiokafka issue 1017).
+        enable_idempotence=True,
+        compression_type="zstd",
+        linger_ms=linger_ms,
+        max_batch_size=_BATCH_BYTES,
+        max_request_size=max_request_bytes,
+        request_timeout_ms=30_000,
+        retry_backoff_ms=200,
+    )
+
+
+async def started(producer: Any) -> Any:
+    """The producer, connected. One that can't be is stopped, so that nothing of it is left. Raises ``UNAVAILABLE``."""
+    try:
+        await producer.start()
+    # Of any kind: a start that is cancelled leaves connections and tasks behind as well.
+    except BaseException:
+        await producer.stop()
+        raise
+    return producer
+
+
+async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
+    """Queue the record; the future is done when all replicas have it. Raises ``MessageSizeTooLargeError``."""
+    topic, record, partition = outgoing
+    # Awaits a place in the producer's buffer, no acknowledgement. Which future is awaited later decides what counts as
+    # delivered.
+    future: asyncio.Future[Any] = await producer.send(
+        topic, record.value, key=record.key, headers=record.headers, partition=partition
+    )
+    return future
+
+
+def size_of(outgoing: Outgoing) -> int:
+    """Bytes of key, value and headers, before compression."""
+    _, record, _ = outgoing
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
+
+
+def is_too_large(outgoing: Outgoing) -> bool:
+    """Whether its topic would refuse the record, now and at every later try."""
+    return size_of(outgoing) > _MAX_BYTES.get(outgoing.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
+
+
+async def topics_known_to(producer: Any) -> set[str]:
+    """The topics that the broker has. Raises ``KafkaError``.
+
+    Asking for all of them creates none, where asking for one by its name might, with the broker's defaults.
+    """
+    cluster = await producer.client.fetch_all_metadata()
+    return set(cluster.topics())
+
+
+class TopicsSink:
+    """Sends until it is acknowledged, over as many connections as that takes."""
+
+    def __init__(
+        self,
+        kafka: KafkaConnection,
+        max_request_bytes: int,
+        *,
+        count_retry: Callable[[], object],
+        instead_of: Callable[[Outgoing], Outgoing],
+        max_backoff_seconds: float = 10.0,
+    ) -> None:
+        """``count_retry`` is called each time that records have to be sent again. ``instead_of`` makes the record that
+        is sent in the place of one that is too large for its topic."""
+        self._instead_of = instead_of
+        self._kafka = kafka
+        self._max_request_bytes = max_request_bytes
+        self._count_retry = count_retry
+        self._producer: Any = None
+        self._backoff = Backoff("Kafka", max_backoff_seconds)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Is the broker being waited for?"""
+        return self._backoff.is_waiting
+
+    @property
+    def waiting(self) -> Backoff:
+        """What is waited for, and how long already."""
+        return self._backoff
+
+    async def close(self) -> None:
+        """Stop the producer, within a few seconds also when no broker answers."""
+        # Taken out first: the next `send` opens a new producer, also where stopping this one takes its whole time.
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            try:
+                # `stop` flushes what is buffered first, which never ends while no broker answers.
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await producer.stop()
+            except UNAVAILABLE as error:
+                logger.debug("the producer did not stop cleanly: %r", error)
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        """Return when all are acknowledged: where each of them lies.
+
+        After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
+        """
+        outgoing = [self._instead_of(record) if is_too_large(record) else record for record in outgoing]
+        while True:
+            try:
+                # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
+                async with asyncio.timeout(DELIVERY_SECONDS):
+                    places = await self._noted(self._send(outgoing)) if outgoing else ()
+            except UNAVAILABLE as error:
+                self._count_retry()
+                # Its buffer still has the records, which both producers would send otherwise.
+                await self.close()
+                await self._backoff.failed(explained(error))
+            else:
+                self._backoff.worked()
+                return places
+
+    async def _noted(self, sending: Awaitable[Sequence[Place]]) -> Sequence[Place]:
+        """The result; while it is long in coming, what is waited for is known."""
+        silence = f"no acknowledgement for {SILENCE_SECONDS} s"
+        noting = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._backoff.note, silence)
+        try:
+            return await sending
+        finally:
+            noting.cancel()
+
+    async def _send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        if self._producer is None:
+            producer = idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
+            self._producer = await started(producer)
+        # All are queued, in their order, before the first is awaited, so that they share batches.
+        acknowledged = await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
+        return [Place(metadata.partition, metadata.offset) for metadata in acknowledged]

@@ -1,0 +1,101 @@
+"""Reads what lies on topics, without a group: partitions from their beginning to their end, and records by offset."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from runtime.backoff import Backoff
+from runtime.kafka.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end, stop
+from runtime.kafka.errors import UNAVAILABLE, explained
+from runtime.settings.kafka_connection import KafkaConnection
+
+T = TypeVar("T")
+
+ANSWER_SECONDS: Final = 60.0
+"""A read that takes longer is begun again with a new consumer."""
+_FETCH_WAIT_MS: Final = 10
+"""How long a broker holds a fetch that finds nothing. While it is held for partitions that were read to their end, the
+others are not fetched."""
+_FETCH_BYTES: Final = 128 * 1024
+"""Size of a fetch by offset: two records of the greatest size. The client's MiB would be decoded for one record."""
+
+
+class TopicReader:
+    """Waits while the broker does not answer. For one reader at a time."""
+
+    def __init__(self, kafka: KafkaConnection, max_backoff_seconds: float = 10.0) -> None:
+        self._kafka = kafka
+        self._backoff = Backoff("Kafka", max_backoff_seconds)
+        self._consumer: Consumer = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Is the broker being waited for?"""
+        return self._backoff.is_waiting
+
+    @property
+    def waiting(self) -> Backoff:
+        """What is waited for, and how long already."""
+        return self._backoff
+
+    async def close(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            with suppress(*UNAVAILABLE):
+                await stop(consumer)
+
+    async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
+        """Give ``take`` every record of the partitions, in their order; all of them again after a failure."""
+        wanted = [TopicPartition(topic, number) for number in sorted(partitions)]
+
+        async def read() -> None:
+            async with connected(new_consumer(self._kafka, fetch_max_wait_ms=_FETCH_WAIT_MS)) as consumer:
+                consumer.assign(wanted)
+                await consumer.seek_to_beginning()
+                async for record in read_to_end(consumer):
+                    take(record)
+
+        await self._patiently(read)
+
+    async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
+        """The records at these offsets, which rise; those that the log no longer has are left out."""
+
+        async def read() -> list[Any]:
+            if self._consumer is None:
+                self._consumer = new_consumer(
+                    self._kafka, max_partition_fetch_bytes=_FETCH_BYTES, fetch_max_wait_ms=_FETCH_WAIT_MS
+                )
+                await self._consumer.start()
+            return await _at(self._consumer, TopicPartition(topic, partition), offsets)
+
+        return await self._patiently(read)
+
+    async def _patiently(self, read: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    found = await read()
+            except UNAVAILABLE as error:
+                await self.close()
+                await self._backoff.failed(explained(error))
+            else:
+                self._backoff.worked()
+                return found
+
+
+async def _at(consumer: Consumer, partition: TopicPartition, offsets: Sequence[int]) -> list[Any]:
+    consumer.assign([partition])
+    try:
+        # An offset behind the end, where the topic was deleted and made again, would be waited for without an end.
+        end = min(offsets[-1] + 1, (await consumer.end_offsets([partition]))[partition])
+        consumer.seek(partition, offsets[0])
+        found: list[Any] = []
+        # Records that have expired are skipped by the client, which then continues with the oldest one.
+        while await consumer.position(partition) < end:
+            for records in (await consumer.getmany(timeout_ms=500)).values():
+                found += [record for record in records if record.offset in offsets]
+        return found
+    finally:
+        # Or it would fetch what follows, which nobody reads.
+        consumer.unsubscribe()

@@ -1,0 +1,126 @@
+"""Why a broker refuses a connection, with what to do about it; and the refusal of a token, which aiokafka overlooks.
+
+aiokafka makes its connections itself, and leaves their errors in its log: its callers get no more than ``Unable to
+bootstrap``. So its class of connections and its bootstrap are replaced here, for all clients of this process. Its
+version is pinned; tests/contract/test_library_internals.py names what to read again when the pin moves.
+"""
+
+import ssl
+from contextvars import ContextVar
+from typing import Any, Final
+
+import aiokafka.conn
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
+from aiokafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
+
+from runtime.settings.variables import variable
+
+_NAME_MISMATCHES: Final = (62, 64)
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
+_HUNG_UP: Final = (ssl.SSLError, KafkaConnectionError, ConnectionResetError, ConnectionAbortedError)
+_bootstrap: Final = AIOKafkaClient.bootstrap
+
+
+class RefusedError(KafkaError):  # type: ignore[misc]
+    """The broker refuses us, or we refuse it. Worth another try: certificates, tokens and users are replaced."""
+
+    retriable = True
+
+    def __init__(self, cause: str, remedy: str = "") -> None:
+        super().__init__(cause, remedy)
+        self.cause, self.remedy = cause, remedy
+
+    def __str__(self) -> str:
+        return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
+
+
+_refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
+"""The refusals of the bootstrap that is running in this task."""
+
+
+class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
+    """A connection whose failure says what to do."""
+
+    async def connect(self) -> Any:
+        try:
+            return await super().connect()
+        # A token that can't be had.
+        except RefusedError as error:
+            _refusals.get([]).append(error)
+            raise
+        except (OSError, KafkaError) as error:
+            if not (remedy := _remedy(error, self._sasl_mechanism)):
+                raise
+            refused = RefusedError(f"{self.host}:{self.port}: {_words(error, self._sasl_mechanism)}", remedy)
+            _refusals.get([]).append(refused)
+            raise refused from error
+
+    def authenticator_oauth(self) -> Any:
+        return TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
+
+
+class TokenAuthenticator(OAuthAuthenticator):  # type: ignore[misc]
+    """A broker answers a token that it refuses with a challenge and no error (RFC 7628, section 3.2.2). aiokafka takes
+    that for success, and finds a cluster without brokers then."""
+
+    async def step(self, payload: bytes | None) -> Any:
+        if self._token_sent and payload:
+            raise SaslAuthenticationFailed(f"the broker refuses the token: {payload.decode(errors='replace')}")
+        return await super().step(payload)
+
+
+async def explained_bootstrap(client: AIOKafkaClient) -> None:
+    """aiokafka's own, whose error is that of the connections."""
+    refusals: list[RefusedError] = []
+    outer = _refusals.set(refusals)
+    try:
+        await _bootstrap(client)
+    except KafkaConnectionError:
+        if refusals:
+            raise refusals[-1] from None
+        raise
+    finally:
+        _refusals.reset(outer)
+
+
+def _words(error: Exception, mechanism: str | None) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message})"
+    if alert := _alert(error):
+        return f"it refuses our certificate ({alert})"
+    if isinstance(error, UnsupportedSaslMechanismError):
+        return f"it does not take {mechanism}"
+    if isinstance(error, SaslAuthenticationFailed) and error.args:
+        return str(error.args[0])
+    return str(error) or type(error).__name__
+
+
+def _alert(error: Exception) -> str:
+    """What the broker says of our certificate. With TLS 1.3 it says so after the handshake, when we already wait for
+    its first answer."""
+    cause = error.__cause__
+    return cause.reason or "TLS" if isinstance(error, KafkaConnectionError) and isinstance(cause, ssl.SSLError) else ""
+
+
+def _remedy(error: Exception, mechanism: str | None) -> str:
+    """What an operator can do; empty where it is no refusal."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _NAME_MISMATCHES:
+            return f"Name it in {variable('kafka_bootstrap_servers')} and advertised.listeners as its certificate does"
+        return f"{variable('kafka_ca_file')} has to hold the authority that signed it"
+    if isinstance(error, UnsupportedSaslMechanismError):
+        return f"{variable('kafka_sasl_mechanism')} has to be another"
+    if isinstance(error, SaslAuthenticationFailed):
+        if mechanism == "OAUTHBEARER":
+            return "Its issuer, audience and end have to be as the broker wants them"
+        return f"{variable('kafka_username')} and its password have to be those of a user that it knows"
+    if _alert(error):
+        return f"{variable('kafka_cert_file')} has to be signed by an authority that it trusts, and not expired"
+    if isinstance(error, _HUNG_UP):
+        return f"If it is not just starting or ending, {variable('kafka_security_protocol')} is not that of this port"
+    return ""
+
+
+aiokafka.conn.AIOKafkaConnection = ExplainedConnection
+AIOKafkaClient.bootstrap = explained_bootstrap

@@ -1,0 +1,136 @@
+"""What every client of Kafka is given besides its own options: addresses, TLS, SASL.
+
+Files are read when a client is made. The services make a new one after every failure of a connection, so a certificate
+that was renewed is used from the next client on; a token is read, or asked for, for every connection.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from aiokafka.abc import AbstractTokenProvider
+
+# They make every client say why its connections fail, and bound what it unpacks.
+import runtime.kafka.unpacking  # noqa: F401
+from runtime.kafka.refusals import RefusedError
+from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.secret_files import revealed
+from runtime.settings.variables import variable
+
+TOKEN_SECONDS: Final = 10.0
+"""The longest that asking for a token may take."""
+_RENEW_BEFORE_SECONDS: Final = 30.0
+"""A token that is so close to its end is not used for another connection."""
+
+
+class CredentialsError(RefusedError):
+    """A certificate or a token can't be had now; worth another try, as an unreachable broker is: somebody may be
+    replacing it. What a process starts with was checked with its settings."""
+
+
+def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
+    """Arguments that every client of aiokafka takes. Raises ``CredentialsError``, a ``KafkaError``.
+
+    To be called within the event loop where OAUTHBEARER is used.
+    """
+    return {
+        "bootstrap_servers": kafka.kafka_bootstrap_servers,
+        "security_protocol": kafka.kafka_security_protocol.upper(),
+        "ssl_context": ssl_context(kafka),
+        **(_sasl(kafka) if kafka.uses_sasl else {}),
+    }
+
+
+def ssl_context(kafka: KafkaConnection) -> Any:
+    """The context of TLS; None without it. Raises ``CredentialsError``."""
+    try:
+        return kafka.kafka_ssl_context()
+    except ValueError as error:
+        raise CredentialsError(f"TLS to Kafka: {error}") from None
+
+
+def token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
+    """For OAUTHBEARER: from the file, or by client credentials."""
+    if kafka.kafka_oauth_token_file:
+        return TokenFile(kafka.kafka_oauth_token_file)
+    return ClientCredentials(
+        str(kafka.kafka_oauth_token_url), str(kafka.kafka_oauth_client_id), revealed(kafka.kafka_oauth_client_secret)
+    )
+
+
+def _sasl(kafka: KafkaConnection) -> dict[str, Any]:
+    if kafka.kafka_sasl_mechanism == "OAUTHBEARER":
+        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": token_provider(kafka)}
+    return {
+        "sasl_mechanism": kafka.kafka_sasl_mechanism,
+        "sasl_plain_username": kafka.kafka_username,
+        "sasl_plain_password": sasl_password(kafka),
+    }
+
+
+def sasl_password(kafka: KafkaConnection) -> str:
+    """For PLAIN and SCRAM."""
+    return revealed(kafka.kafka_password)
+
+
+class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
+    """The token that a file holds, read for every connection: a kubelet replaces a projected token in time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def token(self) -> str:
+        """Raises ``CredentialsError``."""
+        try:
+            text = self._path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise CredentialsError(f"{self._path}: {getattr(error, 'strerror', None) or 'is not a token'}") from None
+        if not text:
+            raise CredentialsError(f"{self._path} is empty")
+        return text
+
+
+class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
+    """Tokens of an OAuth 2.0 server by client credentials (RFC 6749, section 4.4), each used until shortly before its
+    end. TLS trusts the system's authorities, or those of ``SSL_CERT_FILE``."""
+
+    def __init__(
+        self, url: str, client_id: str, client_secret: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._url, self._client_id, self._client_secret, self._clock = url, client_id, client_secret, clock
+        self._token, self._used_until = "", 0.0
+        # Connections to all brokers are opened at once: one of them asks.
+        self._asking = asyncio.Lock()
+
+    async def token(self) -> str:
+        """Raises ``CredentialsError``, which does not show the secret."""
+        async with self._asking:
+            if not self._token or self._clock() >= self._used_until:
+                answer = await self._ask()
+                # RFC 6749 recommends expires_in; without it a token is used once.
+                self._used_until = self._clock() + float(answer.get("expires_in", 0)) - _RENEW_BEFORE_SECONDS
+                self._token = str(answer["access_token"])
+            return self._token
+
+    async def _ask(self) -> dict[str, Any]:
+        import aiohttp  # a fifth of a second of every start that no other mechanism needs
+
+        login = {"Authorization": aiohttp.encode_basic_auth(self._client_id, self._client_secret)}
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS), trust_env=True) as session,
+                session.post(self._url, data={"grant_type": "client_credentials"}, headers=login) as response,
+            ):
+                answer = await response.json(content_type=None)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise CredentialsError(f"{self._url}: {type(error).__name__}: {error}") from None
+        if response.status != 200 or not isinstance(answer, dict) or "access_token" not in answer:
+            cause = answer.get("error", "") if isinstance(answer, dict) else ""
+            who = variable("kafka_oauth_client_id")
+            raise CredentialsError(
+                f"{self._url}: HTTP {response.status} without a token {cause}".rstrip()
+                + f". {who} and its secret have to be those of a client that the server knows"
+            )
+        return answer

@@ -1,0 +1,191 @@
+"""Which topics Kafka has; making those of the contract, and correcting their configuration. Safe to run again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+
+from runtime.backoff import Backoff
+from runtime.errors import NotProvisionedError
+from runtime.kafka.errors import explained
+from runtime.kafka.security import client_arguments
+from runtime.settings.kafka_connection import KafkaConnection
+from schemas.topics import TOPICS, Topic
+
+Say = Callable[[str], None]
+
+_METADATA_SECONDS: Final = 60.0
+_MAY_BE_HIDDEN: Final = " (or this user may not see it: docs/security.md lists the rights)"
+
+
+@asynccontextmanager
+async def administration(kafka: KafkaConnection) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A connected client for administration. Raises ``KafkaError``, ``OSError``."""
+    admin = AIOKafkaAdminClient(**client_arguments(kafka))
+    try:
+        await admin.start()
+        yield admin
+    finally:
+        await admin.close()
+
+
+async def topic_names(kafka: KafkaConnection) -> list[str]:
+    """All topics that the broker has. Raises ``KafkaError``, ``OSError``."""
+    async with administration(kafka) as admin:
+        # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
+        return list(await admin.list_topics())
+
+
+async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff: Backoff) -> None:
+    """Return when Kafka answers and has these topics.
+
+    Raises ``NotProvisionedError`` where it lacks one, or one has fewer partitions than the topic it is partitioned as.
+    """
+    while True:
+        try:
+            async with administration(kafka) as admin:
+                # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
+                found = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics()}
+        # A topic that is missing is not retried here: only an operator's `provision` makes it.
+        except (KafkaError, OSError) as error:
+            await backoff.failed(explained(error))
+        else:
+            backoff.worked()
+            names = list(wanted)
+            require(names, found)
+            _require_partitions(names, found)
+            return
+
+
+async def partitions_of(
+    admin: AIOKafkaAdminClient, names: Sequence[str], also: Sequence[str] = ()
+) -> list[TopicPartition]:
+    """All partitions of the topics ``names``. Raises ``NotProvisionedError`` where one of them, or of ``also``, is
+    missing; ``KafkaError``, ``OSError``."""
+    topics = {found["topic"]: found["partitions"] for found in await admin.describe_topics() if not found["error_code"]}
+    require([*names, *also], topics)
+    return [TopicPartition(name, partition["partition"]) for name in names for partition in topics[name]]
+
+
+def require(wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Raises ``NotProvisionedError`` for topics that are missing: a client would create them by their name alone,
+    with the broker's defaults."""
+    if problem := missing(wanted, known):
+        raise NotProvisionedError(problem)
+
+
+def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
+    """What is missing and how to create it, in words; empty when nothing is."""
+    there = set(known)
+    absent = [name for name in wanted if name not in there]
+    if not absent:
+        return ""
+    return f"Kafka has no topic {', '.join(absent)}: run `schedulerlog pipeline provision`{_MAY_BE_HIDDEN}"
+
+
+def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> None:
+    for topic in TOPICS:
+        if topic.name in names and topic.partitioned_as in names:
+            own, others = partitions[topic.name], partitions[topic.partitioned_as]
+            if own < others:
+                raise NotProvisionedError(
+                    f"Kafka's topic {topic.name} has {own} partitions and {topic.partitioned_as} has {others}: "
+                    "run `schedulerlog pipeline provision`"
+                )
+
+
+async def provision_topics(kafka: KafkaConnection, replication_factor: int, say: Say) -> None:
+    """Create or correct every topic of the contract; ``say`` gets a line about each.
+
+    ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``
+    (also where the broker does not show a topic that was made).
+    """
+    async with administration(kafka) as admin:
+        # A broker refuses more replicas than there are brokers.
+        replicas = replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
+        known = {found["topic"]: found for found in await admin.describe_topics() if not found["error_code"]}
+        numbers = {name: len(found["partitions"]) for name, found in known.items()}
+        for topic in TOPICS:
+            wanted = replace(topic, partitions=max(topic.partitions, numbers.get(topic.partitioned_as, 0)))
+            if topic.name in known:
+                await _correct(admin, wanted, numbers[topic.name], say)
+            else:
+                await _create(admin, wanted, replicas, say)
+        async with asyncio.timeout(_METADATA_SECONDS):
+            await _shown(admin)
+
+
+async def _shown(admin: AIOKafkaAdminClient) -> None:
+    """Return when the broker shows all topics of the contract."""
+    # The controller has answered; brokers learn of it later, a busy one by seconds, and a process that asks one before
+    # finds no topic.
+    while True:
+        if not missing([topic.name for topic in TOPICS], await admin.list_topics()):
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: Say) -> None:
+    new = NewTopic(topic.name, topic.partitions, replicas, topic_configs=configuration(topic))
+    answer = await admin.create_topics([new])
+    for _, code, *_ in answer.topic_errors:
+        # Two `provision` may run at the same time: the one that comes second finds what it wanted.
+        if code and for_code(code) is not TopicAlreadyExistsError:
+            raise for_code(code)(f"topic {topic.name}")
+    size = f"{topic.partitions} partitions, {replicas} replicas, kept {topic.retention.days} days"
+    say(f"topic {topic.name}: made ({size})")
+
+
+async def _correct(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, say: Say) -> None:
+    done = []
+    # Keys are assigned by their hash modulo the number of partitions, so more partitions move pods to other ones.
+    if partitions < topic.partitions:
+        await admin.create_partitions({topic.name: NewPartitions(topic.partitions)})
+        done.append(f"{partitions} partitions are now {topic.partitions} (pods that moved are in order from here on)")
+    elif partitions > topic.partitions:
+        done.append(f"has {partitions} partitions, not {topic.partitions}: Kafka can't take partitions away; left so")
+    if wrong := differences(configuration(topic), await _configuration(admin, topic.name)):
+        # The whole configuration and not the differences: this request resets every key that it does not name.
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic.name, configs=configuration(topic))
+        await admin.alter_configs([resource])
+        done += [f"{name} was {was}, is now {now}" for name, was, now in wrong]
+    say(f"topic {topic.name}: {'; '.join(done) or 'as it should be'}")
+
+
+async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    # An entry of `resource[4]` begins with name and value.
+    answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+    return {entry[0]: entry[1] for answer in answers for resource in answer.resources for entry in resource[4]}
+
+
+def configuration(topic: Topic) -> dict[str, str]:
+    """The configuration that the topic should have."""
+    lag = topic.compacted_after
+    segment = {} if topic.segment_bytes is None else {"segment.bytes": str(topic.segment_bytes)}
+    return {
+        # Written out, because a broker's own default may be compaction, which would drop all but the last record of a
+        # pod.
+        "cleanup.policy": "delete" if lag is None else "compact,delete",
+        "min.compaction.lag.ms": _milliseconds(lag or timedelta(0)),
+        "retention.ms": _milliseconds(topic.retention),
+        "max.message.bytes": str(topic.max_message_bytes),
+        "message.timestamp.type": "LogAppendTime" if topic.has_broker_time else "CreateTime",
+        **segment,
+    }
+
+
+def _milliseconds(time: timedelta) -> str:
+    # As text and without a fraction: `differences` compares it with what the broker answers, letter by letter.
+    return str(int(time.total_seconds() * 1000))
+
+
+def differences(wanted: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Name, value as it is, value as it should be."""
+    return [(name, known.get(name, "not set"), value) for name, value in wanted.items() if known.get(name) != value]

@@ -1,0 +1,68 @@
+"""The one way to make a client of OpenSearch."""
+
+import logging
+from typing import Any
+
+from opensearchpy import AsyncHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
+
+from runtime.cli.install_command import install_command
+from runtime.errors import SettingError
+from runtime.opensearch.serializer import OrjsonSerializer
+from runtime.settings.opensearch_connection import OpenSearchConnection
+
+
+def new_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
+    """A client that tries once: the caller decides whether and when to try again. Of several URLs each is asked in
+    turn. Raises ``SettingError`` for files that can't be read (any more), and where AWS's credentials are missing.
+
+    Certificates are read here: a process uses renewed ones when it is restarted.
+    """
+    # The client logs every failed request with a stack trace; its callers log an outage once.
+    logging.getLogger("opensearch").setLevel(logging.CRITICAL)
+    return AsyncOpenSearch(
+        hosts=connection.urls,
+        timeout=connection.opensearch_timeout.total_seconds(),
+        max_retries=0,
+        retry_on_timeout=False,
+        maxsize=max_connections,
+        serializer=OrjsonSerializer(),
+        **_tls(connection),
+        **_identity(connection),
+    )
+
+
+def _tls(connection: OpenSearchConnection) -> dict[str, Any]:
+    try:
+        context = connection.opensearch_ssl_context()
+    except ValueError as error:
+        raise SettingError(f"TLS to OpenSearch: {error}") from None
+    return {"ssl_context": context} if context else {}
+
+
+def _identity(connection: OpenSearchConnection) -> dict[str, Any]:
+    if connection.opensearch_username and connection.opensearch_password:
+        # In one text: the client joins a pair with a colon, which does the same.
+        return {"http_auth": (connection.opensearch_username, connection.opensearch_password.get_secret_value())}
+    if connection.opensearch_aws_region:
+        signer = AWSV4SignerAsyncAuth(
+            _aws_credentials(), connection.opensearch_aws_region, connection.opensearch_aws_service
+        )
+        # The client's default class of connections can't sign.
+        return {"http_auth": signer, "connection_class": AsyncHttpConnection}
+    return {}
+
+
+def _aws_credentials() -> Any:
+    """As AWS's own tools find them: environment, files, the role of the pod or the machine; renewed by botocore."""
+    try:
+        from botocore.session import Session
+    except ImportError:
+        raise SettingError(
+            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: " + install_command("botocore")
+        ) from None
+    credentials = Session().get_credentials()
+    if credentials is None:
+        raise SettingError(
+            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: no credentials of AWS: give the pod a role, or set AWS_ACCESS_KEY_ID"
+        )
+    return credentials

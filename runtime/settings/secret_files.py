@@ -1,0 +1,36 @@
+"""Secrets from files: where ``NAME`` is a secret, ``NAME_FILE`` names a file that holds it.
+
+The file is read when the process starts. A line break at its end does not count: editors and ``echo`` write one.
+"""
+
+from pathlib import Path
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from runtime.errors import SettingError
+
+SUFFIX = "_FILE"
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Is the value never shown, and read from a file as well?"""
+    return SecretStr in (field.annotation, *getattr(field.annotation, "__args__", ()))
+
+
+def read_secret(path: Path, name: str) -> SecretStr:
+    """What the file holds. Raises ``SettingError``, which begins with ``name``, the flag or the variable."""
+    try:
+        text = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise SettingError(f"{name}: {path} is not text in UTF-8") from None
+    except OSError as error:
+        raise SettingError(f"{name}: {path}: {error.strerror}") from None
+    if not text:
+        raise SettingError(f"{name}: {path} is empty")
+    return SecretStr(text)
+
+
+def revealed(secret: SecretStr | None) -> str:
+    """The text of a secret; empty where none is set."""
+    return secret.get_secret_value() if secret else ""

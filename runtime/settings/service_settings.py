@@ -1,0 +1,31 @@
+"""Settings of every process that runs for long: its log, and where its metrics are served."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from runtime.settings.settings import EnvironmentSettings, Flag, ListenAddressIfGiven
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+class LogSettings(EnvironmentSettings):
+    """For every command that logs."""
+
+    log_format: Annotated[Literal["text", "json"], BeforeValidator(_lower), Flag(metavar="text|json")] = "text"
+    """How log lines are written: for people, or as one JSON object a line."""
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        BeforeValidator(_lower),
+        Flag(metavar="debug|info|warning|error"),
+    ] = "info"
+    """What is logged at least."""
+
+
+class ServiceSettings(LogSettings):
+    """For every command that runs until it is stopped."""
+
+    metrics_address: Annotated[ListenAddressIfGiven, Flag(metavar="HOST:PORT")] = None
+    """Serve /metrics, /healthz and /readyz there; a port alone is one of 127.0.0.1."""

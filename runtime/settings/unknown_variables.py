@@ -1,0 +1,43 @@
+"""Variables that look like settings and are none: mistyped, or of another version.
+
+``variable_names.txt`` lists the names of all processes, made by ``make generate``: a process does not import the
+others, and they share their environment.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from runtime.settings.variables import PREFIX
+
+NAMES_FILE: Final = Path(__file__).with_name("variable_names.txt")
+# Kubernetes puts these into every pod, for each Service of the namespace.
+_OF_A_SERVICE: Final = re.compile(
+    r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$"
+)
+# Of this project, but not of its processes: the embedded servers, tests, and what only compose reads.
+_OTHERS: Final = re.compile(rf"{PREFIX}(EMBEDDED|TEST|DEMO|BENCH)_|{PREFIX}([A-Z]+_)?IMAGE$")
+
+
+@cache
+def known_variables() -> frozenset[str]:
+    """Every variable that any process reads."""
+    return frozenset(NAMES_FILE.read_text(encoding="ascii").split())
+
+
+def warning(environment: Iterable[str]) -> str:
+    """One line that names each unknown variable with the nearest known one; empty where there is none."""
+    found = list(_unknown(sorted(environment)))
+    return f"without effect: {', '.join(found)}" if found else ""
+
+
+def _unknown(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name.startswith(PREFIX) and not (
+            name in known_variables() or _OF_A_SERVICE.search(name) or _OTHERS.match(name)
+        ):
+            nearest = difflib.get_close_matches(name, known_variables(), n=1, cutoff=0.6)
+            yield f"{name} (do you mean {nearest[0]}?)" if nearest else name

@@ -1,0 +1,56 @@
+"""What a process answers to a scrape: its own metrics, those of every process, in the format that is asked for."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from runtime.cli.version import VERSION
+
+BUILD_INFO: Final = "schedulerlog_build_info"
+
+
+MoreText = Callable[[], str]
+"""Further metrics as text, which both formats share: gauges without exemplars."""
+_END: Final = b"# EOF\n"
+
+
+def encoded(registry: CollectorRegistry, accept: str, more: Sequence[MoreText] = ()) -> tuple[str, bytes]:
+    """The content type and the body: OpenMetrics where ``accept`` asks for it, else Prometheus' text."""
+    encode, content_type = choose_encoder(accept)
+    body = encode(registry)
+    if not more:
+        return content_type, body
+    further = "".join(text() for text in more).encode()
+    end = _END if body.endswith(_END) else b""
+    return content_type, body.removesuffix(_END) + further + end
+
+
+def with_process(registry: CollectorRegistry) -> CollectorRegistry:
+    """The metrics of ``registry``, with those of the process itself: CPU, memory, files, version."""
+    # A registry of its own: the process's are global, and two services may share one process, as in tests.
+    whole = CollectorRegistry()
+    for collector in (_Registered(registry), _BuildInfo()):
+        whole.register(collector)
+    ProcessCollector(registry=whole)
+    PlatformCollector(registry=whole)
+    GCCollector(registry=whole)
+    return whole
+
+
+class _Registered(Collector):
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterable[Metric]:
+        return self._registry.collect()
+
+
+class _BuildInfo(Collector):
+    def collect(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily(BUILD_INFO, "1; the label is the version of this program.", labels=["version"])
+        family.add_metric([VERSION], 1)
+        yield family

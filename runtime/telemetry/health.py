@@ -1,0 +1,116 @@
+"""``/metrics``, ``/healthz`` and ``/readyz``, answered by a thread: also while the event loop is busy or hangs."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final, NamedTuple
+
+from prometheus_client import CollectorRegistry
+
+from runtime.errors import SettingError
+from runtime.http.own_names import MISDIRECTED, REFUSAL, is_own
+from runtime.settings.addresses import LOOPBACK, HostPort
+from runtime.telemetry.exposition import MoreText, encoded, with_process
+
+Check = Callable[[], str]
+"""What is wrong, in words; empty when nothing is."""
+
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+class _Scrape(NamedTuple):
+    registry: CollectorRegistry
+    more: Sequence[MoreText]
+
+
+SILENT_SECONDS: Final = 10.0
+"""Who sends nothing for so long is hung up on."""
+STOP_SECONDS: Final = 0.1
+"""The end of a process waits so long at most for a server of a thread; half a second by default."""
+
+
+def always() -> str:
+    """The check of a process that is alive, or ready, whenever it can answer."""
+    return ""
+
+
+@contextmanager
+def serving(
+    address: HostPort | None,
+    registry: CollectorRegistry,
+    alive: Check = always,
+    ready: Check = always,
+    more: Sequence[MoreText] = (),
+) -> Iterator[HostPort | None]:
+    """Answer within this context; gives the address, with the port that port 0 took. Without an address: nothing.
+
+    ``/metrics`` has those of ``registry``, of ``more`` and of the process.
+
+    Raises ``SettingError`` where the address can't be listened on.
+    """
+    if address is None:
+        yield None
+        return
+    with _server(address, _Scrape(with_process(registry), more), alive, ready) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(STOP_SECONDS,), name="health", daemon=True)
+        thread.start()
+        try:
+            # The port is read from the socket: for port 0 the kernel has chosen it.
+            yield HostPort(address.host, server.server_address[1])
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> ThreadingHTTPServer:
+    class HealthServer(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+
+        def server_bind(self) -> None:
+            # The base class also looks up the host's name in the DNS, which takes seconds where none answers.
+            # A process that was restarted takes its port again while connections of the one before are in TIME_WAIT.
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(address)
+            self.server_address = self.socket.getsockname()
+            self.server_name, self.server_port = address.host, self.server_address[1]
+
+    try:
+        return HealthServer((address.host, address.port), _handler(address, scrape, alive, ready))
+    except OSError as error:
+        cause = error.strerror or error
+        raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
+
+
+def _handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        # Each connection is a thread, of a client that sends nothing too.
+        timeout = SILENT_SECONDS
+
+        def do_GET(self) -> None:
+            # A scrape or a probe may be configured with parameters; none changes the answer.
+            path = self.path.partition("?")[0]
+            if is_local and not is_own(self.headers.get("Host", LOOPBACK), {address.host.lower()}):
+                self._answer(MISDIRECTED, _TEXT, REFUSAL.encode())
+            elif path == "/metrics":
+                self._answer(200, *encoded(scrape.registry, self.headers.get("Accept", ""), scrape.more))
+            elif path in checks:
+                wrong = checks[path]()
+                # A kubelet takes 200 to 399 as success; the text is for people.
+                self._answer(503 if wrong else 200, _TEXT, f"{wrong or 'ok'}\n".encode())
+            else:
+                self._answer(404, _TEXT, b"there are /metrics, /healthz and /readyz\n")
+
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
+            """Nothing: a probe comes every second."""
+
+    checks, is_local = {"/healthz": alive, "/readyz": ready}, address.is_loopback
+    return Handler

@@ -1,0 +1,102 @@
+"""The log of a process, configured once by its command: its own lines in full, those of libraries less often.
+
+As text for people, or as one JSON object a line: ``time``, ``level``, ``logger``, ``message``, and what the line is
+about: ``attempt``, ``pod``, ``cluster``, ``trace``, where ``extra=about(...)`` names it.
+"""
+
+import json
+import logging
+import re
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from runtime.printable import on_lines, on_one_line
+
+if TYPE_CHECKING:
+    from runtime.settings.service_settings import LogSettings
+
+FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+QUIET_SECONDS: Final = 30.0
+LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka", "httpx", "kubernetes", "opentelemetry")
+_C1_CONTROLS: Final = re.compile("[\x7f-\x9f]")
+ABOUT: Final = ("attempt", "pod", "cluster", "trace")
+
+
+def configure(
+    settings: "LogSettings | None" = None,
+    *,
+    level: int | None = None,
+    quiet: Iterable[str] = (),
+    silent: Iterable[str] = (),
+) -> None:
+    """Log to stderr as the settings say; ``level`` comes before theirs. ``quiet`` loggers warn at most, as those of
+    the libraries; ``silent`` ones say nothing, because the process itself says once what they would repeat."""
+    wanted = logging.getLevelName(settings.log_level.upper()) if settings else logging.INFO
+    logging.basicConfig(level=wanted if level is None else level, format=FORMAT)
+    for handler in logging.getLogger().handlers:
+        # At the handler: filters of a logger do not see the records of the loggers below it.
+        handler.addFilter(RarelyRepeated())
+        is_json = settings and settings.log_format == "json"
+        handler.setFormatter(JsonLines() if is_json else TextLines(FORMAT))
+    for name in (*LIBRARIES, *quiet):
+        # Somebody who asks for errors alone gets no warnings of libraries either.
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
+    for name in silent:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def about(*, attempt: str = "", pod: object = "", cluster: str = "", trace: str = "") -> dict[str, str]:
+    """For ``extra=`` of a log call: what the line is about. What is empty is left out."""
+    values = {"attempt": attempt, "pod": str(pod), "cluster": cluster, "trace": trace}
+    return {name: value for name, value in values.items() if value}
+
+
+class TextLines(logging.Formatter):
+    """One line for a message, whatever names and texts of others are in it; a traceback follows on its own lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base class calls it so
+        return on_one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class calls it so
+        return on_lines(super().formatException(ei))
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line. A traceback is its text in ``error``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Line breaks are escaped as JSON does."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: value for name in ABOUT if (value := getattr(record, name, None))},
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        # Not orjson: it refuses lone surrogates, which a broken name may hold, and a line must not be lost by them.
+        text = json.dumps(line, default=str, ensure_ascii=False).encode(errors="backslashreplace").decode()
+        # JSON itself escapes those below the space alone.
+        return _C1_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class RarelyRepeated(logging.Filter):
+    """Passes each complaint of a library once per ``QUIET_SECONDS``: a broker that is away makes ten a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed_at: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.partition(".")[0] not in LIBRARIES:
+            return True
+        # The format before its arguments are put in: lines that differ only in a broker or a number count as one.
+        key = record.name, str(record.msg)[:200]
+        now = time.monotonic()
+        if now - self._passed_at.get(key, -QUIET_SECONDS) < QUIET_SECONDS:
+            return False
+        self._passed_at[key] = now
+        return True

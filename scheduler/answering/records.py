@@ -1,0 +1,36 @@
+"""Where a scheduler records what it does."""
+
+from dataclasses import dataclass, field
+
+from engine.fit.events.event_builder import Circumstances
+from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.hami.json_values import mapping
+from engine.hami.vendors import Vendors
+from runtime.kubernetes.pod_description import pod_description
+from runtime.telemetry.spans import NO_TRACING, Tracing
+from scheduler.answering.extender_protocol import Json
+from scheduler.bind.bind_journal import BindJournal
+from scheduler.hami_compat.klog.writer import Klog, NoKlog
+from scheduler.metrics import Metrics
+from scheduler.publish.spool_writer import SpoolWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where the scheduler records what it does, and what it adds to each conclusion.
+
+    settings_digest: of its settings in force. pod_labels: the labels of pods that are recorded. tracing: makes a span
+    of each call about a pod with devices.
+    """
+
+    events: SpoolWriter
+    metrics: Metrics
+    klog: Klog = field(default_factory=NoKlog)
+    binds: BindJournal = field(default_factory=lambda: BindJournal(None))
+    settings_digest: str = ""
+    pod_labels: tuple[str, ...] = ()
+    tracing: Tracing = NO_TRACING
+
+    def circumstances(self, pod: Json, vendors: Vendors) -> Circumstances:
+        constraints = constraints_of(mapping(mapping(pod.get("metadata")).get("annotations")), vendors)
+        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest, constraints)

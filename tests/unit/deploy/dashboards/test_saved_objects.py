@@ -1,0 +1,169 @@
+"""Saved objects hold what OpenSearch Dashboards 3 accepts and shows: attributes, versions, references, fields.
+
+The lists are those of the stand-in (tests/support/fakes/dashboards.py), written down from Dashboards and not from the
+code.
+"""
+
+import json
+import re
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from deploy.dashboards.overview import COLUMNS, export
+from schemas.indices import INDICES
+from tests.support.fakes.dashboards import NEWEST, STRICT
+from tests.support.panel_search import Imported, aggs_of, fields_of, query_of, search_source
+
+API = "https://schedulerlog.example/base"
+FILE = export(API)
+FOUND = Imported.read(FILE)
+ALL = [pytest.param(saved, id=f"{kind}-{name}") for (kind, name), saved in FOUND.objects.items()]
+SEARCHING = [
+    pytest.param(saved, id=name)
+    for (kind, name), saved in FOUND.objects.items()
+    if kind in ("search", "visualization") and FOUND.pattern_of(saved)
+]
+PROPERTIES = {f"{index.alias}-*": index.properties for index in INDICES} | {
+    index.alias: index.properties for index in INDICES
+}
+_IN_QUERIES = re.compile(r"(?:_exists_:(\w+))|(?:(?<![\w:])(?!_exists_)(\w+):)")
+
+
+def pattern(saved: Any) -> Any:
+    found = FOUND.pattern_of(saved)
+    assert found is not None
+    return found
+
+
+def fields(saved: Any) -> dict[str, Any]:
+    """Name to mapping of the fields of the object's pattern, those that Dashboards computes included."""
+    attributes = pattern(saved)["attributes"]
+    computed = {field["name"]: {"type": "scripted"} for field in json.loads(attributes.get("fields", "[]"))}
+    return PROPERTIES[attributes["title"]] | computed
+
+
+def is_indexed(mapping: dict[str, Any]) -> bool:
+    return bool(mapping.get("enabled", True) and mapping.get("index", True))
+
+
+@pytest.mark.parametrize("saved", ALL)
+def test_an_object_has_the_newest_version_of_its_type_and_only_known_attributes(saved: Any) -> None:
+    assert saved["migrationVersion"] == {saved["type"]: ".".join(map(str, NEWEST[saved["type"]]))}
+    assert set(saved) == {"type", "id", "attributes", "references", "migrationVersion"}
+    assert set(saved["attributes"]) <= STRICT.get(saved["type"], set(saved["attributes"]))
+
+
+@pytest.mark.parametrize("saved", ALL)
+def test_attributes_that_hold_json_are_strings_of_it(saved: Any) -> None:
+    texts = [value for name, value in saved["attributes"].items() if name.endswith("JSON") or name == "visState"]
+    texts += [value for name, value in saved["attributes"].items() if name in ("fields", "fieldFormatMap")]
+    assert all(isinstance(json.loads(text), dict | list) for text in texts)
+    if saved["type"] != "index-pattern":
+        assert list(saved["attributes"]["kibanaSavedObjectMeta"]) == ["searchSourceJSON"]
+
+
+@pytest.mark.parametrize("saved", ALL)
+def test_every_reference_is_used_and_leads_to_an_object_of_the_file(saved: Any) -> None:
+    names = [ref["name"] for ref in saved["references"]]
+    assert len(set(names)) == len(names)
+    assert {(ref["type"], ref["id"]) for ref in saved["references"]} <= set(FOUND.objects)
+    if saved["type"] == "dashboard":
+        assert sorted(names) == sorted(panel["panelRefName"] for panel in json.loads(saved["attributes"]["panelsJSON"]))
+    elif saved["type"] != "index-pattern":
+        used = search_source(saved).get("indexRefName")
+        assert names == ([used] if used else [])
+        assert used in (None, "kibanaSavedObjectMeta.searchSourceJSON.index")
+
+
+def test_ids_are_readable_and_used_once() -> None:
+    lines = [json.loads(line) for line in FILE.splitlines()]
+    assert len({(saved["type"], saved["id"]) for saved in lines}) == len(lines)
+    assert all(re.fullmatch(r"schedulerlog-[a-z-]+", saved["id"]) for saved in lines)
+
+
+def test_every_index_family_has_a_pattern_whose_time_field_is_a_date() -> None:
+    patterns = [saved["attributes"] for saved in FOUND.of_type("index-pattern").values()]
+    assert {f"{index.alias}-*" for index in INDICES} <= {index_pattern["title"] for index_pattern in patterns}
+    for attributes in patterns:
+        if "timeFieldName" in attributes:
+            assert PROPERTIES[attributes["title"]][attributes["timeFieldName"]]["type"] == "date"
+    assert len({index_pattern["title"] for index_pattern in patterns}) == len(patterns)
+
+
+@pytest.mark.parametrize("saved", SEARCHING)
+def test_every_field_of_a_panel_a_column_and_a_query_is_in_the_mapping(saved: Any) -> None:
+    known = fields(saved)
+    asked = fields_of(saved) if saved["type"] == "visualization" else {*saved["attributes"]["columns"]}
+    asked |= {field for field, _ in saved["attributes"].get("sort", [])}
+    words = search_source(saved)["query"]["query"]
+    asked |= {name for pair in _IN_QUERIES.findall(words) for name in pair if name}
+    assert asked <= set(known)
+    # What is stored and not indexed is shown by no column and found by no query.
+    assert all(is_indexed(known[name]) for name in asked)
+
+
+@pytest.mark.parametrize("saved", SEARCHING)
+def test_aggregations_are_of_fields_that_have_values_in_columns(saved: Any) -> None:
+    if saved["type"] == "visualization":
+        assert {fields(saved)[name]["type"] for name in fields_of(saved)} <= {"keyword", "date", "long", "double"}
+
+
+@pytest.mark.parametrize("saved", SEARCHING)
+def test_an_order_and_a_series_name_metrics_that_there_are(saved: Any) -> None:
+    if saved["type"] != "visualization":
+        return
+    metrics = {agg["id"] for agg in aggs_of(saved) if agg["schema"] == "metric"}
+    assert {agg["params"]["orderBy"] for agg in aggs_of(saved) if agg["type"] == "terms"} <= metrics
+    params = json.loads(saved["attributes"]["visState"])["params"]
+    series = params.get("seriesParams", [])
+    assert {item["data"]["id"] for item in series} == (metrics if series else set())
+    assert {item["valueAxis"] for item in series} <= {axis["id"] for axis in params.get("valueAxes", [])}
+
+
+def test_links_have_the_base_url_and_the_paths_of_the_api() -> None:
+    wanted = {
+        "attempt_id": f"{API}/api/v1/attempts/{{{{value}}}}",
+        "episode": f"{API}/api/v1/attempts/{{{{value}}}}",
+        "repeats": f"{API}/api/v1/attempts/{{{{value}}}}",
+        "pod_link": f"{API}/api/v1{{{{rawValue}}}}/schedulerlog",
+    }
+    attempts = FOUND.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
+    formats = json.loads(attempts["fieldFormatMap"])
+    assert {name: field_format["params"]["urlTemplate"] for name, field_format in formats.items()} == wanted
+    assert {field_format["id"] for field_format in formats.values()} == {"url"}
+
+
+def test_every_search_of_attempts_and_findings_has_a_column_with_a_link() -> None:
+    for saved_search in FOUND.of_type("search").values():
+        links = json.loads(pattern(saved_search)["attributes"]["fieldFormatMap"])
+        assert set(saved_search["attributes"]["columns"]) & set(links), saved_search["id"]
+
+
+def test_panels_lie_on_the_grid_side_by_side() -> None:
+    (overview,) = FOUND.of_type("dashboard").values()
+    panels = json.loads(overview["attributes"]["panelsJSON"])
+    grids = [panel["gridData"] for panel in panels]
+    assert all(panel["gridData"]["i"] == panel["panelIndex"] for panel in panels)
+    assert all(grid["x"] >= 0 and grid["x"] + grid["w"] <= COLUMNS == 48 for grid in grids)
+    for one, other in combinations(grids, 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or below, (one, other)
+
+
+def test_the_dashboard_has_every_visualization() -> None:
+    (overview,) = FOUND.of_type("dashboard").values()
+    shown = {ref["id"] for ref in overview["references"] if ref["type"] == "visualization"}
+    assert shown == set(FOUND.of_type("visualization"))
+
+
+def test_the_time_range_of_the_dashboard_counts() -> None:
+    (overview,) = FOUND.of_type("dashboard").values()
+    assert overview["attributes"]["timeRestore"] is True
+
+
+def test_a_query_of_a_pattern_without_a_time_field_has_no_time_range() -> None:
+    now = FOUND.objects["search", "schedulerlog-placements-now"]
+    assert "range" not in str(query_of(now, pattern(now), "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"))

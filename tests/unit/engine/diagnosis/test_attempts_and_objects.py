@@ -1,0 +1,144 @@
+"""The branches that need both an attempt and the objects of now: golden records beside what a real API server gave.
+
+The objects are those of test_recorded_objects.py. What a test changes of a record or an object, it says.
+"""
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.tree import diagnose
+from schemas.answers.diagnosis import Diagnosis
+from schemas.events import AttemptSummarized
+from tests.support.builders.recorded_cluster import HAMI, MADE, NAMESPACE, RECORDED, facts_of, objects
+
+GOLDEN = Path("tests/contract/golden/io.schedulerlog.attempt.summarized.v1")
+QUOTAS = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"
+
+
+def attempt_of(number: str, **changed: Any) -> AttemptSummarized:
+    """The golden attempt as one of a minute after the pod was made."""
+    fields = json.loads((GOLDEN / f"{number}.json").read_text())
+    attempt = AttemptSummarized.model_validate(fields | changed)
+    at = MADE + timedelta(minutes=1)
+    return attempt.model_copy(update={"started_at": at, "ended_at": at})
+
+
+def answer(facts: DiagnosisFacts, attempt: AttemptSummarized | None = None, *, is_latest: bool = True) -> Diagnosis:
+    return diagnose(replace(facts, attempt=attempt or facts.attempt, is_latest=is_latest))
+
+
+def answers(found: Diagnosis) -> dict[str, str]:
+    return {step.step: step.answer for step in found.steps}
+
+
+@pytest.mark.parametrize(
+    ("error", "phase", "code", "sentence"),
+    [
+        (
+            'persistentvolumeclaim "missing" not found',
+            "",
+            "ClaimMissing",
+            "The pod names a PersistentVolumeClaim that does not exist: missing.",
+        ),
+        (
+            "pod has unbound immediate PersistentVolumeClaims",
+            "Pending",
+            "ClaimUnbound",
+            "A PersistentVolumeClaim of the pod has no volume: missing is Pending.",
+        ),
+    ],
+)
+def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: str, code: str, sentence: str) -> None:
+    """kube-scheduler's words (cases/messages.toml); the claim as the API server has it, missing or of no volume."""
+    facts = facts_of("no-claim", seconds=90)
+    claims = [claim._replace(phase=phase, waits_for_pod=False) for claim in facts.claims or ()]
+    found = answer(replace(facts, claims=claims), attempt_of("004", error=error))
+    assert found.obstacle
+    assert (found.obstacle.code, found.sentence.en) == (code, sentence)
+    assert answers(found)["ClaimsReady"] == answers(found)["FilterRan"] == "no"
+
+
+def test_nodes_that_the_scheduler_of_devices_was_not_offered_are_explained_by_what_closes_them() -> None:
+    found = answer(facts_of("tainted", seconds=90), attempt_of("002"))
+    assert answers(found)["NodesOpen"] == "no"
+    assert "TaintNotTolerated" in [obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle]
+
+
+def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers() -> None:
+    """The golden attempt with HAMi's word for it; the recorded quota on the resource that HAMi counts, nearly used."""
+    api = objects()
+    for quota in api.objects[QUOTAS]["items"]:
+        quota["status"] = {"hard": {"limits.nvidia.com/gpumem": "80000"}, "used": {"limits.nvidia.com/gpumem": "60000"}}
+    refusals = [{"counts": {}, "devices": 0, "bare": "ResourceQuotaNotFit", "cause": ""}] * 9
+    found = answer(facts_of("misspelt", api, 90), attempt_of("002", refusals=refusals))
+    (quota_obstacle,) = (
+        obstacle
+        for obstacle in (found.obstacle, *found.other_obstacles)
+        if obstacle and obstacle.code == "ResourceQuotaNotFit"
+    )
+    assert "of limits.nvidia.com/gpumem, 60,000 of 80,000 are used" in quota_obstacle.sentence.en
+    assert "quota" in [item.kind for item in quota_obstacle.evidence]
+
+
+def test_a_quota_that_is_used_up_is_an_answer_with_numbers_and_no_obstacle() -> None:
+    """The recorded quota with all of it used: the API server has let the pod in nevertheless."""
+    api = objects()
+    for quota in api.objects[QUOTAS]["items"]:
+        quota["status"]["used"] = quota["status"]["hard"]
+    found = answer(facts_of("misspelt", api))
+    (step,) = (candidate for candidate in found.steps if candidate.step == "QuotaLeft")
+    assert step.answer == "no"
+    assert step.evidence[0].numbers == {"requests.nvidia.com/gpu.used": 4, "requests.nvidia.com/gpu.hard": 4}
+
+
+def test_whole_devices_may_be_those_of_another_plugin_which_kubernetes_own_scheduler_places() -> None:
+    """A pod without shares, which default-scheduler has judged (golden), beside a scheduler of devices."""
+    pod = deepcopy(RECORDED["misspelt"])
+    pod["spec"]["schedulerName"] = "default-scheduler"
+    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    facts = facts_of("misspelt", objects(misspelt=pod), 90, schedulers=[HAMI])
+    found = answer(facts, attempt_of("004"))
+    assert answers(found)["WebhookCalled"] == "not known"
+    assert "WebhookNotCalled" not in [
+        obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle
+    ]
+
+
+def test_a_bind_of_an_attempt_that_others_followed_is_stated() -> None:
+    bind = json.loads((GOLDEN / "001.json").read_text())["bind"] | {"bound": True, "error": "", "lock_holder": None}
+    found = answer(facts_of("placed", seconds=90), attempt_of("001", bind=bind), is_latest=False)
+    assert (found.state, answers(found)["Bound"]) == ("placed", "yes")
+
+
+def test_a_pod_on_its_node_that_has_neither_started_nor_failed_is_not_known_to_start() -> None:
+    """The recorded pod, before its kubelet has reported anything."""
+    pod = deepcopy(RECORDED["placed"])
+    pod["status"]["phase"] = "Pending"
+    found = answer(facts_of("placed", objects(placed=pod)))
+    assert (answers(found)["Starts"], found.obstacle) == ("not known", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "holder"),
+    [
+        ("2026-11-23T07:22:20Z,llm,qwen-0", "llm/qwen-0"),
+        ("2026-11-23T07:22:20Z", ""),
+        ("2026-11-23T07:22:20Z,llm", None),
+        ("yesterday,llm,qwen-0", None),
+    ],
+)
+def test_a_nodes_lock_is_read_in_both_of_hamis_forms(value: str, holder: str | None) -> None:
+    """The recorded nodes with a lock as HAMi writes it: since v2.5 with the pod, before without; others are none."""
+    api = objects()
+    for node in api.objects["/api/v1/nodes"]["items"]:
+        node["metadata"]["annotations"]["hami.io/mutex.lock"] = value
+    locks = [node.lock for node in facts_of("placed", api).nodes or ()]
+    assert len(locks) == 3
+    assert {lock.holder if lock else None for lock in locks} == {holder}

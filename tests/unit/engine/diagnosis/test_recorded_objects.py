@@ -1,0 +1,249 @@
+"""The branches about the pod and its cluster, on objects that a real API server (Kubernetes 1.34) gave.
+
+``cases/control_plane.json`` was recorded in tests/integration/kubernetes/test_diagnosis.py, where the real
+kube-scheduler had refused the pods; three nodes, one tainted, one cordoned. What a test changes of an object, it says.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from engine.diagnosis.tree import diagnose
+from runtime.kubernetes.errors import KubeApiError
+from schemas.answers.diagnosis import Diagnosis
+from tests.support.builders.recorded_cluster import EVENTS, HAMI, NAMESPACE, PODS, RECORDED, facts_of, objects
+from tests.support.fakes.objects import FakeObjects
+
+
+def answer(name: str, **more: Any) -> Diagnosis:
+    return diagnose(facts_of(name, **more))
+
+
+def main(found: Diagnosis) -> str:
+    assert found.obstacle
+    return found.obstacle.code
+
+
+def test_gates_are_named() -> None:
+    found = answer("gated")
+    assert (found.state, main(found)) == ("gated", "SchedulingGated")
+    assert found.sentence.en == "2 scheduling gates hold the pod back: example.com/quota, example.com/topology."
+    assert found.sentence.zh == "2 个调度门控挡住了 Pod：example.com/quota、example.com/topology。"
+    # Nothing further is asked: no scheduler looks at such a pod.
+    assert [step.step for step in found.steps] == ["PodExists", "StillWaits", "FreeOfGates"]
+
+
+def test_a_misspelt_scheduler_is_not_among_those_that_are_known() -> None:
+    found = answer("misspelt", schedulers=[HAMI])
+    assert found.sentence.en == (
+        "The pod names the scheduler hami-shceduler, and nothing is known of a scheduler of this name; known are "
+        "default-scheduler, hami-scheduler."
+    )
+    assert found.obstacle
+    assert found.obstacle.who_acts == ["you"]
+
+
+def test_where_no_source_reports_schedulers_a_new_pod_is_waited_for_and_an_old_one_is_not() -> None:
+    assert main(answer("misspelt", schedulers=[])) == "NotYetSeen"
+    found = answer("misspelt", schedulers=[], seconds=600)
+    assert found.sentence.en == "hami-shceduler has not looked at the pod in the 10 min since it was made."
+
+
+def test_a_scheduler_that_has_stopped_deciding_is_named_with_when_it_last_did() -> None:
+    silent = HAMI._replace(name="hami-shceduler")
+    found = answer("misspelt", schedulers=[silent], seconds=600)
+    assert main(found) == "SchedulerSilent"
+    assert found.sentence.en == (
+        "hami-shceduler has not looked at the pod in the 10 min since it was made; it last decided about a pod "
+        "30 min ago."
+    )
+    assert found.sentence.zh == "Pod 创建 10 分钟以来，hami-shceduler 还没有处理过它；它上一次做决定是 30 分钟前。"
+
+
+def test_a_pod_with_devices_that_the_webhook_passed_by() -> None:
+    """The recorded pod with `nvidia.com/gpumem`, and the name that Kubernetes gives where nothing else is written."""
+    pod = deepcopy(RECORDED["misspelt"])
+    pod["spec"]["schedulerName"] = "default-scheduler"
+    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "8000"}}
+    found = answer("misspelt", api=objects(misspelt=pod), schedulers=[HAMI])
+    assert main(found) == "WebhookNotCalled"
+    assert found.sentence.en == (
+        "The pod asks for 2 devices and names default-scheduler, which does not assign devices: the webhook that would "
+        "have written hami-scheduler was not called."
+    )
+
+
+def test_a_missing_claim_is_named() -> None:
+    found = answer("no-claim")
+    assert (found.state, found.sentence.en) == (
+        "refused", "The pod names a PersistentVolumeClaim that does not exist: missing.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "code"), [("Immediate", "ClaimUnbound"), ("WaitForFirstConsumer", None)])
+def test_a_claim_that_waits_for_its_pod_is_no_obstacle(mode: str, code: str | None) -> None:
+    """A claim as the API server's documentation has it, of a class with either mode."""
+    api = objects()
+    claim = {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}
+    api.objects[f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/missing"] = claim
+    api.objects["/apis/storage.k8s.io/v1/storageclasses/fast"] = {"volumeBindingMode": mode}
+    found = answer("no-claim", api=api)
+    assert (main(found) == "ClaimUnbound") is (code is not None)
+    if code:
+        assert found.sentence.en == "A PersistentVolumeClaim of the pod has no volume: missing is Pending."
+
+
+def test_of_the_nodes_that_the_pod_selects_the_closed_ones_are_the_obstacle() -> None:
+    assert answer("tainted").sentence.en == (
+        "The only node that the pod selects has a taint that the pod does not tolerate: gpu=only:NoSchedule."
+    )
+    found = answer("cordoned")
+    assert found.sentence.en == "The only node that the pod selects is cordoned."
+    assert found.obstacle
+    assert "kubectl uncordon test-diagnosis-cordoned" in found.obstacle.remedy.en
+
+
+def test_a_selector_that_no_node_has_is_the_obstacle_whatever_else_closes_nodes() -> None:
+    found = answer("affinity")
+    assert found.sentence.en == "3 of 3 nodes do not match the pod's node selector or affinity."
+    assert found.other_obstacles == []
+
+
+def test_a_node_that_is_not_ready() -> None:
+    """The recorded node that is free, with the taint that Kubernetes puts on nodes that stop reporting."""
+    api = objects()
+    (node,) = [item for item in api.objects["/api/v1/nodes"]["items"] if item["metadata"]["name"].endswith("-free")]
+    node["spec"]["taints"] = [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
+    pod = deepcopy(RECORDED["tainted"])
+    pod["spec"]["nodeSelector"] = {"here": "test-diagnosis-free"}
+    assert main(answer("tainted", api=_with(api, "tainted", pod))) == "NodeNotReady"
+
+
+def _with(api: FakeObjects, name: str, pod: dict[str, Any]) -> FakeObjects:
+    api.objects[f"{PODS}/{name}"] = pod
+    return api
+
+
+def test_the_schedulers_own_words_are_the_answer_where_the_nodes_are_open() -> None:
+    """The recorded pod that kube-scheduler refused for its claim, without the claim: one node is open to it."""
+    pod = deepcopy(RECORDED["no-claim"])
+    pod["spec"]["volumes"] = []
+    found = answer("no-claim", api=objects(**{"no-claim": pod}))
+    assert main(found) == "SchedulerFoundNone"
+    assert found.sentence.en == (
+        "plain looked at the pod and found no node: 0/3 nodes are available: "
+        'persistentvolumeclaim "missing" not found. not found.'
+    )
+
+
+def test_a_quota_that_let_no_pod_be_made() -> None:
+    found = answer("train-x")
+    assert (found.state, main(found)) == ("missing", "QuotaExceeded")
+    assert found.sentence.en == (
+        "ReplicaSet/train could not make the pod: the API server refuses it, because a quota of namespace "
+        "test-diagnosis would be exceeded; of requests.nvidia.com/gpu, 0 of 4 are used."
+    )
+
+
+def test_an_owner_that_was_refused_for_another_reason() -> None:
+    """The recorded event with the words of a webhook in its place."""
+    api = objects()
+    for event in api.objects[EVENTS]["items"]:
+        if event["reason"] == "FailedCreate":
+            event["note"] = 'Error creating: admission webhook "vgpu.hami.io" denied the request: pod has node assigned'
+    found = answer("train-x", api=api)
+    assert main(found) == "OwnerRefused"
+    assert found.sentence.en == (
+        'ReplicaSet/train could not make the pod: Error creating: admission webhook "vgpu.hami.io" denied the request: '
+        "pod has node assigned."
+    )
+
+
+def test_a_pod_that_does_not_exist() -> None:
+    found = answer("gone")
+    assert (found.state, found.sentence.en) == ("missing", "Pod test-diagnosis/gone does not exist.")
+
+
+def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> None:
+    """The second: the recorded pod as Pending on its node, and a kubelet's event as docs/sources.md quotes it."""
+    assert answer("placed").sentence.en == "The pod is on node test-diagnosis-free."
+    pod = deepcopy(RECORDED["placed"])
+    pod["status"]["phase"] = "Pending"
+    api = _with(objects(), "placed", pod)
+    api.objects[EVENTS]["items"].append(
+        {
+            "metadata": {"name": "placed.1"}, "regarding": {"kind": "Pod", "name": "placed"}, "type": "Warning",
+            "reason": "UnexpectedAdmissionError", "reportingController": "kubelet",
+            "note": "Allocate failed due to no binding pod found", "eventTime": "2026-11-23T07:22:30.000000Z",
+        }
+    )  # fmt: skip
+    found = answer("placed", api=api)
+    assert main(found) == "KubeletRefused"
+    assert "test-diagnosis-free, which can't start it: " in found.sentence.en
+    pod["metadata"]["annotations"] = {"hami.io/bind-phase": "failed"}
+    assert main(answer("placed", api=_with(objects(), "placed", pod))) == "AllocationFailed"
+
+
+def test_a_pod_that_is_being_deleted_needs_no_node() -> None:
+    pod = deepcopy(RECORDED["cordoned"])
+    pod["metadata"]["deletionTimestamp"] = "2026-11-23T07:23:00Z"
+    found = answer("cordoned", api=_with(objects(), "cordoned", pod))
+    assert (found.state, found.obstacle) == ("ended", None)
+
+
+REGISTER = "hami.io/node-nvidia-register"
+HANDSHAKE = "hami.io/node-handshake"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "code", "sentence"),
+    [
+        ({REGISTER: ""}, "RegistrationMissing", "3 nodes that should have devices do not register them: "),
+        ({REGISTER: "[{"}, "RegistrationUnusable", "The registrations of 3 nodes can't be read: "),
+        (
+            {HANDSHAKE: "Reported 2026-11-23 06:22:33.434037031 +0000 UTC m=+1.7"},
+            "HandshakeTooOld",
+            "The device plugins of 3 nodes have stopped reporting: ",
+        ),
+        ({HANDSHAKE: "Requesting_now"}, "HandshakeUnreadable", "The handshakes of 3 nodes hold no time "),
+        (None, "NoDevicesRegistered", "None of the 3 nodes registers devices."),
+    ],
+)  # fmt: skip
+def test_how_nodes_register_is_the_obstacle_of_a_pod_that_no_scheduler_has_judged(
+    annotations: dict[str, str] | None, code: str, sentence: str
+) -> None:
+    """The recorded nodes with other annotations (the forms are those of facts about HAMi), opened for the pod."""
+    api = objects()
+    pod = deepcopy(RECORDED["misspelt"])
+    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    for node in api.objects["/api/v1/nodes"]["items"]:
+        node["spec"] = {}
+        if annotations is None:
+            node["metadata"]["annotations"], node["status"]["allocatable"] = {}, {}
+        else:
+            node["metadata"]["annotations"] |= annotations
+    found = answer("misspelt", api=_with(api, "misspelt", pod), schedulers=[])
+    # That the pod is new comes first; what is wrong with the nodes is what it meets next.
+    assert main(found) == "NotYetSeen"
+    assert [obstacle.code for obstacle in found.other_obstacles] == [code]
+    assert found.other_obstacles[0].sentence.en.startswith(sentence)
+
+
+def test_a_question_that_device_plugins_leave_unanswered_is_no_obstacle() -> None:
+    """Since HAMi v2.8: the devices are used as long as the kubelet offers them."""
+    api = objects()
+    pod = deepcopy(RECORDED["misspelt"])
+    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    for node in api.objects["/api/v1/nodes"]["items"]:
+        node["metadata"]["annotations"][HANDSHAKE] = "Requesting_2026-11-23 05:22:33"
+    found = answer("misspelt", api=_with(api, "misspelt", pod), schedulers=[])
+    assert found.other_obstacles == []
+
+
+def test_what_the_api_server_refuses_is_named_and_the_rest_is_answered() -> None:
+    api = objects()
+    api.refused["/api/v1/namespaces/test-diagnosis/resourcequotas"] = KubeApiError(403, "resourcequotas is forbidden")
+    found = answer("gated", api=api)
+    assert main(found) == "SchedulingGated"
+    assert [(unknown.subject, unknown.cause) for unknown in found.not_known] == [("quotas", "not-allowed")]

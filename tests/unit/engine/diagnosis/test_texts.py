@@ -1,0 +1,60 @@
+"""Every text is there in both languages, fills its places, and every reason code of the catalogue has one."""
+
+import re
+from string import Formatter
+
+import pytest
+
+from engine.diagnosis.texts import obstacle_of_error, obstacle_of_word, phrase, texts
+from schemas.reasons import catalogue
+
+PLACE = re.compile(r"\{(\w+)")
+
+
+def places(text: str) -> set[str]:
+    return {name for name in PLACE.findall(text) if not name.startswith(".")}
+
+
+def test_every_reason_code_has_a_sentence_and_every_branch_a_cause_and_a_remedy() -> None:
+    entries = texts().obstacles
+    assert catalogue().keys() <= entries.keys()
+    for name, entry in entries.items():
+        for language in (entry.en, entry.zh):
+            assert language.sentence
+            # A reason code's are in the catalogue: in one place.
+            assert (name in catalogue()) != bool(language.likely_cause and language.remedy), name
+        assert entry.who, name
+
+
+@pytest.mark.parametrize("name", texts().obstacles)
+def test_both_languages_have_the_same_places(name: str) -> None:
+    entry = texts().obstacles[name]
+    # A plural has no place in Chinese.
+    assert places(entry.zh.sentence) <= places(entry.en.sentence)
+    assert places(entry.en.sentence) - places(entry.zh.sentence) <= {"refused", "of", "count"}
+    for clause in entry.clauses.values():
+        assert places(clause.en) == places(clause.zh)
+    for text in (entry.en.remedy, entry.zh.remedy, entry.en.sentence, entry.zh.sentence):
+        list(Formatter().parse(text))
+
+
+@pytest.mark.parametrize("name", texts().obstacles)
+def test_a_chinese_reader_finds_no_name_of_an_english_field(name: str) -> None:
+    chinese = texts().obstacles[name].zh
+    assert "evidence" not in f"{chinese.sentence} {chinese.likely_cause} {chinese.remedy}"
+
+
+def test_numbers_have_commas_and_plurals() -> None:
+    assert phrase("mib", n=24_000).en == "24,000 MiB"
+    assert [phrase("days", n=n).en for n in (1, 3)] == ["1 day", "3 days"]
+
+
+def test_words_are_found_by_how_they_begin() -> None:
+    assert obstacle_of_word("node(s) had untolerated taint {dedicated: gpu}") == (
+        "TaintNotTolerated",
+        "{dedicated: gpu}",
+    )
+    assert obstacle_of_word("CardNotHealth") == ("CardNotHealth", "")
+    assert obstacle_of_word("no GPU of type H100") == ("RefusedInOtherWords", "no GPU of type H100")
+    assert obstacle_of_error("calcScore failed invalid annotation") == "calcScore failed"
+    assert all(name in texts().obstacles for name in (*texts().words.values(), *texts().errors.values()))

@@ -1,0 +1,117 @@
+"""The reason codes of other vendors' devices, and those that NVIDIA's recorded calls lack: HAMi's own answers.
+
+Each case is a filter call that HAMi v2.10.0 was asked (tests/conformance/cases/README.md), the shortest one that has
+the code: what is stated of which node is compared with what HAMi wrote of that node.
+"""
+
+import json
+import lzma
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from engine.diagnosis.tree import diagnose
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.pod_usage import DeviceUse, PodUse
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.hami.reason_codes import ReasonCode
+from tests.conformance.recorded_calls import Case, facts_of_call, facts_of_decision
+from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
+
+FOLDER = Path("tests/conformance/cases/second")
+_WORD = re.compile(r"[A-Z][A-Za-z]+")
+NO_REFUSALS = {
+    # Recorded only where another node fitted: test_reason_codes.py.
+    ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED,
+    # Recorded only beside other codes of the same node: the tests at the end.
+    ReasonCode.CARD_UNHEALTHY, ReasonCode.CARD_QOS_POLICY_MISMATCH,
+    # Of success, of a whole attempt, and of a bind: test_binds.py, test_recorded_logs.py, test_reason_codes.py.
+    ReasonCode.NODE_FIT_POD, ReasonCode.FILTERING_FAILED, ReasonCode.FILTERING_SUCCEED, ReasonCode.BINDING_FAILED,
+    ReasonCode.BINDING_SUCCEED, ReasonCode.NODE_LOCK_CONTENTION, ReasonCode.CALC_SCORE_FAILED,
+    # HAMi writes it where all else that it knows of a node is missing: it stands around other codes.
+    ReasonCode.NODE_UNFIT_POD, ReasonCode.NODE_UNREGISTERED,
+    # No HAMi since v2.5 writes it: its checks of types come before.
+    ReasonCode.DEVICE_TYPE_NOT_FOUND,
+}  # fmt: skip
+
+
+def refused_by(case: Case) -> Mapping[str, set[str]]:
+    """Node to the codes that HAMi refused it for."""
+    answers = {name: verdict.get("reason") or "" for name, verdict in (case["out_per_node"] or {}).items()}
+    answers |= case["out_failed_nodes"] or {}
+    return {name: {word for word in _WORD.findall(text) if word in set(ReasonCode)} for name, text in answers.items()}
+
+
+@cache
+def shortest() -> dict[str, Case]:
+    """Code to the shortest recorded call in which no node fits, and one was refused for nothing else."""
+    found: dict[str, tuple[int, Case]] = {}
+    for name in ("vendor_filter_cases", "filter_cases"):
+        with lzma.open(FOLDER / f"{name}.jsonl.xz", "rt") as lines:
+            for line in lines:
+                case = json.loads(line)
+                if any(verdict["fit"] for verdict in (case["out_per_node"] or {}).values()):
+                    continue
+                for code in (code for codes in refused_by(case).values() if len(codes) == 1 for code in codes):
+                    if code not in found or len(line) < found[code][0]:
+                        found[code] = (len(line), case)
+    return {code: case for code, (_, case) in found.items()}
+
+
+def test_hamis_answers_have_every_code_that_refuses_a_device_or_a_node() -> None:
+    assert set(shortest()) | {code.value for code in NO_REFUSALS} == {code.value for code in ReasonCode}
+
+
+@pytest.mark.parametrize("code", sorted(set(ReasonCode) - NO_REFUSALS))
+def test_what_hami_refused_a_node_for_is_an_obstacle_with_that_node(code: str) -> None:
+    case = shortest()[code]
+    found = diagnose(facts_of_call(case))
+    assert found.obstacle
+    assert found.state == "refused"
+    refused = {name for name, codes in refused_by(case).items() if codes == {code}}
+    obstacles = [candidate for candidate in (found.obstacle, *found.other_obstacles) if refused & set(candidate.nodes)]
+    stated = {obstacle.code for obstacle in obstacles}
+    # Where no device is large enough even when it is empty, that is the reason instead.
+    assert code in stated or (code, stated) == ("CardInsufficientMemory", {"MemoryBeyondDevice"})
+    for obstacle in obstacles:
+        assert obstacle.sentence.en
+        assert obstacle.sentence.zh
+        assert obstacle.remedy.en
+        assert obstacle.remedy.zh
+        assert obstacle.who_acts
+        assert obstacle.evidence
+
+
+STARTED = datetime(2026, 11, 24, 10, 0, tzinfo=UTC)
+DEVICES = ("GPU-mx-0", "GPU-mx-1")
+
+
+def metax(old: str, new: str) -> tuple[ClusterColumns, Case]:
+    """The example's node and pod, with a text of each device's registration in place of another."""
+    node, columns = example_node("metax"), ClusterColumns(VENDORS)
+    annotations = node["metadata"]["annotations"]
+    annotations["metax-tech.com/node-gpu-devices"] = annotations["metax-tech.com/node-gpu-devices"].replace(old, new)
+    columns.apply_node(node)
+    return columns, example_pod("metax")
+
+
+def test_metax_devices_that_are_unhealthy_are_an_obstacle_of_their_own_code() -> None:
+    columns, pod = metax('"healthy": true', '"healthy": false')
+    found = diagnose(facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
+    assert found.obstacle
+    assert (found.obstacle.code, found.obstacle.nodes) == ("CardUnhealthy", ["metax-node"])
+    assert "administrator" in found.obstacle.who_acts
+
+
+def test_a_quality_of_service_that_metax_devices_in_use_have_is_an_obstacle() -> None:
+    columns, pod = metax('"healthy": true', '"healthy": true, "qosPolicy": "best-effort"')
+    used = {uuid: DeviceUse(memory_mib=1024, cores=10, slots=1) for uuid in DEVICES}
+    columns.hold("other", PodUse("metax-node", "default", used, "other"))
+    pod["metadata"]["annotations"] = {"metax-tech.com/sgpu-qos-policy": "fixed-share"}
+    found = diagnose(facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
+    assert found.obstacle
+    assert (found.obstacle.code, found.obstacle.nodes) == ("CardQosPolicyMismatch", ["metax-node"])

@@ -1,0 +1,140 @@
+"""What pods carry is what they hold: the review's cluster, whose devices were full and looked empty."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.fit import manifests
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.events.identity import Identity
+from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
+from engine.hami.pod_allocations import pod_allocations
+from ingest.readers.kube import KubeEvents
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.kubernetes.slim import slim_pod
+from scheduler.observe import Observer
+from schemas.events import DeviceAllocation, Event, PodObserved
+from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
+from tests.support.builders.spool_entries import NOW
+
+CLUSTER = Path("examples/cluster.yaml")
+# Read from the file by hand: the devices of node1 that its five pods hold, in MiB.
+HELD_ON_NODE1 = {
+    "GPU-4972a185-507a-4e0b-82b4-ef5af46fa229": 39645,
+    "GPU-9e83b1fc-a3a6-4b7b-920a-66c344f0955e": 37645,
+    "GPU-1447b655-3133-5107-abb1-caa977bceea9": 41645,
+    "GPU-cad03885-b6ed-5c38-897d-0fdaa8fb8d60": 9000,
+}
+
+
+class Collected(list[Event]):
+    """Takes the place of the spool's writer."""
+
+    write = list.extend
+
+
+def observed_by_the_scheduler() -> list[Event]:
+    found = Collected()
+    observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), found, lambda: NOW)  # type: ignore[arg-type]
+    cluster = FileCluster(observer)
+    cluster.apply(manifests.read(CLUSTER))
+    return found
+
+
+def observed_by_kube_events() -> list[Event]:
+    reader, manifest = KubeEvents(), manifests.read(CLUSTER)
+    created = {"creationTimestamp": "2026-11-21T03:00:00Z"}
+    pods = [pod | {"metadata": pod["metadata"] | created} for pod in manifest.pods.values()]
+    return [event for pod in pods for event in reader.changed("pod", pod, 0.0)]
+
+
+@pytest.mark.parametrize("observe", [observed_by_the_scheduler, observed_by_kube_events])
+def test_pods_that_were_placed_before_hold_what_they_carry(observe: Any) -> None:
+    pods = [event for event in observe() if isinstance(event, PodObserved) and event.node == "node1"]
+    held: Counter[str] = Counter()
+    for pod in pods:
+        for device in pod.allocations:
+            held[device.uuid] += device.memory_mib or 0
+    assert {uuid: held[uuid] for uuid in HELD_ON_NODE1} == HELD_ON_NODE1
+    chat = next(pod for pod in pods if pod.pod.name == "chat-0")
+    assert (chat.phase, chat.bind_phase) == ("Running", "success")
+    assert [(device.container, device.cores_percent) for device in chat.allocations] == [
+        ("main0", 80), ("main1", 80), ("main2", 80),
+    ]  # fmt: skip
+
+
+def annotated(text: str, containers: list[Json], init: list[Json] | None = None) -> Json:
+    pod = a_pod(containers=containers, annotations={ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: text})
+    pod["spec"]["initContainers"] = init or []
+    return pod
+
+
+def test_init_containers_come_first_and_empty_places_are_kept() -> None:
+    text = ";GPU-1,NVIDIA,1000,10:;;GPU-1,NVIDIA,2000,20:GPU-2,NVIDIA,2000,20:;"
+    pod = annotated(text, [a_container("side"), a_container("main")], [a_container("plain"), a_container("warm")])
+    assert pod_allocations(pod) == [
+        DeviceAllocation(uuid="GPU-1", container="warm", init=True, memory_mib=1000, cores_percent=10),
+        DeviceAllocation(uuid="GPU-1", container="main", memory_mib=2000, cores_percent=20),
+        DeviceAllocation(uuid="GPU-2", container="main", memory_mib=2000, cores_percent=20),
+    ]
+
+
+def test_without_the_empty_places_the_containers_are_not_known_but_the_amounts_are() -> None:
+    pod = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("side"), a_container("main")])
+    assert pod_allocations(pod) == [DeviceAllocation(uuid="GPU-1", container="", memory_mib=1000, cores_percent=10)]
+
+
+def test_every_vendors_annotation_counts_and_a_broken_one_holds_nothing() -> None:
+    annotations = {
+        DEVICES_ALLOCATED: "GPU-1,NVIDIA;", "hami.io/dcu-devices-allocated": "DCU-1,DCU,512,5:;",
+        "hami.io/vgpu-devices-to-allocate": "GPU-9,NVIDIA,1,1:;",
+    }  # fmt: skip
+    assert [device.uuid for device in pod_allocations(a_pod(annotations=annotations))] == ["DCU-1"]
+
+
+@pytest.mark.parametrize("pod", [{}, {"metadata": 3}, {"metadata": {"annotations": {DEVICES_ALLOCATED: 3}}}])
+def test_any_object_is_read_without_an_error(pod: Json) -> None:
+    assert pod_allocations(pod) == []
+
+
+def test_a_pod_that_is_not_bound_holds_nothing_yet() -> None:
+    pod = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
+    pod["metadata"]["creationTimestamp"] = "2026-11-21T03:00:00Z"
+    (waiting,) = KubeEvents().changed("pod", pod, 0.0)
+    assert isinstance(waiting, PodObserved)
+    assert waiting.allocations == []
+
+
+def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself() -> None:
+    found = Collected()
+    observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), found, lambda: NOW)  # type: ignore[arg-type]
+    observer.node_changed(a_node("node1"))
+    found.clear()
+    earlier = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
+    earlier["spec"]["nodeName"] = "node1"
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-20T03:00:00Z"}
+    earlier["status"] = {"phase": "Running", "conditions": [scheduled]}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    earlier["metadata"] |= {"ownerReferences": [owner], "labels": {"runai/queue": "blue"}}
+    earlier["spec"]["serviceAccountName"] = "trainer"
+    # As the watch of a real cluster delivers it.
+    earlier = slim_pod(earlier)
+    observer.pod_changed(earlier)
+    observer.pod_changed(earlier)
+    (event,) = found
+    assert isinstance(event, PodObserved)
+    assert [device.uuid for device in event.allocations] == ["GPU-1"]
+    assert event.description is not None
+    assert (event.description.workload, event.description.queue) == ("Job/train", "blue")
+    assert event.description.service_account == "trainer"
+    assert str(event.conditions[0].last_transition_at) == "2026-11-20 03:00:00+00:00"
+    found.clear()
+    ours = annotated("GPU-2,NVIDIA,1000,10:;", [a_container("main")])
+    ours["metadata"] |= {"name": "pod2", "uid": "uid-pod2"}
+    observer.pod_changed(ours)
+    ours = ours | {"spec": ours["spec"] | {"nodeName": "node1"}}
+    observer.pod_changed(ours)
+    assert found == []

@@ -1,0 +1,35 @@
+import pytest
+
+from ingest.lines import klog
+from ingest.readers.hami.grammar import grammar, spellings
+from ingest.readers.hami.reader import HamiLog
+from tests.support.builders.hami_lines import lines
+
+SAMPLES = [(spelling.kind, sample) for spelling in spellings() for sample in spelling.samples]
+
+
+@pytest.mark.parametrize(("kind", "sample"), SAMPLES)
+def test_a_sample_line_has_its_kind(kind: str, sample: str) -> None:
+    line = sample.encode()
+    found = grammar().spelling(line, klog.message_start(line))
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(("kind", "sample"), SAMPLES)
+def test_a_sample_line_is_read(kind: str, sample: str) -> None:
+    reader = HamiLog()
+    list(reader.feed(lines([sample.encode()])))
+    assert reader.counts.lines["unknown"] == 0
+    assert reader.counts.lines["noise" if kind == "noise" else "event"] == 1
+
+
+def test_every_kind_but_noise_has_a_step() -> None:
+    assert {spelling.kind for spelling in spellings()} - {"noise"} == set(HamiLog()._steps)
+
+
+def test_every_spelling_has_a_sample_line() -> None:
+    for spelling in spellings():
+        if spelling.kind != "noise":
+            proven = [begin for begin in spelling.begins if any(begin in sample for sample in spelling.samples)]
+            assert proven, spelling.begins

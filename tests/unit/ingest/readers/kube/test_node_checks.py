@@ -1,0 +1,81 @@
+"""On an unmodified HAMi cluster kube-events sees what is wrong with how nodes register, and when it is right again."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.hami.annotations import HANDSHAKE, REGISTER
+from ingest.readers.kube.node_checks import HamiNodeChecks
+from schemas.events import NodeChecked
+from tests.support.builders.kube_objects import Json, a_device, a_node
+
+NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
+FRESH = "Reported 2026-11-21 03:04:40 +0000 UTC"
+# In the local time of HAMi's container, which is UTC.
+OLD = "Requesting_2026-11-21 02:59:59"
+REGISTERED = json.dumps([a_device("GPU-0")])
+
+
+def node(register: str | None = REGISTERED, handshake: str | None = FRESH) -> Json:
+    marks = {REGISTER: register, HANDSHAKE: handshake}
+    about = {"name": "node1", "annotations": {key: value for key, value in marks.items() if value is not None}}
+    return {"metadata": about, "status": {"allocatable": {"nvidia.com/gpu": "10"}}}
+
+
+def codes(events: list[NodeChecked]) -> list[tuple[str, list[str]]]:
+    return [(event.node, [problem.code for problem in event.problems]) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("found", "problems"),
+    [
+        (node(), None),
+        (node(handshake=OLD), ["HandshakeTooOld"]),
+        (node(handshake="soon"), ["HandshakeUnreadable"]),
+        (node(register=None), ["RegistrationMissing"]),
+        (node(register="[{]"), ["RegistrationUnusable"]),
+        (node(register="", handshake=OLD), ["RegistrationMissing", "HandshakeTooOld", "RegistrationUnusable"]),
+        # Another device plugin serves it: it has devices and no sign of HAMi.
+        (node(register=None, handshake=None), None),
+        (a_node("plain", devices=[]) | {"metadata": {"name": "plain"}}, None),
+    ],
+)  # fmt: skip
+def test_each_problem_is_found(found: Json, problems: list[str] | None) -> None:
+    events = list(HamiNodeChecks("east").changed(found, NOW))
+    assert codes(events) == ([("node1", problems)] if problems else [])
+    assert all(event.cluster == "east" for event in events)
+
+
+def test_problems_are_reported_when_they_change_and_once_more_when_they_are_over() -> None:
+    checks = HamiNodeChecks()
+    broken = node(register="[{]")
+    assert codes(list(checks.changed(broken, NOW))) == [("node1", ["RegistrationUnusable"])]
+    assert list(checks.changed(broken, NOW)) == []
+    assert codes(list(checks.changed(node(), NOW))) == [("node1", [])]
+    assert list(checks.gone("node1", NOW)) == []
+
+
+def test_a_handshake_grows_old_without_a_change_of_the_node() -> None:
+    checks = HamiNodeChecks()
+    assert list(checks.changed(node(), NOW)) == []
+    later = NOW + timedelta(seconds=290)
+    (event,) = checks.check(later)
+    assert codes([event]) == [("node1", ["HandshakeTooOld"])]
+    (problem,) = event.problems
+    assert (problem.handshake, problem.allocatable, problem.is_asked) == (FRESH, 10, False)
+    assert list(checks.check(later)) == []
+    assert codes(list(checks.gone("node1", later))) == [("node1", [])]
+    assert list(HamiNodeChecks(limit=timedelta()).changed(node(handshake=OLD), NOW)) == []
+
+
+def test_a_node_that_loses_all_marks_has_no_problems_any_more() -> None:
+    checks = HamiNodeChecks()
+    list(checks.changed(node(register="[{]"), NOW))
+    assert codes(list(checks.changed(node(register=None, handshake=None), NOW))) == [("node1", [])]
+
+
+@pytest.mark.parametrize("found", [{}, {"metadata": 3}, {"metadata": {"name": "n", "annotations": {REGISTER: 3}}}])
+def test_any_object_is_checked_without_an_error(found: Any) -> None:
+    list(HamiNodeChecks().changed(found, NOW))

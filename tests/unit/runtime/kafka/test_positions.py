@@ -1,0 +1,48 @@
+"""How far a group has read, as the administration client answers it."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+from aiokafka.structs import OffsetAndMetadata
+
+from runtime.kafka import positions
+from runtime.kafka.consumer import TopicPartition
+from runtime.kafka.errors import UNAVAILABLE
+from runtime.settings.kafka_connection import kafka_at
+
+ONE, TWO = TopicPartition("decisions", 1), TopicPartition("decisions", 2)
+
+
+class Administration:
+    """Answers with these offsets."""
+
+    def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._offsets = offsets
+
+    async def list_consumer_group_offsets(
+        self, group: str, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {partition: OffsetAndMetadata(offset, "") for partition, offset in self._offsets.items()}
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, int]:
+    offsets: dict[TopicPartition, int] = {}
+
+    @asynccontextmanager
+    async def administration(servers: str) -> AsyncIterator[Administration]:
+        yield Administration(offsets)
+
+    monkeypatch.setattr(positions, "administration", administration)
+    return offsets
+
+
+async def test_a_partition_of_which_nothing_is_committed_is_read_up_to_0(answer: dict[TopicPartition, int]) -> None:
+    answer.update({ONE: 7, TWO: -1})
+    assert await positions.committed_by(kafka_at("broker:9092"), "group", [ONE, TWO]) == {ONE: 7, TWO: 0}
+
+
+async def test_a_coordinator_that_is_still_loading_is_unavailable(answer: dict[TopicPartition, int]) -> None:
+    with pytest.raises(UNAVAILABLE, match="group does not answer for 2 partitions"):
+        await positions.committed_by(kafka_at("broker:9092"), "group", [ONE, TWO])

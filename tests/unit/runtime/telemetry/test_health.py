@@ -1,0 +1,75 @@
+"""The probes and metrics of a process, on the address that was asked for."""
+
+import socket
+from contextlib import nullcontext
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from runtime.errors import SettingError
+from runtime.settings.addresses import HostPort
+from runtime.telemetry.health import always, serving
+
+
+def answer(address: HostPort | None, path: str) -> tuple[int, str]:
+    try:
+        with urlopen(f"http://{address}{path}") as response:
+            return response.status, response.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_metrics_and_probes_are_answered(host: str) -> None:
+    registry, waits_for = CollectorRegistry(), ["waiting for Kafka"]
+    Counter("seen", "Things.", registry=registry).inc()
+    try:
+        with serving(HostPort(host, 0), registry, always, waits_for.__getitem__(0).__str__) as address:
+            assert address is not None
+            assert address.port > 0
+            assert "seen_total 1.0" in answer(address, "/metrics")[1]
+            assert answer(address, "/healthz?verbose") == (200, "ok\n")
+            assert answer(address, "/readyz") == (503, "waiting for Kafka\n")
+            assert answer(address, "/other")[0] == 404
+    except SettingError:
+        if host == "127.0.0.1":
+            raise
+        pytest.skip("this machine has no IPv6")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("localhost:9", 200), ("10.1.2.3", 200), ("rebound.example:9", 421), ("", 421), ("[", 421)]
+)
+def test_n12_on_loopback_metrics_are_not_read_under_the_name_of_a_page(host: str, status: int) -> None:
+    with serving(HostPort("127.0.0.1", 0), CollectorRegistry()) as address:
+        asked = Request(f"http://{address}/metrics", headers={"Host": host})
+        with nullcontext() if status == 200 else pytest.raises(HTTPError, match=str(status)):
+            urlopen(asked).close()  # noqa: S310
+
+
+def test_n13_a_client_that_sends_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kept a thread of the process for as long as it liked."""
+    monkeypatch.setattr("runtime.telemetry.health.SILENT_SECONDS", 0.1)
+    with (
+        serving(HostPort("127.0.0.1", 0), CollectorRegistry()) as address,
+        socket.create_connection(address or ("", 0), timeout=30) as silent,
+    ):
+        assert silent.recv(1) == b""
+
+
+def test_without_an_address_nothing_listens() -> None:
+    with serving(None, CollectorRegistry()) as address:
+        assert address is None
+
+
+def test_an_address_in_use_is_a_mistake_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(SettingError, match=f"^--metrics-address: can't listen on 127.0.0.1:{port}: Address already"),
+            serving(HostPort("127.0.0.1", port), CollectorRegistry()),
+        ):
+            pass
