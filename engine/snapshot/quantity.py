@@ -85,6 +85,6 @@ def _parse(text: str) -> int:
 def _scale(number: int, places: int, suffix: str, power: int) -> int:
     """Scale a number with that many decimal places to billionths; fractions of a billionth are rounded up."""
     if suffix in _BINARY:
-        return -(-number * _BINARY[suffix] * NANO // 10**places)
+        return int(-(-number * _BINARY[suffix] * NANO // 10**places))
     tens = (_DECIMAL[suffix] + power) - places
-    return number * 10**tens if tens >= 0 else -(-number // 10**-tens)
+    return number * int(10**tens) if tens >= 0 else -(-number // int(10**-tens))

@@ -25,11 +25,11 @@ def test_a_package_names_all_that_lies_in_it(package: Path) -> None:
     assert not (modules | inner) - words
 
 
-def test_no_module_of_ours_has_more_than_250_lines() -> None:
+def test_no_module_has_more_than_350_lines() -> None:
     modules = [path for top in TOP if top != "tests" for path in (ROOT / top).rglob("*.py")]
     lines = {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in modules}
     assert len(lines) > 500
-    assert {name: count for name, count in lines.items() if count > 250} == {}
+    assert {name: count for name, count in lines.items() if count > 350} == {}
 
 
 def test_the_readme_names_every_package() -> None:
