@@ -156,11 +156,11 @@ def check_bindings(file: str, text: str) -> list[Violation]:
     """Check every name that a file binds."""
     nodes = list(ast.walk(ast.parse(text)))
     qualified = qualify_names(nodes)
-    problems = list(check_vague_names(file, nodes, qualified))
+    violations = list(check_vague_names(file, nodes, qualified))
     for node in nodes:
         if isinstance(node, Function):
-            problems += [*check_verbs(file, node, qualified), *check_questions(file, node, qualified)]
-    return problems
+            violations += [*check_verbs(file, node, qualified), *check_questions(file, node, qualified)]
+    return violations
 
 
 def cut_ending(word: str) -> str:
@@ -182,12 +182,12 @@ def check_classes(classes: Iterable[Definition]) -> Iterator[Violation]:
                 yield Violation(file, line, name, "the words of another class in another order", advice)
 
 
-def find_problems(paths: list[str]) -> list[Violation]:
+def find_violations(paths: list[str]) -> list[Violation]:
     """Find the names below the paths that the rules refuse; a class is compared with those of the whole project."""
     files = list_tracked(paths, ".py")
     classes = check_classes(list_classes(list_tracked([], ".py")))
-    return [*check_files(check_bindings, files), *(problem for problem in classes if problem.file in files)]
+    return [*check_files(check_bindings, files), *(violation for violation in classes if violation.file in files)]
 
 
 if __name__ == "__main__":
-    sys.exit(run("Check what names say.", find_problems))
+    sys.exit(run("Check what names say.", find_violations))

@@ -121,9 +121,9 @@ def check_docstrings(file: str, text: str) -> list[Violation]:
     return [*check_definitions(file, statements), *check_fields(file, statements), *texts]
 
 
-def find_problems(paths: list[str]) -> list[Violation]:
+def find_violations(paths: list[str]) -> list[Violation]:
     return check_files(check_docstrings, list_tracked(paths, ".py"))
 
 
 if __name__ == "__main__":
-    sys.exit(run("Check how docstrings and public texts begin.", find_problems))
+    sys.exit(run("Check how docstrings and public texts begin.", find_violations))

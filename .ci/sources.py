@@ -1,7 +1,7 @@
 """The tracked files that the lints read, and the report of what they refuse.
 
-A lint is a function from the text of one file to its problems. `run` takes the paths from the command line, reads the
-files in parallel, prints `file:line: NAME: rule; example` for each problem, and exits with 1 if there are any.
+A lint is a function from the text of one file to its violations. `run` takes the paths from the command line, reads the
+files in parallel, prints `file:line: NAME: rule; example` for each violation, and exits with 1 if there are any.
 """
 
 import argparse
@@ -73,15 +73,15 @@ def _check_file(check: Check, file: str) -> list[Violation]:
 def check_files(check: Check, files: Sequence[str]) -> list[Violation]:
     """Check every file, on all cores if there are many."""
     if len(files) <= SMALL:
-        return [problem for file in files for problem in _check_file(check, file)]
+        return [violation for file in files for violation in _check_file(check, file)]
     with ProcessPoolExecutor() as pool:
         checked = pool.map(partial(_check_file, check), files, chunksize=40)
-        return [problem for problems in checked for problem in problems]
+        return [violation for violations in checked for violation in violations]
 
 
-def format_counts(problems: Iterable[Violation]) -> list[str]:
-    """Format a table of the problems: a line per rule with its number, and a line per top folder with a column each."""
-    counts = Counter((problem.rule, problem.file.split("/")[0]) for problem in problems)
+def format_counts(violations: Iterable[Violation]) -> list[str]:
+    """Format a table of the violations: a line per rule with its number, and a row per top folder."""
+    counts = Counter((violation.rule, violation.file.split("/")[0]) for violation in violations)
     rules = Counter(rule for rule, _ in counts.elements()).most_common()
     folders = Counter(folder for _, folder in counts.elements())
     lines = [f"{number:3}. {rule}: {total}" for number, (rule, total) in enumerate(rules, start=1)]
@@ -91,15 +91,15 @@ def format_counts(problems: Iterable[Violation]) -> list[str]:
     return [*(lines if rules else []), f"{folders.total()} in all"]
 
 
-def run(description: str, find_problems: Callable[[list[str]], Iterable[Violation]]) -> int:
+def run(description: str, find_violations: Callable[[list[str]], Iterable[Violation]]) -> int:
     """Run a lint as a command: print what it refuses below the paths of the command line, or the counts of it."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("paths", nargs="*", help="files and folders to check (default: everything that git tracks)")
     parser.add_argument("--count", action="store_true", help="print totals per rule and per top folder only")
     arguments = parser.parse_args()
-    problems = sorted(set(find_problems(arguments.paths)))
-    for line in format_counts(problems) if arguments.count else map(str, problems):
+    violations = sorted(set(find_violations(arguments.paths)))
+    for line in format_counts(violations) if arguments.count else map(str, violations):
         print(line)
-    if problems and not arguments.count:
-        print(f"{len(problems)} problems; the rules: {sys.argv[0]}")
-    return 1 if problems else 0
+    if violations and not arguments.count:
+        print(f"violations: {len(violations)}; the rules: {sys.argv[0]}")
+    return 1 if violations else 0

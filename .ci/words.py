@@ -112,12 +112,12 @@ def check_classes(classes: Iterable[Definition]) -> Iterator[Violation]:
             places.setdefault(name, f"{file}:{line}")
 
 
-def find_problems(paths: list[str]) -> list[Violation]:
+def find_violations(paths: list[str]) -> list[Violation]:
     """Find the words of the list below the paths; a class is compared with those of the whole project."""
     files = list_files(paths)
     classes = check_classes(list_classes(list_tracked([], ".py")))
-    return [*check_files(check_words, files), *(problem for problem in classes if problem.file in files)]
+    return [*check_files(check_words, files), *(violation for violation in classes if violation.file in files)]
 
 
 if __name__ == "__main__":
-    sys.exit(run("Check words against .ci/words.toml; docs/glossary.md has the terms.", find_problems))
+    sys.exit(run("Check words against .ci/words.toml; docs/glossary.md has the terms.", find_violations))

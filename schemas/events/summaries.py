@@ -88,9 +88,9 @@ class Balance(Model):
 class AttemptSummarized(AttemptEvent):
     """A whole attempt, ready to be read: the counts per node in columns, everything else once.
 
-    An attempt on thousands of nodes is cut into ``parts`` records that differ in their nodes alone; ``runs.split`` and
-    ``runs.join`` do it. ``version`` grows with what is known (microseconds of the latest event's time, a little more
-    for everything that is known at that time), so the more complete summary wins in every store.
+    An attempt on thousands of nodes is split into ``parts`` records that differ only in their nodes; consumers join
+    them (``codec.chunking.join``). ``version`` grows with what is known (microseconds of the latest event's time,
+    a little more for everything that is known at that time), so the more complete summary wins in every store.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.summarized.v1"

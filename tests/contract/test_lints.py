@@ -16,8 +16,8 @@ from words import check_words
 ROOT = Path(__file__).parents[2]
 
 
-def list_rules(problems: list[Violation]) -> list[str]:
-    return [problem.rule for problem in problems]
+def list_rules(violations: list[Violation]) -> list[str]:
+    return [violation.rule for violation in violations]
 
 
 @pytest.mark.parametrize(
@@ -204,24 +204,24 @@ def test_questions_may_change_what_is_local(work: str) -> None:
     ],
 )
 def test_classes_do_not_permute_words(names: list[str], refused: list[str]) -> None:
-    problems = check_classes(("fit/nodes.py", line, name) for line, name in enumerate(names))
-    assert [problem.name for problem in problems] == refused
+    violations = check_classes(("fit/nodes.py", line, name) for line, name in enumerate(names))
+    assert [violation.name for violation in violations] == refused
 
 
 def test_words_of_the_list_are_refused_in_names_and_sentences() -> None:
     text = '"""What `told` quotes, nobody said."""\nuntold = 1\n'
-    problems = [(problem.line, problem.name) for problem in check_words("fit/nodes.py", text)]
-    assert problems == [(2, "untold"), (1, "“said”")]
-    assert [problem.name for problem in check_words("docs/a.md", "It is told.\n\n```\nsaid\n```\n")] == ["“told”"]
+    violations = [(violation.line, violation.name) for violation in check_words("fit/nodes.py", text)]
+    assert violations == [(2, "untold"), (1, "“said”")]
+    assert [violation.name for violation in check_words("docs/a.md", "It is told.\n\n```\nsaid\n```\n")] == ["“told”"]
     assert check_words("fit/nodes.py", '"""Nodes of a cluster."""\nnodes = 1\n') == []
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
     classes = [("a.py", 1, "Node"), ("b.py", 2, "Node"), ("b.py", 3, "_Row"), ("c.py", 4, "_Row"), ("c.py", 5, "Pod")]
-    assert [(problem.file, problem.line) for problem in check_class_names(classes)] == [("b.py", 2)]
+    assert [(violation.file, violation.line) for violation in check_class_names(classes)] == [("b.py", 2)]
 
 
-PROBLEMS = [
+VIOLATIONS = [
     Violation("fit/a.py", 3, "found", "a name that says nothing", "write hits"),
     Violation("api/b.py", 1, "own", "a name that says nothing", "write owner"),
     Violation("api/b.py", 2, "slots()", "a function begins with a verb", "write count_slots"),
@@ -229,24 +229,24 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problems", "code", "output"),
+    ("arguments", "violations", "code", "output"),
     [
         ([], [], 0, []),
         (["--count"], [], 0, ["0 in all"]),
         (
             ["fit", "api"],
-            PROBLEMS,
+            VIOLATIONS,
             1,
             [
                 "api/b.py:1: own: a name that says nothing; write owner",
                 "api/b.py:2: slots(): a function begins with a verb; write count_slots",
                 "fit/a.py:3: found: a name that says nothing; write hits",
-                "3 problems; the rules: .ci/lint.py",
+                "violations: 3; the rules: .ci/lint.py",
             ],
         ),
         (
             ["--count"],
-            PROBLEMS,
+            VIOLATIONS,
             1,
             [
                 "  1. a name that says nothing: 2",
@@ -259,9 +259,9 @@ PROBLEMS = [
         ),
     ],
 )
-def test_a_lint_prints_problems_or_their_counts_and_fails_if_there_are_any(
+def test_a_lint_prints_violations_or_their_counts_and_fails_if_there_are_any(
     arguments: list[str],
-    problems: list[Violation],
+    violations: list[Violation],
     code: int,
     output: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -272,7 +272,7 @@ def test_a_lint_prints_problems_or_their_counts_and_fails_if_there_are_any(
 
     def find(paths: list[str]) -> list[Violation]:
         calls.append(paths)
-        return [*problems, *problems]
+        return [*violations, *violations]
 
     assert run("Check names.", find) == code
     assert capsys.readouterr().out.splitlines() == output

@@ -1,6 +1,6 @@
 """The result of one attempt, complete in itself: later changes of the cluster do not reach into it.
 
-`decide` makes it, `publish.event_builder` turns it into events, the HTTP layer answers from it, and `reserve` holds its
+`decide` makes it, `fit.events` turns it into events, the HTTP layer answers from it, and `reserve` holds its
 devices.
 """
 
