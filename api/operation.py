@@ -13,8 +13,7 @@ from api.http.errors import PROBLEM
 from api.http.openapi_document import Described, operation_id, schema_of
 from api.http.watch_query import WATCHED
 from schemas.answers.attempts import Error
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 _ERRORS: Final = {
     400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",

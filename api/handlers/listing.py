@@ -19,8 +19,8 @@ from api.index.reading.client import OpenSearch
 from api.index.reading.page_query import ListDefinition, PagePosition, first_page
 from api.index.reading.pages import Page, read_page
 from api.index.reading.query_dsl import of_cluster
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 P = TypeVar("P", bound=PagePosition[Any])
 Item = TypeVar("Item", bound=BaseModel)
 

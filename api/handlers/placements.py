@@ -12,7 +12,7 @@ from api.answers.attempt_lookup import AttemptLookup
 from api.authority.access import access_of
 from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import get_node, get_pod, list_pods
-from api.handlers.listing import Json, P, Shown, answer_page, as_they_are
+from api.handlers.listing import P, Shown, answer_page, as_they_are
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
 from api.handlers.redaction import (
     findings_shown,
@@ -40,6 +40,7 @@ from api.index.reading.page_query import ListDefinition
 from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 from schemas.indices import OBSERVATIONS, OCCUPANCY
+from schemas.json_types import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from api.http.cluster import Cluster, requested_cluster
 from api.http.errors import InvalidParametersError
 from api.http.openapi_document import WithoutNull
 from api.http.query_base import Query
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 Handler = Callable[..., Awaitable[Response]]
 M = TypeVar("M", bound=BaseModel)
 _NO_PARAMETERS: Final = ("request", "return")

@@ -17,8 +17,7 @@ from api.http.errors import PROBLEM
 from api.http.tables import CSV
 from api.http.watch_query import WATCHED
 from schemas.answers.watching import WatchEvent
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 FILE: Final = Path(__file__).parent.parent / "openapi.json"
 TAGS: Final = {

@@ -5,11 +5,10 @@ The usual pages of OpenAPI documents load their scripts from a CDN, which cluste
 
 from collections.abc import Iterator
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from api.http.cluster import CLUSTER
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 """Browsers must load nothing; only the style sheet inside the page applies."""

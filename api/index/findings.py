@@ -1,7 +1,7 @@
 """The list of findings of audits: by pod, node, device, type, scheduler and time. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from api.http.cluster import Cluster
 from api.http.param_types import Milliseconds
@@ -9,8 +9,7 @@ from api.index.reading.page_query import ListDefinition, ListSource, PagePositio
 from api.index.reading.query_dsl import sort_by, sort_latest_first, term_filters, time_range
 from schemas.answers.placements import Finding, Findings
 from schemas.indices import FINDINGS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 FindingsPosition = PagePosition[tuple[Milliseconds, str, str, str, str]]
 

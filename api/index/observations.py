@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from api.http.cluster import Cluster
 from api.http.errors import unreadable
@@ -23,8 +23,7 @@ from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.observations import Observed, observation_of
 from schemas.events import NodeChecked, NodeEvent, NodeObserved, NodeRegistered, PodObserved
 from schemas.indices import OBSERVATIONS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 ObservationsPosition = PagePosition[tuple[Milliseconds, str, str]]
 

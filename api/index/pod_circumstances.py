@@ -5,7 +5,7 @@ The pod as it was observed last, the nodes' registrations and checks, the schedu
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from api.index.attempts.attempt_queries import PodName
 from api.index.nodes.node_list import nodes_of, nodes_query
@@ -16,8 +16,7 @@ from engine.diagnosis.facts import Evidence, NodeFacts, ObservedPod, SchedulerSt
 from schemas.codec.records import Rejected, read
 from schemas.documents.observations import Observed
 from schemas.events import NodeChecked, NodeObserved, NodeRegistered, PodObserved
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 MAX_NODES: Final = 500
 _MAX_OBSERVATIONS: Final = 20

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from api.index.reading.query_dsl import Json, all_of, of_cluster, term, term_filters, time_range
+from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
 from schemas.answers.reports import CauseWaited, FindingsReported, Fragmentation, Percentiles, Waited
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait
+from schemas.json_types import Json
 
 _PERCENTS: Final = (50, 90, 99)
 _MAX_CAUSES: Final = 50

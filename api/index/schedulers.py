@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Any, Final
+from typing import Final
 
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
 from schemas.answers.nodes import SchedulerChange, SchedulerInstance, SchedulerListed, SettingChanged
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.events import SchedulerObserved
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 MAX_OBSERVATIONS: Final = 1_000
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
@@ -10,8 +10,7 @@ from engine.summaries.change_points import change_points
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
 from schemas.codec.records import rfc3339
 from schemas.indices import TRENDS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 _OF_ALL: Final = {"namespace": "namespace", "result": "result"}
 """Dimensions that every row has: their counts are those of the rows about all attempts."""

@@ -7,7 +7,7 @@ from typing import Final, Protocol, Self
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, pod_namespace
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, KubeConfigError
-from runtime.kubernetes.resources import Json
+from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from cli.client.problems import Problem
 from cli.terminal.safe_text import printable
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 MAX_ITEMS: Final = 20
 """Length of a list in an answer: an assistant that needs more asks again with a filter."""
 _RECORD_FIELDS: Final = ("record", "attempt_id", "evidence_attempt")

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from cli.assistant.answers import Json, items, sentences
+from cli.assistant.answers import items, sentences
 from cli.terminal.screen import counted
 from cli.terminal.words import status_word
 from page.views.amounts import gpu_hours, number
 from page.views.constraints import exclusion_sentence
+from schemas.json_types import Json
 
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
 

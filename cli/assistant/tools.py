@@ -9,11 +9,12 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from cli.assistant import texts
-from cli.assistant.answers import Json, ToolAnswer, items, refusal, result, sentences
+from cli.assistant.answers import ToolAnswer, items, refusal, result, sentences
 from cli.assistant.callers import Callers
 from cli.client.problems import Problem, WrongRequest
 from cli.client.requests import of_node, of_pod
 from cli.terminal.words import asked_status
+from schemas.json_types import Json
 
 Answer = Annotated[CallToolResult, ToolAnswer]
 Pod = Annotated[str, Field(description="The pod's name.", max_length=253)]

@@ -10,7 +10,8 @@ from typing import Final
 from cli.client.changes import WatchedChange, changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from cli.client.requests import aggregated, with_query
-from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
+from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
+from schemas.json_types import Json
 
 KUBECTL: Final = os.environ.get("KUBECTL", "kubectl")
 _SERVER: Final = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)

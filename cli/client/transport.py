@@ -1,12 +1,12 @@
 """The interface of both transports."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from cli.client.changes import WatchedChange
 from cli.client.problems import Problem, Unreachable
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 Query = Mapping[str, str]
 NO_QUERY: Final[Query] = {}
 TIMEOUT_SECONDS: Final = 60

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from cli.client.changes import WatchedChange, changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, problem_of_status
 from cli.client.requests import ROOT, with_query
-from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Json, Query, read_json
+from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
+from schemas.json_types import Json
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _MAX_ERROR_BYTES = 100_000

@@ -21,8 +21,7 @@ from runtime.cli.version import VERSION
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 MINIMUM: Final = 28
 """The oldest minor version 1.x whose API server has every kind that deploy/ uses."""

@@ -4,14 +4,13 @@ docs/switching-from-hami.md says why of each.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 from urllib.parse import urlsplit
 
 from cli.doctor.findings import Fault
 from runtime.files.yaml_lines import YamlError, documents
-
-Json = Mapping[str, Any]
+from schemas.json_types import JsonView
 
 MANAGED: Final = ("gpu", "gpumem", "gpumem-percentage", "gpucores", "priority")
 FIRST_HAMI: Final = (2, 5)
@@ -21,7 +20,7 @@ _VERSION: Final = re.compile(r":v?(\d+)\.(\d+)")
 _LEVEL: Final = re.compile(r"--?v=?(\d+)")
 
 
-def configurations(configmap: Json) -> Iterator[tuple[str, Json]]:
+def configurations(configmap: JsonView) -> Iterator[tuple[str, JsonView]]:
     """The kube-scheduler configurations with extenders in a ConfigMap, each with its place."""
     metadata = configmap["metadata"]
     for key, content in (configmap.get("data") or {}).items():
@@ -36,7 +35,7 @@ def configurations(configmap: Json) -> Iterator[tuple[str, Json]]:
             yield f"{metadata['namespace']}/{metadata['name']} {key}", found
 
 
-def configuration_findings(about: str, configuration: Json) -> Iterator[Fault]:
+def configuration_findings(about: str, configuration: JsonView) -> Iterator[Fault]:
     """What is wrong with one KubeSchedulerConfiguration."""
     if configuration.get("percentageOfNodesToScore") != 100:
         problem = f"percentageOfNodesToScore is {configuration.get('percentageOfNodesToScore', 'not set')}"
@@ -46,7 +45,7 @@ def configuration_findings(about: str, configuration: Json) -> Iterator[Fault]:
         yield from _extender_findings(about, extender)
 
 
-def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
+def _extender_findings(about: str, extender: JsonView) -> Iterator[Fault]:
     url = urlsplit(extender.get("urlPrefix", ""))
     if url.scheme not in ("http", "https") or not url.hostname:
         yield Fault("kube-scheduler", about, f"urlPrefix is {extender.get('urlPrefix')!r}", "Write the extender's URL.")
@@ -68,7 +67,7 @@ def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
         yield Fault("kube-scheduler", about, "filterVerb or bindVerb is missing", "Write filter and bind.")
 
 
-def hami_findings(deployment: Json) -> Iterator[Fault]:
+def hami_findings(deployment: JsonView) -> Iterator[Fault]:
     """What is wrong with a Deployment of HAMi's scheduler: an unknown version, a log level that is too low."""
     metadata = deployment["metadata"]
     about = f"{metadata['namespace']}/{metadata['name']}"

@@ -1,12 +1,11 @@
 """Why pods of the installation do not start: what they wait for, and Secrets and settings that are not there. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from cli.doctor.findings import Fault
 from runtime.settings.unknown_variables import warning
-
-Json = Mapping[str, Any]
+from schemas.json_types import JsonView
 
 _API_TLS: Final = "schedulerlog-api-tls"
 _IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
@@ -16,7 +15,7 @@ _NO_IMAGE: Final = (
 )
 
 
-def pod_findings(pods: Sequence[Json]) -> Iterator[Fault]:
+def pod_findings(pods: Sequence[JsonView]) -> Iterator[Fault]:
     """One finding for each cause: a wrong image keeps every pod."""
     found: dict[str, tuple[str, list[str]]] = {}
     for pod in pods:
@@ -27,7 +26,7 @@ def pod_findings(pods: Sequence[Json]) -> Iterator[Fault]:
         yield Fault("kubernetes", f"pod {names[0]}{others}", problem, remedy)
 
 
-def _waits(pod: Json) -> Iterator[tuple[str, str]]:
+def _waits(pod: JsonView) -> Iterator[tuple[str, str]]:
     """The problem and its remedy."""
     status, name, namespace = pod.get("status", {}), pod["metadata"]["name"], pod["metadata"].get("namespace", "")
     for condition in status.get("conditions") or ():
@@ -52,7 +51,7 @@ Wanted = Mapping[str, Mapping[str, str]]
 """By Secret: its keys that pods need, and a pod that does; the key "" is the Secret itself."""
 
 
-def wanted_secrets(pods: Iterable[Json], settings: Mapping[str, Mapping[str, str]]) -> Wanted:
+def wanted_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]]) -> Wanted:
     """Of the pods' volumes and variables. ``settings``: the data of ConfigMaps, by name; they name files."""
     found: dict[str, dict[str, str]] = {}
     for pod in pods:
@@ -61,7 +60,7 @@ def wanted_secrets(pods: Iterable[Json], settings: Mapping[str, Mapping[str, str
     return found
 
 
-def _wanted_by(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+def _wanted_by(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     files = list(_files(spec, settings))
     for volume in spec.get("volumes") or ():
         mounted = {
@@ -87,13 +86,13 @@ def _wanted_by(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterato
                 yield from ((reference["name"], ""), (reference["name"], reference["key"]))
 
 
-def _secrets_in(volume: Json) -> Iterator[Json]:
+def _secrets_in(volume: JsonView) -> Iterator[JsonView]:
     if "secret" in volume:
         yield volume["secret"]
     yield from (source["secret"] for source in volume.get("projected", {}).get("sources") or () if "secret" in source)
 
 
-def _files(spec: Json, settings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def _files(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     for container in spec["containers"]:
         yield from (word.partition("=")[2] for word in container.get("args") or () if "=/" in word)
         for source in container.get("envFrom") or ():
@@ -117,7 +116,7 @@ def secret_findings(name: str, keys: Mapping[str, str], has: Iterable[str] | Non
         yield Fault("kubernetes", about, problem, "Make it with these keys: they are the names of the files.")
 
 
-def used_settings(pods: Iterable[Json]) -> set[str]:
+def used_settings(pods: Iterable[JsonView]) -> set[str]:
     """The ConfigMaps that pods have their variables from."""
     return {
         source["configMapRef"]["name"]
@@ -138,7 +137,7 @@ def settings_findings(used: Iterable[str], there: Mapping[str, Mapping[str, str]
             yield Fault("kubernetes", f"ConfigMap {name}", words, remedy)
 
 
-def deployment_findings(deployments: Iterable[Json]) -> Iterator[Fault]:
+def deployment_findings(deployments: Iterable[JsonView]) -> Iterator[Fault]:
     """Deployments whose pods are refused."""
     for deployment in deployments:
         for condition in deployment.get("status", {}).get("conditions") or ():

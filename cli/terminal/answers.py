@@ -6,10 +6,10 @@ from typing import Any, Literal, NoReturn
 import typer
 
 from cli.client.problems import Problem
-from cli.client.transport import Json
 from cli.terminal.exit_codes import USAGE, code_of
 from cli.terminal.screen import complain, emit
 from runtime.cli.cli import fail
+from schemas.json_types import Json
 
 Format = Literal["text", "wide", "json", "yaml", "name"]
 Names = Callable[[Json], Iterable[Mapping[str, Any]]]

@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from cli.client.problems import Problem
-from cli.client.transport import Json
 from cli.terminal.screen import Screen
+from schemas.json_types import Json
 
 WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "waiting"}
 SHOWN_SUGGESTIONS: Final = 5

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from cli.client.transport import Json
 from cli.terminal import pending as waiting
 from cli.terminal.answers import answered, is_printed
 from cli.terminal.exit_codes import USAGE
@@ -16,6 +15,7 @@ from cli.terminal.screen import Screen, counted
 from cli.terminal.times import age, read_time
 from cli.terminal.words import asked_status, status_word
 from runtime.cli.cli import fail
+from schemas.json_types import Json
 
 
 @asks

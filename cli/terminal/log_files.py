@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
-from cli.client.transport import Json
 from cli.terminal.answers import Format, is_printed
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, code_of_state
 from cli.terminal.screen import Screen, complain, counted
 from cli.terminal.times import clock
 from page.views.log_pods import listed_pods
+from schemas.json_types import Json
 
 
 def explain(

@@ -6,11 +6,11 @@ import typer
 
 from cli.client.problems import Problem
 from cli.client.requests import of_node
-from cli.client.transport import Json
 from cli.terminal.answers import answered, is_printed
 from cli.terminal.options import Asking, asks
 from cli.terminal.screen import Screen
 from cli.terminal.times import clock
+from schemas.json_types import Json
 
 
 @asks

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from cli.client.transport import Json
 from cli.terminal.screen import counted
 from cli.terminal.times import duration
 from page.views import amounts
+from schemas.json_types import Json
 
 By = Literal["pod", "workload", "obstacle"]
 SHOWN_REASONS: Final = 2

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from cli.client.problems import Problem
-from cli.client.transport import Json
 from cli.terminal.answers import answered, end_with, is_printed
 from cli.terminal.diagnosed import WHO
 from cli.terminal.options import Asking, asks
@@ -13,6 +12,7 @@ from cli.terminal.screen import Screen, counted, emit
 from cli.terminal.times import clock, duration
 from page.views.amounts import gpu_hours
 from page.views.waits import is_wait_known
+from schemas.json_types import Json
 
 PATH: Final = "/reports/failures"
 SHOWN_REMEDIES: Final = 3

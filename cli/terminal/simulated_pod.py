@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import orjson
 
-from cli.client.transport import Json
 from engine.diagnosis.tree import diagnose_simulated
 from engine.fit import device_config, manifests
 from engine.fit.devices.cluster_state import ClusterColumns
@@ -24,6 +23,7 @@ from engine.suggestions.suggest import suggest
 from engine.suggestions.trial import Trial
 from engine.summaries.fold import summarize
 from schemas.events import AttemptSummarized
+from schemas.json_types import Json
 
 SCHEDULER: Final = "hami-scheduler"
 """The name of the scheduler that the pod asks for, in attempts that were not made."""

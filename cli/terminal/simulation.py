@@ -11,7 +11,6 @@ from typing import Annotated, Final
 import typer
 
 from cli.client.problems import Problem
-from cli.client.transport import Json
 from cli.terminal.answers import answered, end_with, is_printed
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING
@@ -19,6 +18,7 @@ from cli.terminal.options import Asking, asks
 from cli.terminal.screen import Screen, complain
 from cli.terminal.why import show_nodes
 from runtime.cli.cli import fail
+from schemas.json_types import Json
 
 RECORDED: Final = "the recorded cluster"
 NO_DEVICE: Final = "The pod asks for no device: every node that kube-scheduler takes would do."

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from cli.client.transport import Json
 from cli.terminal.answers import answered, is_printed
 from cli.terminal.options import Asking, asks
 from cli.terminal.screen import Screen
 from cli.terminal.times import clock, duration
+from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SHAPE_CHARACTERS: Final = 24

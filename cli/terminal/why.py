@@ -7,7 +7,7 @@ import typer
 
 from cli.client.problems import Problem
 from cli.client.requests import of_pod
-from cli.client.transport import NO_QUERY, Json, Query, Transport
+from cli.client.transport import NO_QUERY, Query, Transport
 from cli.terminal.answers import answered, is_printed
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING, code_of_state
@@ -16,6 +16,7 @@ from cli.terminal.options import Asking, asks
 from cli.terminal.screen import Screen, counted
 from cli.terminal.times import clock
 from runtime.cli.cli import fail
+from schemas.json_types import Json
 
 
 @asks

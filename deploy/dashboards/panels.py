@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deploy.dashboards.saved_objects import Json, SavedObject, search_source, text
+from deploy.dashboards.saved_objects import SavedObject, search_source, text
+from schemas.json_types import Json
 
 METRIC: Final = "metric"
 GROUP: Final = "group"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 # The numbers are those of the 7.10 that Dashboards was made from.
 MIGRATION_VERSIONS: Final = {

@@ -7,11 +7,11 @@ short one ends the alert soon after its cause.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 RUNBOOK: Final = "https://github.com/schedulerlog/schedulerlog/blob/main/docs/operations.md#"
 _HEAD: Final = (

@@ -14,8 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from dev.demo.cluster_file import ClusterFile
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 EVENTS: Final = "/apis/events.k8s.io/v1/events"
 KINDS: Final = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node"}

@@ -5,7 +5,7 @@ import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx
 
@@ -13,10 +13,10 @@ from runtime.kafka.consumer import connected, new_consumer, read_to_end
 from runtime.settings.kafka_connection import kafka_at
 from schemas.codec.records import decode
 from schemas.events import MessageEmitted
+from schemas.json_types import Json
 from schemas.topics import MESSAGES
 
 T = TypeVar("T")
-Json = dict[str, Any]
 
 
 class Reader:

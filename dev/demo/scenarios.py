@@ -19,7 +19,6 @@ SEARCHED_REASON = "CardTimeSlicingExhausted"
 BACKOFF_SECONDS = 1.0
 """kube-scheduler's first pause before it tries a pod again."""
 SOURCES = ["scheduler", "kube-events"]
-Json = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,8 @@ class ScenarioAnswer:
 
     title: str
     pod: str
-    actual: Json
-    expected: Json
+    actual: Any
+    expected: Any
 
     @property
     def is_right(self) -> bool:
@@ -40,11 +39,11 @@ class ScenarioAnswer:
         return "\n".join(difflib.unified_diff(expected, actual, "expected", "actual", lineterm=""))
 
 
-def _lines(value: Json) -> list[str]:
+def _lines(value: Any) -> list[str]:
     return json.dumps(value, indent=2, sort_keys=True).splitlines()
 
 
-def expected(name: str) -> Json:
+def expected(name: str) -> Any:
     return json.loads((EXAMPLES / "expected" / f"{name}.json").read_text())
 
 
@@ -64,7 +63,7 @@ def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> 
     return _answer(stack, title, pod, name)
 
 
-def _answer(stack: Stack, title: str, pod: Json, name: str) -> ScenarioAnswer:
+def _answer(stack: Stack, title: str, pod: Any, name: str) -> ScenarioAnswer:
     label = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     actual = until(lambda: stack.reader.schedulerlog(label), expected(name))
     return ScenarioAnswer(title, label, actual, expected(name))
@@ -80,7 +79,7 @@ def _devices(stack: Stack, pod: str, node: str, name: str) -> ScenarioAnswer:
     return ScenarioAnswer(f"The devices of {node}, one by one", pod, until(found, expected(name)), expected(name))
 
 
-def _device(device: Json) -> list[str]:
+def _device(device: Any) -> list[str]:
     use = [("memory_used_mib", "memory_total_mib"), ("cores_used_percent", "cores_total_percent")]
     use.append(("slots_used", "slots_total"))
     return [device["uuid"], device["verdict"], *(f"{device[used]} of {device[total]}" for used, total in use)]
@@ -107,7 +106,7 @@ def _refused_then_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
     yield ScenarioAnswer("Its history shows both, latest first", "llm/finetune", history, outline)
 
 
-def _outline(reader: Reader, pod: str) -> list[Json]:
+def _outline(reader: Reader, pod: str) -> list[Any]:
     return [{key: episode[key] for key in ("status", "attempts")} for episode in reader.episodes(pod)]
 
 

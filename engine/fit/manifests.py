@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from runtime.files import yaml_lines
 from runtime.files.yaml_lines import YamlError, documents
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 PodKey = tuple[str, str]
 
 _SCALARS: Final = (str, int, float)

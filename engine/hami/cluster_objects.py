@@ -6,7 +6,7 @@ the sums and not the pods. NVIDIA's devices only; other vendors' are left out, a
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -15,8 +15,7 @@ from engine.hami.allocation import AllocatedDevice, MigAllocation, encode_device
 from engine.hami.mig import Placement
 from engine.hami.vendors import NVIDIA
 from schemas.events import NOT_REPORTED, DeviceKind, MigUse, NodeStateChanged
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 NAMESPACE: Final = "schedulerlog"
 """The namespace of the pods that hold what was in use."""

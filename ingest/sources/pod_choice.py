@@ -6,11 +6,11 @@ next one is read from its start.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from engine.hami import annotations
 from ingest.lines.blocks import Lines
@@ -18,6 +18,7 @@ from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.log_once import LoggedProblem
+from schemas.json_types import JsonView
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +26,11 @@ ANY: Final = "*"
 """At the end of a pod's name: whatever follows."""
 LOOK_SECONDS: Final = 15.0
 
-Json = Mapping[str, Any]
 
-
-def chosen(pods: Sequence[Json], beginning: str, current: str = "") -> str:
+def chosen(pods: Sequence[JsonView], beginning: str, current: str = "") -> str:
     """The name of the pod to read; empty where none is called so. ``current`` is the one that is read now."""
 
-    def rank(pod: Json) -> tuple[bool, bool, bool, str]:
+    def rank(pod: JsonView) -> tuple[bool, bool, bool, str]:
         metadata = pod["metadata"]
         runs = pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in metadata
         leads = (metadata.get("labels") or {}).get(annotations.SCHEDULER_ROLE) == "leader"

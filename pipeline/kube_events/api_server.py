@@ -12,8 +12,9 @@ from pipeline.kube_events.event_object import counting_more, new_event, publishe
 from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
-from runtime.kubernetes.resources import EVENTS, PODS, Json, Key
+from runtime.kubernetes.resources import EVENTS, PODS, Key
 from schemas.events import MessageEmitted
+from schemas.json_types import Json
 
 logger = logging.getLogger(__name__)
 

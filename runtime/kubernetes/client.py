@@ -19,7 +19,7 @@ from runtime.kubernetes.connector import Connector
 from runtime.kubernetes.credentials import ApiCredentials
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, error_of
 from runtime.kubernetes.rate_limiter import RateLimiter
-from runtime.kubernetes.resources import Json
+from schemas.json_types import Json
 
 CountRequest = Callable[[str, str], None]
 """Is called after each request with its verb as Kubernetes names it (get, list, watch, create, update, patch) and its

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
-from runtime.kubernetes.resources import Json, Key
+from runtime.kubernetes.resources import Key
+from schemas.json_types import Json
 
 _ONE_SECOND: Final = 1
 

@@ -16,9 +16,10 @@ from runtime.backoff import backoff_seconds
 from runtime.kubernetes import watch_events
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
-from runtime.kubernetes.resources import Json, Resource
+from runtime.kubernetes.resources import Resource
 from runtime.kubernetes.store import Change, ObjectRef, ObjectStore, PagedList, Update
 from runtime.kubernetes.watch_events import LineSplitter
+from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 

@@ -1,12 +1,10 @@
 """The kinds of objects that we read and write, and their paths on the API server."""
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from runtime.kubernetes.errors import missing
-
-Json = dict[str, Any]
 
 
 class Key(NamedTuple):

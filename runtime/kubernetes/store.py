@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from runtime.bounded_cache import BoundedCache
-from runtime.kubernetes.resources import Json, Key
+from runtime.kubernetes.resources import Key
 from runtime.kubernetes.watch_events import Bookmark, Deleted, WatchEvent
+from schemas.json_types import Json
 
 MAX_DELETED_KEPT: Final = 10_000
 """So many deleted objects are remembered, to ignore late reports about them."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from runtime.kubernetes.errors import KubeApiError
-from runtime.kubernetes.resources import Json
+from schemas.json_types import Json
 
 _MAX_LINE: Final = 64 * 1024 * 1024
 """etcd refuses objects far below this size, so a longer line does not come from a watch."""

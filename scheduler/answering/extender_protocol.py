@@ -14,8 +14,7 @@ from engine.fit.manifests import derived_uid
 from runtime.settings.object_names import label_problem, subdomain_problem
 from scheduler.answering.parsed_json import parsed
 from scheduler.bind.bind_request import BindRequest
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 NO_BODY: Final = "Please send a request body"
 NO_POD: Final = "extender args missing pod"

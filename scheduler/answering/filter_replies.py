@@ -6,7 +6,8 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from engine.hami.vendors import Vendors
-from scheduler.answering.extender_protocol import FilterRequest, Json, filter_reply
+from scheduler.answering.extender_protocol import FilterRequest, filter_reply
+from schemas.json_types import Json
 
 
 def reply_to(request: FilterRequest, decision: Decision, error: str) -> bytes:

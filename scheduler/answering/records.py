@@ -8,11 +8,11 @@ from engine.hami.json_values import mapping
 from engine.hami.vendors import Vendors
 from runtime.kubernetes.pod_description import pod_description
 from runtime.telemetry.spans import NO_TRACING, Tracing
-from scheduler.answering.extender_protocol import Json
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.hami_compat.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
+from schemas.json_types import Json
 
 
 @dataclass(frozen=True, slots=True)

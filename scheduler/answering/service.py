@@ -23,7 +23,7 @@ from runtime.kubernetes.errors import KubeApiError
 from runtime.telemetry.spans import Span
 from scheduler.answering import extender_protocol
 from scheduler.answering.bind_calls import BindCalls
-from scheduler.answering.extender_protocol import FilterRequest, Json, filter_reply
+from scheduler.answering.extender_protocol import FilterRequest, filter_reply
 from scheduler.answering.filter_replies import reply_to, simulated
 from scheduler.answering.pod_guard import PodGuard
 from scheduler.answering.records import Records
@@ -36,6 +36,7 @@ from scheduler.publish.node_states import NodeStates
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
 from schemas.ids import microseconds
+from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 

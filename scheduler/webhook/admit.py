@@ -8,7 +8,8 @@ from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import container_request, denial_of_asking
 from engine.hami.vendors import ONLY_NVIDIA, Vendor, Vendors
 from scheduler.webhook.mutate import mutate
-from scheduler.webhook.quantities_of import InvalidRequestError, Json, amounts_of
+from scheduler.webhook.quantities_of import InvalidRequestError, amounts_of
+from schemas.json_types import Json
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _FORBIDDEN: Final = 403

@@ -7,8 +7,9 @@ from typing import Final
 
 from engine.hami.quantities import rounded_up, whole
 from engine.hami.vendors import Family, Vendor
-from scheduler.webhook.quantities_of import InvalidRequestError, Json, amounts_of, append_variable, quantity_of
+from scheduler.webhook.quantities_of import InvalidRequestError, amounts_of, append_variable, quantity_of
 from scheduler.webhook.vendor_mutations import mutate_vendor
+from schemas.json_types import Json
 
 PRIORITY_VARIABLE: Final = "CUDA_TASK_PRIORITY"
 CORE_POLICY_VARIABLE: Final = "GPU_CORE_UTILIZATION_POLICY"

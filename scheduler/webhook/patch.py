@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 
 def operations(before: Any, after: Any, path: str = "") -> Iterator[Json]:

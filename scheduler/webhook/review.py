@@ -16,8 +16,7 @@ from engine.hami.quantities import is_quantity
 from scheduler.answering.parsed_json import parsed
 from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 from scheduler.webhook.patch import operations
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 # HAMi's chart registers its webhook with v1beta1.
 VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")

@@ -13,7 +13,6 @@ from engine.hami.quantities import go_quantity, rounded_up, whole
 from engine.hami.vendors import Family, Vendor
 from scheduler.webhook.quantities_of import (
     InvalidRequestError,
-    Json,
     amounts_of,
     annotate,
     annotation_of,
@@ -21,6 +20,7 @@ from scheduler.webhook.quantities_of import (
     quantity_of,
     set_quantity,
 )
+from schemas.json_types import Json
 
 Mutate = Callable[[Json, Json, Vendor], bool]
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.published import Json, Topics
+from schemas.json_types import Json
+from tests.chaos.published import Topics
 
 DEVICES = "io.schedulerlog.devices.judged.v1"
 CONCLUDED = "io.schedulerlog.attempt.concluded.v1"

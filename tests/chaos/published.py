@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-Json = dict[str, Any]
+from schemas.json_types import Json
+
 Published = Sequence[tuple[str, bytes]]
 """``ce_id`` and value of every record, in the order of each partition."""
 Documents = Sequence[tuple[str, Json]]

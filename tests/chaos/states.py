@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from schemas.json_types import Json
 from tests.chaos.ledger import DEVICES, Entry, Verdict
-from tests.chaos.published import Json
 
 STATE = "io.schedulerlog.node.state.changed.v1"
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ingest.readers.kube import KubeEvents
+from schemas.json_types import Json
 from tests.fuzz.limits import BrokenPromiseError
 from tests.fuzz.mutate import NAUGHTY
 from tests.fuzz.readable import check
-from tests.support.builders.api_server_objects import Json, a_pod, a_pod_group, an_event, an_old_event
+from tests.support.builders.api_server_objects import a_pod, a_pod_group, an_event, an_old_event
 
 _REFUSAL: Final = "0/5 nodes are available: 3 Insufficient cpu."
 _A_NODE: Final[Json] = {

@@ -11,11 +11,11 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import httpx
 
-Json: TypeAlias = dict[str, Any]
+from schemas.json_types import Json
 
 _OF_ONE_CONNECTION = ("connection", "content-length", "transfer-encoding", "content-encoding", "accept-encoding")
 

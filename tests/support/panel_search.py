@@ -8,8 +8,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-Json = Any
-
 _METRIC: Final = "metric"
 INTERVAL: Final = "1h"
 """In the place of ``auto``, which Dashboards replaces by what suits the width of the panel."""
@@ -19,17 +17,17 @@ INTERVAL: Final = "1h"
 class Imported:
     """The objects of an NDJSON file, by type and id."""
 
-    objects: dict[tuple[str, str], Json]
+    objects: dict[tuple[str, str], Any]
 
     @classmethod
     def read(cls, content: bytes) -> "Imported":
         lines = [json.loads(line) for line in content.splitlines()]
         return cls({(saved["type"], saved["id"]): saved for saved in lines})
 
-    def of_type(self, kind: str) -> dict[str, Json]:
+    def of_type(self, kind: str) -> dict[str, Any]:
         return {name: saved for (found, name), saved in self.objects.items() if found == kind}
 
-    def pattern_of(self, saved: Json) -> Json | None:
+    def pattern_of(self, saved: Any) -> Any | None:
         """The index pattern that the object searches; None for one that searches nothing."""
         source = search_source(saved)
         if "indexRefName" not in source:
@@ -38,16 +36,16 @@ class Imported:
         return self.objects[reference["type"], reference["id"]]
 
 
-def search_source(saved: Json) -> Json:
+def search_source(saved: Any) -> Any:
     return json.loads(saved["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
 
 
-def aggs_of(panel: Json) -> list[Json]:
-    aggs: list[Json] = json.loads(panel["attributes"]["visState"])["aggs"]
+def aggs_of(panel: Any) -> list[Any]:
+    aggs: list[Any] = json.loads(panel["attributes"]["visState"])["aggs"]
     return aggs
 
 
-def query_of(saved: Json, pattern: Json, since: str, until: str) -> Json:
+def query_of(saved: Any, pattern: Any, since: str, until: str) -> Any:
     text = search_source(saved)["query"]
     assert text["language"] == "lucene"
     words = text["query"]
@@ -57,7 +55,7 @@ def query_of(saved: Json, pattern: Json, since: str, until: str) -> Json:
     return {"bool": {"filter": clauses}}
 
 
-def search_body(panel: Json, pattern: Json, since: str, until: str) -> Json:
+def search_body(panel: Any, pattern: Any, since: str, until: str) -> Any:
     """The body of the request of a visualization."""
     aggs = [agg for agg in aggs_of(panel) if agg["enabled"]]
     metrics = {agg["id"]: _metric(agg) for agg in aggs if agg["schema"] == _METRIC and agg["type"] != "count"}
@@ -70,11 +68,11 @@ def search_body(panel: Json, pattern: Json, since: str, until: str) -> Json:
     return {"size": 0, "track_total_hits": True, "query": query_of(panel, pattern, since, until), "aggs": nested}
 
 
-def _orders_by(agg: Json) -> list[str]:
+def _orders_by(agg: Any) -> list[str]:
     return [agg["params"]["orderBy"]] if agg["type"] == "terms" else []
 
 
-def _metric(agg: Json) -> Json:
+def _metric(agg: Any) -> Any:
     params = agg["params"]
     if agg["type"] == "top_hits":
         order = [{params["sortField"]: {"order": params["sortOrder"]}}]
@@ -85,7 +83,7 @@ def _metric(agg: Json) -> Json:
     return {agg["type"]: {"field": params["field"]}}
 
 
-def _bucket(agg: Json, counts: set[str]) -> Json:
+def _bucket(agg: Any, counts: set[str]) -> Any:
     params = agg["params"]
     if agg["type"] == "date_histogram":
         assert params["interval"] == "auto"
@@ -101,7 +99,7 @@ def _bucket(agg: Json, counts: set[str]) -> Json:
     return {"terms": {"field": params["field"], "size": params["size"], "order": {by: params["order"]}}}
 
 
-def fields_of(panel: Json) -> set[str]:
+def fields_of(panel: Any) -> set[str]:
     """Every field that a visualization asks for."""
     params = [agg["params"] for agg in aggs_of(panel)]
     return {param[name] for param in params for name in ("field", "sortField") if name in param}

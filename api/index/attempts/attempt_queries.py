@@ -19,8 +19,7 @@ from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reasons_of, summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 SORT: Final = [sort_latest_first("@timestamp"), sort_by("attempt_id")]
 _EMPTY_NODE_COLUMNS: Final[Json] = {

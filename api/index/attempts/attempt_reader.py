@@ -7,7 +7,7 @@ A retry that changed nothing is stored as a short document that refers to the at
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache, partial
-from typing import Any, Final
+from typing import Final
 
 from pydantic import TypeAdapter
 
@@ -27,8 +27,8 @@ from schemas.events import NO_STATE, AttemptRepeated, AttemptSummarized, Devices
 from schemas.events.devices import DeviceRow
 from schemas.events.node_states import state_id
 from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 Location = tuple[str, str]
 """Where a document is: the name of its index, and its id."""
 

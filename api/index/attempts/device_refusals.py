@@ -23,8 +23,7 @@ from schemas.documents.devices import devices_of
 from schemas.events import NO_STATE, NOT_REASONS, DevicesJudged, NodeStateChanged
 from schemas.events.node_states import state_id
 from schemas.indices import DEVICES, NODE_STATES
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 BATCH: Final = 50
 """Records that one search returns, of at most 64 KiB each."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from api.http.cluster import Cluster
 from api.index.attempts import attempt_queries
@@ -23,8 +23,7 @@ from schemas.codec.records import rfc3339
 from schemas.documents.attempts import episode_of, summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 MAX_SCANNED: Final = 20_000
 """Attempts that one page reads at most. An episode with more attempts continues on the next page."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from api.index.attempts.attempt_reader import read_states
 from api.index.reading.client import OpenSearch
@@ -14,8 +14,7 @@ from schemas.documents.node_states import node_state_of
 from schemas.events import NO_STATE, AttemptSummarized, NodeStateChanged
 from schemas.events.node_states import state_id
 from schemas.indices import DEVICES, NODE_STATES
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 PAGE: Final = 500
 """States that one search returns: of a node with eight devices, one has about a kilobyte."""

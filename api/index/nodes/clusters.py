@@ -1,12 +1,11 @@
 """Which clusters the index has records of. Pure."""
 
-from typing import Any, Final
+from typing import Final
 
 from api.http.cluster import CLUSTER
 from schemas.answers.clusters import ClusterFound
 from schemas.indices import ATTEMPTS, OBSERVATIONS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 CLUSTERS_ALIASES: Final = f"{ATTEMPTS.alias},{OBSERVATIONS.alias}"
 """What was decided, and what was only observed."""

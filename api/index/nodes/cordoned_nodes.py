@@ -1,14 +1,13 @@
 """Reads which nodes of a cluster take no further pods, as after ``kubectl cordon``."""
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
 from schemas.codec.records import rfc3339
 from schemas.indices import OBSERVATIONS
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 PAGE: Final = 1_000
 """Nodes that one search returns, of each a single field."""

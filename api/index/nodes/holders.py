@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from api.index.nodes.occupancy_queries import placement_of_hit, placements_on_nodes_query
 from api.index.reading.client import OpenSearch
@@ -12,8 +11,6 @@ from engine.summaries.overcommit import taken
 from schemas.events import PodRef
 from schemas.indices import OCCUPANCY
 from schemas.placements import PodPlacement
-
-Json = dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from api.index.nodes.holders import use_of
 from api.index.nodes.occupancy_queries import placement_of_hit, placements_on_nodes_query
@@ -18,9 +18,8 @@ from schemas.codec.records import rfc3339
 from schemas.documents.node_states import node_state_of
 from schemas.events import NodeObserved, NodeStateChanged
 from schemas.indices import NODE_STATES, OBSERVATIONS, OCCUPANCY
+from schemas.json_types import Json
 from schemas.placements import PodPlacement
-
-Json = dict[str, Any]
 
 MAX_NODES: Final = 100
 """Those that registered latest: a state of eight devices has a kilobyte."""

@@ -23,9 +23,8 @@ from schemas.codec.records import rfc3339
 from schemas.documents.observations import Observed
 from schemas.events import BindOutcome, NodeChecked, NodeObserved, NodeRegistered
 from schemas.indices import NOT_ENDED
+from schemas.json_types import Json
 from schemas.placements import PodPlacement
-
-Json = dict[str, Any]
 
 MAX_PLACEMENTS: Final = 10_000
 """The placements of all nodes of a page: OpenSearch returns no more hits."""

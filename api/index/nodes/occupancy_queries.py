@@ -7,7 +7,7 @@ compares the exact times (``PodPlacement.is_on``).
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from api.http.cluster import Cluster
 from api.http.param_types import Milliseconds
@@ -18,9 +18,8 @@ from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import rfc3339
 from schemas.documents.placements import placement_of
 from schemas.indices import NOT_ENDED, OCCUPANCY
+from schemas.json_types import Json
 from schemas.placements import PodPlacement
-
-Json = dict[str, Any]
 
 PlacementsPosition = PagePosition[tuple[Milliseconds, str, str, str, str]]
 

@@ -22,8 +22,7 @@ from runtime.opensearch.refusals import next_step
 from runtime.opensearch.roles import READER
 from runtime.settings.addresses import without_addresses
 from schemas.events import NodeStateChanged
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 _NEEDED: Final = f"the role {READER}"
 _NO_INDEX: Final = "index_not_found_exception"

@@ -6,9 +6,9 @@ asked is decided before anything is asked, and each caller picks their own out o
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 MAX_ITEMS: Final = 16
 """Of one request: sixteen attempts of 5,000 nodes are some 10 MB."""

@@ -1,12 +1,12 @@
 """Decodes a document of the index, or raises which one can't be read. Pure."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from api.http.errors import unreadable
 from schemas.codec.records import Rejected
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 

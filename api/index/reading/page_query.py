@@ -16,8 +16,9 @@ from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from api.http.errors import BadRequestError
 from api.http.param_types import MomentText, parse_time
-from api.index.reading.query_dsl import Json, all_of
+from api.index.reading.query_dsl import all_of
 from schemas.codec.records import rfc3339
+from schemas.json_types import Json
 
 SortValues = TypeVar("SortValues", bound=tuple[int | str, ...])
 P = TypeVar("P", bound="PagePosition[Any]")

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from api.index.reading.client import OpenSearch
 from api.index.reading.page_query import ListSource, PagePosition, page_body
-from api.index.reading.query_dsl import Json
+from schemas.json_types import Json
 
 P = TypeVar("P", bound=PagePosition[Any])
 

@@ -1,9 +1,8 @@
 """Clauses of OpenSearch's query language. Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 
 def sort_by(field: str, order: str = "asc", unmapped_type: str = "keyword") -> Json:

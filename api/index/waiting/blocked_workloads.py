@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from api.index.reading.decoding import decode_document
-from api.index.reading.query_dsl import Json, all_of, of_cluster, sort_latest_first, term, term_filters, time_range
+from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term, term_filters, time_range
 from schemas.answers.waiting import WorkloadBlocked
 from schemas.codec.records import Rejected, read
 from schemas.events import WorkloadObserved
+from schemas.json_types import Json
 
 MAX_BLOCKED: Final = 1_000
 """Reports of workloads that could not make pods; the latest ones count."""

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from api.http.continue_token import Position
 from api.http.param_types import MomentText
-from api.index.reading.query_dsl import Json
 from api.index.waiting.waiting_pods import FIELDS, LONGEST_WAIT, device_milliseconds
 from schemas.answers.waiting import ObstacleWaiting, PodWaiting, WorkloadWaiting
+from schemas.json_types import Json
 
 MAX_EXAMPLES: Final = 3
 MAX_GROUPS: Final = 10_000

@@ -12,11 +12,12 @@ from pydantic import FiniteFloat
 from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from api.http.param_types import Milliseconds, MomentText
-from api.index.reading.query_dsl import Json, all_of, of_cluster, sort_by, term, term_filters, time_range
+from api.index.reading.query_dsl import all_of, of_cluster, sort_by, term, term_filters, time_range
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting
 from schemas.documents.pod_states import WAITING
 from schemas.events import PodWait
+from schemas.json_types import Json
 
 FIELDS: Final = [
     "@timestamp", "attempt_id", "namespace", "pod", "pod_uid", "scheduler", "status", "reasons", "workload",

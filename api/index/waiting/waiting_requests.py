@@ -7,12 +7,13 @@ from typing import Final
 from api.index.attempts.attempt_queries import WHOLE_SUMMARY
 from api.index.attempts.attempt_reader import resolve_retries
 from api.index.reading.client import OpenSearch
-from api.index.reading.query_dsl import Json, all_of, of_cluster
+from api.index.reading.query_dsl import all_of, of_cluster
 from api.index.waiting.waiting_pods import LONGEST_WAIT, waiting_filters
 from engine.suggestions.for_many import PendingPods
 from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, POD_STATES
+from schemas.json_types import Json
 
 MAX_GROUPS: Final = 50
 """Those with the most pods. The latest attempt of one pod of each is read as a whole, up to some 100 KB each."""

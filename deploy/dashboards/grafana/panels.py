@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 SCHEMA_VERSION: Final = 39
 """The schema of Grafana 11, which later versions read too."""

@@ -1,6 +1,6 @@
 """Pods and nodes as observations, from the objects of the API server."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,13 +15,12 @@ from ingest.readers.kube.pod_problems import pod_problems, started_at
 from runtime.kubernetes.object_fields import conditions, entries, moment, part, text
 from runtime.kubernetes.pod_description import pod_description
 from schemas.events import NodeObserved, NodeRegistered, PodObserved, PodRef, Request
-
-Json = Mapping[str, Any]
+from schemas.json_types import JsonView
 
 _MICROSECONDS: Final = 1_000_000
 
 
-def changed_at(found: Json) -> datetime | None:
+def changed_at(found: JsonView) -> datetime | None:
     """When the object was last changed, computed from the object alone, so that reading it again gives the same time.
 
     Kubernetes keeps whole seconds. The microseconds are taken from the resourceVersion, which grows with every change:
@@ -41,13 +40,13 @@ def changed_at(found: Json) -> datetime | None:
     return max(times).replace(microsecond=micros)
 
 
-def pod_ref(pod: Json) -> PodRef | None:
+def pod_ref(pod: JsonView) -> PodRef | None:
     metadata = part(pod, "metadata")
     namespace, name = text(metadata, "namespace"), text(metadata, "name")
     return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
 
 
-def pod_observed(pod: Json, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
+def pod_observed(pod: JsonView, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
     """None for an object that is not a pod."""
     ref, observed = pod_ref(pod), changed_at(pod)
     if ref is None or observed is None:
@@ -63,7 +62,7 @@ def pod_observed(pod: Json, cluster: str, label_names: Collection[str] = ()) -> 
     )  # fmt: skip
 
 
-def pod_facts(pod: Json, observation: PodObserved) -> PodFacts:
+def pod_facts(pod: JsonView, observation: PodObserved) -> PodFacts:
     """What an attempt of the pod needs of it."""
     scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
     return PodFacts(
@@ -73,12 +72,12 @@ def pod_facts(pod: Json, observation: PodObserved) -> PodFacts:
     )  # fmt: skip
 
 
-def quantities(found: Json, name: str) -> dict[str, str]:
+def quantities(found: JsonView, name: str) -> dict[str, str]:
     amounts = part(found, "status", name)
     return {key: str(amount) for key, amount in amounts.items() if isinstance(amount, str | int | float)}
 
 
-def node_observed(node: Json, cluster: str) -> NodeObserved | None:
+def node_observed(node: JsonView, cluster: str) -> NodeObserved | None:
     """None for an object that is not a node."""
     name, observed = text(node, "metadata", "name"), changed_at(node)
     if not name or observed is None:
@@ -90,7 +89,7 @@ def node_observed(node: Json, cluster: str) -> NodeObserved | None:
     )  # fmt: skip
 
 
-def node_registered(node: Json, cluster: str) -> NodeRegistered | None:
+def node_registered(node: JsonView, cluster: str) -> NodeRegistered | None:
     """The devices in the node's registrations, of all vendors; None where there is none.
 
     It shows the annotations as they stand. A scheduler may count fewer devices: it also applies the handshake's rules.
@@ -109,14 +108,14 @@ def node_registered(node: Json, cluster: str) -> NodeRegistered | None:
     )  # fmt: skip
 
 
-def requests(pod: Json) -> list[Request]:
+def requests(pod: JsonView) -> list[Request]:
     """The devices that each container requests, init containers first. Amounts must be whole numbers to count."""
     spec = part(pod, "spec")
     init = [_request(container, is_init=True) for container in entries(spec, "initContainers")]
     return init + [_request(container, is_init=False) for container in entries(spec, "containers")]
 
 
-def _request(container: Json, *, is_init: bool) -> Request:
+def _request(container: JsonView, *, is_init: bool) -> Request:
     # Of an extended resource the limit is the request: Kubernetes allows no other.
     amounts = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
     count = _whole(amounts.get(GPU_COUNT)) or 0

@@ -14,8 +14,9 @@ from runtime.bounded_cache import BoundedCache
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import Fields, entries, text
 from runtime.kubernetes.pod_description import controller_of
-from runtime.kubernetes.resources import Json, Key, Resource
+from runtime.kubernetes.resources import Key, Resource
 from schemas.events import AttemptConcluded, Event, Owner, PodDescription, PodObserved
+from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 

@@ -1,13 +1,12 @@
 """What keeps a pod from running on its node, and when it began to run, from the pod's status."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from runtime.kubernetes.object_fields import entries, moment, text
 from schemas.events import ObjectProblem
-
-Json = Mapping[str, Any]
+from schemas.json_types import JsonView
 
 _NO_PROBLEMS: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
 """Reasons of a waiting container that every pod has at its start."""
@@ -16,12 +15,12 @@ _NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContai
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 
 
-def started_at(pod: Json) -> datetime | None:
+def started_at(pod: JsonView) -> datetime | None:
     """When the first container that is no init container began to run, as far as the status still says it."""
     return min(_starts(pod), default=None)
 
 
-def _starts(pod: Json) -> Iterator[datetime]:
+def _starts(pod: JsonView) -> Iterator[datetime]:
     for status in entries(pod, "status", "containerStatuses"):
         for path in (("state", "running"), ("state", "terminated"), ("lastState", "terminated")):
             is_run = text(status, *path, "reason") not in _NEVER_RAN
@@ -29,7 +28,7 @@ def _starts(pod: Json) -> Iterator[datetime]:
                 yield time
 
 
-def pod_problems(pod: Json) -> list[ObjectProblem]:
+def pod_problems(pod: JsonView) -> list[ObjectProblem]:
     """The kubelet's refusal of the whole pod, and the containers that can't start."""
     since = _since(pod)
     if since is None:
@@ -40,7 +39,7 @@ def pod_problems(pod: Json) -> list[ObjectProblem]:
     return [ObjectProblem(reason=reason, message=message, at=at) for reason, message, at in found if reason]
 
 
-def _of_container(status: Json, since: datetime) -> Iterator[tuple[str, str, datetime]]:
+def _of_container(status: JsonView, since: datetime) -> Iterator[tuple[str, str, datetime]]:
     name = text(status, "name")
     waits = text(status, "state", "waiting", "reason")
     if waits not in _NO_PROBLEMS:
@@ -56,7 +55,7 @@ def _named(container: str, message: str) -> str:
     return f"container {container}: {message}" if message else f"container {container}"
 
 
-def _since(pod: Json) -> datetime | None:
+def _since(pod: JsonView) -> datetime | None:
     """A time that stays while the problem does: an observation with another time would be another observation."""
     changes = (text(entry, "lastTransitionTime") for entry in entries(pod, "status", "conditions"))
     stamps = (*changes, text(pod, "status", "startTime"), text(pod, "metadata", "creationTimestamp"))

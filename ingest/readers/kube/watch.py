@@ -24,10 +24,11 @@ from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
-from runtime.kubernetes.resources import EVENTS, NODES, PODS, Json, Resource
+from runtime.kubernetes.resources import EVENTS, NODES, PODS, Resource
 from runtime.kubernetes.store import ObjectRef
 from runtime.log_once import LoggedProblem
 from schemas.events import Event, PodRef
+from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 

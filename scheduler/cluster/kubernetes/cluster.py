@@ -18,11 +18,12 @@ from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.leadership import Leadership
 from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
-from runtime.kubernetes.resources import NODES, PODS, QUOTAS, Json, Key
+from runtime.kubernetes.resources import NODES, PODS, QUOTAS, Key
 from runtime.kubernetes.store import ObjectRef
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, PodVersion, Watcher, annotation, bound_node
 from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts
+from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from engine.hami.annotations import ASSIGNED_NODE, NODE_LOCK, POD_GROUP
 from engine.hami.capacity_registration import INSTANCE_TYPE
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 # kubectl keeps the whole manifest in it a second time.
 _BULKY: Final = "kubectl.kubernetes.io/last-applied-configuration"

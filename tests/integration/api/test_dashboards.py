@@ -33,8 +33,6 @@ from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 from tests.support.panel_search import Imported, aggs_of, query_of, search_body, search_source
 
-Json = Any
-
 API = "https://schedulerlog.example"
 FOUND = Imported.read(export(API))
 HOUR = NOW.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
@@ -181,14 +179,14 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
-def search(filling: Filling, title: str, body: Json) -> Json:
+def search(filling: Filling, title: str, body: Any) -> Any:
     body["query"]["bool"]["filter"].append(OURS)
     answer = httpx.post(f"{filling.url}/{title}/_search", json=body, timeout=30)
     assert answer.status_code == httpx.codes.OK, answer.text
     return answer.json()
 
 
-def request(panel: Json) -> tuple[str, Json]:
+def request(panel: Any) -> tuple[str, Any]:
     """The pattern's title and the body."""
     pattern = FOUND.pattern_of(panel)
     assert pattern is not None
@@ -196,12 +194,12 @@ def request(panel: Json) -> tuple[str, Json]:
     return pattern["attributes"]["title"], search_body(panel, pattern, since, until)
 
 
-def rows(panel: Json, answer: Json) -> list[tuple[Any, ...]]:
+def rows(panel: Any, answer: Any) -> list[tuple[Any, ...]]:
     """A row for each innermost bucket: the keys of its buckets, then the metrics in their order."""
     buckets = [agg for agg in aggs_of(panel) if agg["schema"] != "metric"]
     metrics = [agg for agg in aggs_of(panel) if agg["schema"] == "metric"]
 
-    def below(level: Json, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def below(level: Any, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         if depth == len(buckets):
             return [keys + tuple(number(agg, level) for agg in metrics)]
         agg = buckets[depth]
@@ -219,7 +217,7 @@ def since_the_hour(milliseconds: float) -> int:
     return round((milliseconds / 1000 - HOUR.timestamp()) / 60)
 
 
-def number(agg: Json, bucket: Json) -> Any:
+def number(agg: Any, bucket: Any) -> Any:
     if agg["type"] == "count":
         return bucket["doc_count"]
     value = bucket[agg["id"]]
@@ -256,7 +254,7 @@ PODS = {
 }
 
 
-def hits(filling: Filling, name: str) -> list[Json]:
+def hits(filling: Filling, name: str) -> list[Any]:
     """Of a saved search, with the computed field and the columns as Dashboards asks for them."""
     saved_search = FOUND.objects["search", name]
     pattern = FOUND.pattern_of(saved_search)
@@ -268,7 +266,7 @@ def hits(filling: Filling, name: str) -> list[Json]:
         text["query"]["query"] = text["query"]["query"].replace('"default"', '"panels-a"').replace("gpu-pod", "waits")
         attributes["kibanaSavedObjectMeta"]["searchSourceJSON"] = json.dumps(text)
     since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
-    body: Json = {
+    body: Any = {
         "size": 100,
         "query": query_of(saved_search, pattern, since, until),
         "sort": [{field: {"order": order}} for field, order in attributes["sort"]],
@@ -277,7 +275,7 @@ def hits(filling: Filling, name: str) -> list[Json]:
         },
         "_source": True,
     }
-    found: list[Json] = search(filling, pattern["attributes"]["title"], body)["hits"]["hits"]
+    found: list[Any] = search(filling, pattern["attributes"]["title"], body)["hits"]["hits"]
     return found
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged
+from schemas.json_types import Json
 from tests.chaos import states
 from tests.chaos.ledger import Entry, Verdict
-from tests.chaos.published import Json
 from tests.chaos.states import SchedulerRun, SeenStates
 from tests.support.builders.attempts import an_attempt
 from tests.support.builders.node_states import EPOCH, a_node_state, states_of

@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tests.chaos.published import Json, Topics, differences
+from schemas.json_types import Json
+from tests.chaos.published import Topics, differences
 
 POD = {"namespace": "n", "name": "p", "uid": "u"}
 KEY = "default/n/p/s"

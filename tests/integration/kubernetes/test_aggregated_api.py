@@ -23,11 +23,12 @@ from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane.folder import link_kubectl
 from dev.embedded.ports import KUBERNETES_PORTS, free_port
 from runtime.http.certificate_authority import CLIENT, Authority
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.builders.node_states import a_node_state
 from tests.support.control_plane.callers import Callers
 from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, combined, emptied, of_kind
-from tests.support.control_plane.objects import Json, created_namespace
+from tests.support.control_plane.objects import created_namespace
 from tests.support.control_plane.rights import Right, granted, requests_of
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
 from tests.support.harness.api_process import serving

@@ -15,13 +15,13 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
+from schemas.json_types import Json
 from tests.support.control_plane.bookkeeping import shown
 from tests.support.control_plane.device_plugins import PHASE, DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
     LOCK,
     MERGE_PATCH,
-    Json,
     a_gpu_node,
     a_gpu_pod,
     annotate,

@@ -17,9 +17,9 @@ from hashlib import blake2b
 import pytest
 
 from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import rule
-from tests.support.control_plane.objects import Json
 from tests.support.harness.index_filling import an_attempt, lines_of
 from tests.support.harness.tenants import (
     ACCESS_REVIEW,

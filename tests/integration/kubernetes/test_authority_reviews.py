@@ -18,9 +18,10 @@ from starlette.responses import JSONResponse, Response
 from api.authority.review_api import ReviewApi, loading
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer
 from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import rule
-from tests.support.control_plane.objects import Json, create
+from tests.support.control_plane.objects import create
 from tests.support.control_plane.service_account import RBAC
 from tests.support.harness.api_app import Caller, nothing_found
 from tests.support.harness.guarded_api import Clock

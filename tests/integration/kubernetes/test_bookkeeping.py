@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from schemas.json_types import Json
 from tests.support.control_plane.bookkeeping import (
     Placement,
     PodRecords,
@@ -11,7 +12,7 @@ from tests.support.control_plane.bookkeeping import (
     overbooked,
     shares_in,
 )
-from tests.support.control_plane.objects import ALLOCATED, CHOSEN, DEVICE_MEMORY_MIB, Json
+from tests.support.control_plane.objects import ALLOCATED, CHOSEN, DEVICE_MEMORY_MIB
 
 HALF = Share("GPU-a", DEVICE_MEMORY_MIB // 2, 50)
 

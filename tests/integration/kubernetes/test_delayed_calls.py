@@ -11,9 +11,10 @@ from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane.credentials import kubeconfig
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE
 from runtime.http.certificate_authority import Authority
+from schemas.json_types import Json
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender
-from tests.support.control_plane.objects import Json, a_gpu_node, a_gpu_pod, annotate, create_pods, created_nodes
+from tests.support.control_plane.objects import a_gpu_node, a_gpu_pod, annotate, create_pods, created_nodes
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import eventually
 

@@ -7,6 +7,7 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from runtime.opensearch.roles import PROVISIONER, READER, WRITER
+from schemas.json_types import Json
 from tests.support.control_plane.deployed import (
     KUSTOMIZE,
     NAMESPACE,
@@ -19,7 +20,7 @@ from tests.support.control_plane.deployed import (
     of_kind,
     pod_templates,
 )
-from tests.support.control_plane.objects import Json, created_nodes
+from tests.support.control_plane.objects import created_nodes
 from tests.support.waiting import eventually
 
 OPTIONAL = (

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
 from tests.support.control_plane.admission_policies import account_client, policy_in
-from tests.support.control_plane.objects import Json
 from tests.support.control_plane.service_account import service_account
 from tests.support.waiting import eventually
 

@@ -22,9 +22,10 @@ from engine.summaries.fold import AttemptFold
 from runtime.kubernetes.credentials import from_kubeconfig
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptEvent, AttemptSummarized
+from schemas.json_types import Json
 from tests.support.builders.api_server_objects import a_pod as a_read_pod
 from tests.support.builders.api_server_objects import an_event, read
-from tests.support.control_plane.objects import Json, a_gpu_node, create, created_namespace, created_nodes
+from tests.support.control_plane.objects import a_gpu_node, create, created_namespace, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.waiting import eventually

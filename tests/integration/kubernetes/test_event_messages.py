@@ -18,9 +18,10 @@ from dev.embedded.control_plane import ControlPlane
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
 from schemas.generate import ROOT
+from schemas.json_types import Json
 from schemas.topics import MESSAGES
 from tests.support.backends import Addresses
-from tests.support.control_plane.objects import Json, create
+from tests.support.control_plane.objects import create
 from tests.support.control_plane.service_account import RBAC, a_kubeconfig
 from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all

@@ -13,8 +13,8 @@ from ingest.readers.kube.watch import watch
 from ingest.reading.metrics import Metrics
 from runtime.kubernetes.credentials import from_kubeconfig
 from schemas.events import AttemptConcluded, Event
+from schemas.json_types import Json
 from tests.support.control_plane.admission_policies import account_client, policy_in
-from tests.support.control_plane.objects import Json
 from tests.support.control_plane.service_account import service_account
 from tests.support.waiting import eventually
 

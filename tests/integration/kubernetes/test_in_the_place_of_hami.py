@@ -11,8 +11,9 @@ from typer.main import get_command
 
 from cli.command import app
 from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
 from tests.support.control_plane.deployed import KUSTOMIZE, built
-from tests.support.control_plane.objects import Json, create
+from tests.support.control_plane.objects import create
 
 FILES = KUSTOMIZE / "components/hami"
 NAME = "hami-scheduler"

@@ -14,9 +14,10 @@ import pytest
 from dev.embedded.control_plane import ControlPlane
 from ingest.readers.kube.reader import CONDITION_SECONDS
 from schemas.events import Event, NodeObserved, NodeRegistered, PodObserved
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.builders.api_server_objects import a_pod_group
-from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes
+from tests.support.control_plane.objects import a_gpu_node, create, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, read_events
 from tests.support.harness.forked import Forked
 from tests.support.harness.ingest_process import all_taken, versions

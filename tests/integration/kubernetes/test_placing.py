@@ -8,6 +8,7 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import Placement, Share, agreed, shares_in, shown
 from tests.support.control_plane.device_plugins import DevicePlugins
@@ -17,7 +18,6 @@ from tests.support.control_plane.objects import (
     CHOSEN,
     DEVICE_MEMORY_MIB,
     LOCK,
-    Json,
     a_gpu_node,
     a_gpu_pod,
     annotate,

@@ -21,6 +21,7 @@ from dev.embedded.control_plane import ControlPlane
 from dev.embedded.ports import KUBERNETES_PORTS, free_port
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
+from schemas.json_types import Json
 from schemas.topics import MESSAGES
 from tests.support.backends import Addresses
 from tests.support.control_plane.deployed import (
@@ -36,7 +37,6 @@ from tests.support.control_plane.deployed import (
 )
 from tests.support.control_plane.kubelet import CONTAINER, serving_the_log_of
 from tests.support.control_plane.objects import (
-    Json,
     a_gpu_node,
     a_gpu_pod,
     annotate,

@@ -18,7 +18,8 @@ from ingest.readers.kube.watch import watch
 from ingest.reading.metrics import Metrics
 from runtime.kubernetes.credentials import in_cluster
 from schemas.events import AttemptConcluded, Event, NodeObserved, PodObserved
-from tests.support.control_plane.objects import MERGE_PATCH, Json, create, created_nodes
+from schemas.json_types import Json
+from tests.support.control_plane.objects import MERGE_PATCH, create, created_nodes
 from tests.support.control_plane.plain_scheduler import a_pod
 from tests.support.control_plane.service_account import service_account
 

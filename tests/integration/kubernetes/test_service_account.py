@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +15,7 @@ from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.lease import LeaseTimings
 from runtime.kubernetes.resources import NODES
+from schemas.json_types import Json
 from tests.support.control_plane.extender_process import Extender
 from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.support.control_plane.service_account import a_kubeconfig, granted, service_account
@@ -24,7 +24,6 @@ from tests.support.harness.scheduler_on_fake_api import LEASE, OnApi
 from tests.support.waiting import eventually, eventually_async
 
 NAME = "hami-without-quotas"
-Json = dict[str, Any]
 PATIENT = LeaseTimings(60, 50, 0.2)
 """A machine that stands still for seconds in the middle of the test does not cost the lead."""
 

@@ -6,19 +6,12 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
-from tests.support.control_plane.objects import (
-    CHOSEN,
-    Json,
-    a_gpu_pod,
-    annotations_of,
-    create_pods,
-    created_nodes,
-    list_pods,
-)
+from tests.support.control_plane.objects import CHOSEN, a_gpu_pod, annotations_of, create_pods, created_nodes, list_pods
 from tests.support.control_plane.webhook import webhook_of
 from tests.support.waiting import eventually
 

@@ -9,6 +9,7 @@ import pytest
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane.credentials import kubeconfig
 from runtime.http.certificate_authority import Authority
+from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins
@@ -16,7 +17,6 @@ from tests.support.control_plane.extender_process import Extender, scheduler_con
 from tests.support.control_plane.objects import (
     DEVICE_MEMORY_MIB,
     DEVICES_PER_NODE,
-    Json,
     a_gpu_node,
     a_gpu_pod,
     annotate,

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
 import orjson
@@ -23,6 +22,7 @@ from schemas.codec.records import EncodedRecord, encode, encode_value
 from schemas.documents.node_states import node_state_of
 from schemas.events import Event, FindingReported, NodeStateChanged, PodRef
 from schemas.index_family import MAPPING_VERSION
+from schemas.json_types import Json
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
 from tests.support.builders.events import (
     ATTEMPT,
@@ -38,7 +38,6 @@ from tests.support.builders.summary_parts import summary_in_parts
 from tests.support.harness.pipeline_process import INDEX_WRITERS, INDEXED, Pipeline
 from tests.support.waiting import until
 
-Json = dict[str, Any]
 Records = Sequence[tuple[Topic, Event]]
 NODES = [f"node-{number}" for number in range(8)]
 

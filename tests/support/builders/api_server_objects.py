@@ -6,8 +6,7 @@ from typing import Any
 from engine.summaries.fold import AttemptFold
 from ingest.readers.kube import KubeEvents
 from schemas.events import AttemptEvent, AttemptSummarized, Event
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 
 def a_pod(name: str = "gpu8", *, version: int = 1001, **more: Any) -> Json:

@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.annotations import REGISTER
+from schemas.json_types import Json
 
-Json = dict[str, Any]
 STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 
 

@@ -16,6 +16,7 @@ from schemas.codec.records import Rejected, decode
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeStateChanged
 from schemas.events.base import PICKED, Event
 from schemas.events.node_states import state_id
+from schemas.json_types import Json
 from schemas.topics import DECISIONS, NODE_STATES, Topic
 from tests.support.control_plane.objects import (
     ALLOCATED,
@@ -23,7 +24,6 @@ from tests.support.control_plane.objects import (
     DEVICE_CORES,
     DEVICE_MEMORY_MIB,
     DEVICE_SLOTS,
-    Json,
     annotations_of,
 )
 

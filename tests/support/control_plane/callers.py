@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import httpx
 
 from dev.embedded.control_plane import ControlPlane
-from tests.support.control_plane.objects import Json, create
+from schemas.json_types import Json
+from tests.support.control_plane.objects import create
 from tests.support.control_plane.service_account import RBAC
 
 AUDIENCE = "schedulerlog"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from dev.embedded.control_plane import ControlPlane
-from tests.support.control_plane.objects import Json
+from schemas.json_types import Json
 
 KUSTOMIZE: Final = Path(__file__).parents[3] / "deploy" / "kustomize"
 NAMESPACE: Final = "schedulerlog"

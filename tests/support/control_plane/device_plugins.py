@@ -12,7 +12,8 @@ from typing import Self
 import httpx
 
 from dev.embedded.control_plane import ControlPlane
-from tests.support.control_plane.objects import LOCK, Json, annotate, annotations_of
+from schemas.json_types import Json
+from tests.support.control_plane.objects import LOCK, annotate, annotations_of
 
 PHASE = "hami.io/bind-phase"
 METADATA = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}

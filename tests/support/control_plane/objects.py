@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import httpx
 
 from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
 from tests.support.waiting import eventually
 
 T = TypeVar("T")
-Json = dict[str, Any]
 
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 PARALLEL = 8

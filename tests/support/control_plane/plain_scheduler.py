@@ -8,9 +8,9 @@ from aiokafka import AIOKafkaConsumer
 from engine.summaries.fold import AttemptFold
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptSummarized, Event
+from schemas.json_types import Json
 from schemas.topics import DECISIONS, NODES
 from schemas.topics import PODS as SEEN
-from tests.support.control_plane.objects import Json
 
 SCHEDULER = "plain"
 """kube-scheduler without an extender."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dev.embedded.control_plane import ControlPlane
-from tests.support.control_plane.objects import Json
+from schemas.json_types import Json
 
 ANY_NAME = ""
 

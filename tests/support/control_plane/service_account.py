@@ -8,7 +8,8 @@ from pathlib import Path
 import yaml
 
 from dev.embedded.control_plane import ControlPlane
-from tests.support.control_plane.objects import Json, create
+from schemas.json_types import Json
+from tests.support.control_plane.objects import create
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 

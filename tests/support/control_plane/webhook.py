@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
 from tests.support.control_plane.extender_process import Extender
-from tests.support.control_plane.objects import Json, create
+from tests.support.control_plane.objects import create
 from tests.support.waiting import eventually
 
 

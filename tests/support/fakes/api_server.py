@@ -15,8 +15,7 @@ from kubernetes.aio.client import Configuration
 
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 
 class FakeApi:

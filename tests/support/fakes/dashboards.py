@@ -14,8 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-Json = Any
-
 NEWEST: Final = {
     "index-pattern": (7, 6, 0),
     "search": (7, 9, 3),
@@ -38,14 +36,14 @@ _CHECKED: Final = ("index-pattern", "search")
 @dataclass
 class DashboardsStandIn:
     url: str = ""
-    stored: dict[tuple[str, str], Json] = field(default_factory=dict)
+    stored: dict[tuple[str, str], Any] = field(default_factory=dict)
     imports: list[dict[str, str]] = field(default_factory=list)
     """The headers of each import."""
     asks_for: str = ""
     """With it, user ``admin`` and this password are needed."""
-    answer: Json = None
+    answer: Any = None
     """Instead of what it would answer to an import."""
-    alters: dict[str, Json] = field(default_factory=dict)
+    alters: dict[str, Any] = field(default_factory=dict)
     """Attributes that an object gets when it is stored."""
     page: bytes = b""
     """Instead of every answer: a page that is not JSON."""
@@ -84,13 +82,13 @@ def _handler(stand_in: DashboardsStandIn) -> type[BaseHTTPRequestHandler]:
                 *self._checked() or ((200, found) if found else (404, {"statusCode": 404, "error": "Not Found"}))
             )
 
-        def _checked(self) -> tuple[int, Json] | None:
+        def _checked(self) -> tuple[int, Any] | None:
             wanted = "Basic " + base64.b64encode(f"admin:{stand_in.asks_for}".encode()).decode()
             if stand_in.asks_for and self.headers.get("authorization") != wanted:
                 return 401, {"statusCode": 401, "error": "Unauthorized", "message": "Authentication required"}
             return None
 
-        def _send(self, status: int, body: Json) -> None:
+        def _send(self, status: int, body: Any) -> None:
             content = stand_in.page or json.dumps(body).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(content)))
@@ -103,7 +101,7 @@ def _handler(stand_in: DashboardsStandIn) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Json]:
+def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
     lowered = {name.lower(): value for name, value in headers.items()}
     stand_in.imports.append(lowered)
     if "osd-xsrf" not in lowered:
@@ -137,7 +135,7 @@ def _file(content_type: str, body: bytes) -> tuple[str, bytes]:
     return head.decode().partition('filename="')[2].partition('"')[0], content.removesuffix(b"\r\n")
 
 
-def _error(stand_in: DashboardsStandIn, objects: list[Json], item: Json, overwrite: bool) -> Json:
+def _error(stand_in: DashboardsStandIn, objects: list[Any], item: Any, overwrite: bool) -> Any:
     name = {"type": item["type"], "id": item["id"], "title": item["attributes"].get("title")}
     if item["type"] not in NEWEST:
         return name | {"error": {"type": "unsupported_type"}}

@@ -1,11 +1,9 @@
 """The objects of an API server as a dictionary: path to object; what is not in it is not found."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from runtime.kubernetes.errors import KubeApiError
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 
 class FakeObjects:

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-Json = dict[str, Any]
+from schemas.json_types import Json
+
 TOKEN_REVIEW, ACCESS_REVIEW = "TokenReview", "SubjectAccessReview"
 
 

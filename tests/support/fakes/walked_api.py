@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, missing
-from tests.support.builders.kube_objects import Json
+from schemas.json_types import Json
 from tests.support.fakes.api_server import merged
 
 Outcome = Json | KubeApiError

@@ -27,10 +27,10 @@ from schemas.events import (
     NodeStateChanged,
     PodObserved,
 )
+from schemas.json_types import Json
 from schemas.placements import PodPlacement
 
 GOLDEN = Path(__file__).parents[2] / "contract" / "golden"
-Json = dict[str, Any]
 
 
 @cache

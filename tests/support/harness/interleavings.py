@@ -34,7 +34,8 @@ from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool_writer import SpoolWriter
-from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.fakes.walked_api import Call, WalkedApi
 from tests.support.harness.racing import SlowEventWriter
 

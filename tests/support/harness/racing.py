@@ -29,7 +29,8 @@ from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.trace_context import NO_TRACE, Trace
-from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 
 MEMORY_MIB, CORES, SLOTS = 10_000, 100, 3

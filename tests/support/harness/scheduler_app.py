@@ -26,7 +26,7 @@ from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
 from schemas.events import Event
-from tests.support.builders.kube_objects import Json
+from schemas.json_types import Json
 from tests.support.builders.spool_entries import NOW, Clock
 
 

@@ -28,11 +28,11 @@ from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
+from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async
 
-Json = dict[str, Any]
 LEASE = Key("kube-system", "lease")
 TERMS = LeaseTimings(3, 2, 0.05)
 

@@ -16,8 +16,9 @@ import httpx
 import yaml
 from aiokafka import AIOKafkaConsumer
 
+from schemas.json_types import Json
 from schemas.topics import DECISIONS
-from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
+from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.harness.forked import Forked
 
 NODE_NAMES = [f"node{number}" for number in range(1, 6)]

@@ -30,12 +30,13 @@ from schemas.events import (
     PodObserved,
     PodRef,
 )
+from schemas.json_types import Json
 from schemas.placements import PodPlacement
 from tests.support.backends import Addresses
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
 from tests.support.control_plane.callers import Callers, path_rule, rule
-from tests.support.control_plane.objects import Json, created_namespace
+from tests.support.control_plane.objects import created_namespace
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.harness.api_process import serving
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt

@@ -29,7 +29,8 @@ from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
-from tests.support.builders.kube_objects import Json, a_device, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 from tests.support.harness.scheduler_app import manifest_of
 

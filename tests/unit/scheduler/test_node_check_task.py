@@ -20,7 +20,8 @@ from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
 from schemas.events import NodeChecked
-from tests.support.builders.kube_objects import Json, a_node
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_node
 from tests.support.builders.spool_entries import Clock
 
 

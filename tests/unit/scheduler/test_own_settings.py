@@ -13,7 +13,8 @@ from scheduler.own_settings import own_settings
 from scheduler.settings import Settings
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptConcluded
-from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.builders.spool_entries import NOW
 from tests.support.harness.scheduler_app import Serving
 

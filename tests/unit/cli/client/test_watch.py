@@ -4,8 +4,9 @@ from typing import Any
 
 from cli.client.changes import WatchedChange
 from cli.client.problems import Problem, WrongRequest
-from cli.client.transport import NO_QUERY, Json
+from cli.client.transport import NO_QUERY
 from cli.client.watch import follow
+from schemas.json_types import Json
 
 
 def a_change(kind: str, version: str) -> WatchedChange:

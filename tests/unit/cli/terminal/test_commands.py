@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 
 from cli.client.changes import WatchedChange
 from cli.client.problems import Problem
-from cli.client.transport import Json, Transport
+from cli.client.transport import Transport
 from cli.command import app
 from cli.terminal import watching
 from cli.terminal.commands import QUESTIONS
 from cli.terminal.options import Asking
 from runtime.cli.lazy_commands import LazyCommand
+from schemas.json_types import Json
 from tests.support.harness.golden_api import POD
 from tests.unit.cli.terminal.conftest import Run
 

@@ -5,10 +5,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.client.problems import NotAllowed, Problem
-from cli.client.transport import Json
 from cli.terminal.kubectl import app
 from cli.terminal.options import Asking
 from page.views.error_meanings import meaning_of
+from schemas.json_types import Json
 
 NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
 REPORT: Json = {

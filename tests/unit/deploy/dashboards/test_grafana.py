@@ -3,16 +3,14 @@
 import json
 import re
 from itertools import combinations
-from typing import Any
 
 import pytest
 
 from deploy.dashboards.grafana import files
 from deploy.dashboards.slo import rules
+from schemas.json_types import Json
 from tests.support.metrics_page import labels_of
 from tests.support.promql import grouped, parsed, selected
-
-Json = dict[str, Any]
 
 DASHBOARDS: dict[str, Json] = {name: json.loads(content) for name, content in files().items()}
 _DEVICE = {"node", "device_uuid", "device_index", "device_type"}

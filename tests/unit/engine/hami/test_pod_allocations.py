@@ -17,7 +17,8 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.kubernetes.slim import slim_pod
 from scheduler.observe import Observer
 from schemas.events import DeviceAllocation, Event, PodObserved
-from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.builders.spool_entries import NOW
 
 CLUSTER = Path("examples/cluster.yaml")

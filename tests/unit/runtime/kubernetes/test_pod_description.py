@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from runtime.kubernetes.pod_description import pod_description
 from schemas.events import Owner, PodDescription
-from tests.support.builders.kube_objects import Json, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_pod
 
 
 def owned(kind: str, name: str, api: str, labels: dict[str, str] | None = None, *, controls: bool = True) -> Json:

@@ -12,10 +12,10 @@ from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
 from runtime.kubernetes.resources import PODS
 from runtime.kubernetes.store import ObjectRef
+from schemas.json_types import Json
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async
 
-Json = dict[str, Any]
 PATIENCE = WatchTimeouts()
 POD = "/api/v1/namespaces/n/pods/"
 

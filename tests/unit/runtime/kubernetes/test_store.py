@@ -1,7 +1,6 @@
 """Lists, watches and own writes come in any order; the store ends with what the cluster has."""
 
 from contextlib import suppress
-from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -11,8 +10,7 @@ from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.resources import Key
 from runtime.kubernetes.store import Change, ObjectStore, PagedList, Removal, Update
 from runtime.kubernetes.watch_events import Bookmark, Changed, Deleted, LineSplitter, decode_event
-
-Json = dict[str, Any]
+from schemas.json_types import Json
 
 
 def a_pod(name: str, version: int, uid: str = "") -> Json:

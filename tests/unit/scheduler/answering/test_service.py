@@ -32,7 +32,8 @@ from schemas.events import (
     PodRef,
 )
 from schemas.ids import attempt_id
-from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
 from tests.support.stress import examples
 

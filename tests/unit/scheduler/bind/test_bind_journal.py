@@ -13,8 +13,9 @@ from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
 from scheduler.publish.spool import files
+from schemas.json_types import Json
 from tests.support.builders.binds import BEGAN, LATER, a_bind
-from tests.support.builders.kube_objects import STARTED, Json
+from tests.support.builders.kube_objects import STARTED
 from tests.support.harness.failing_calls import TO_THE_END, Faults
 
 

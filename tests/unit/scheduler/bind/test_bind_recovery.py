@@ -12,8 +12,9 @@ from scheduler.bind.bind_journal import OpenBind
 from scheduler.bind.bind_request import BindRequest
 from schemas.codec.records import decode
 from schemas.events import BindConcluded, PodRef
+from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_pod
-from tests.support.harness.scheduler_on_fake_api import Json, OnApi, a_cluster, pod_path, running
+from tests.support.harness.scheduler_on_fake_api import OnApi, a_cluster, pod_path, running
 
 BINDING = "POST /api/v1/namespaces/default/pods/pod1/binding"
 READING = "GET /api/v1/namespaces/default/pods/pod1"

@@ -16,7 +16,8 @@ from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, an
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.metrics import Metrics
-from tests.support.builders.kube_objects import Json, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_node, a_pod
 
 
 class Seen:

@@ -21,8 +21,9 @@ from scheduler.publish.spool.spool import Spool, SpoolLimits
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, DetailDropped, DevicesJudged, Event, NodeStateChanged
+from schemas.json_types import Json
 from schemas.topics import NODE_STATES
-from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
+from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.builders.nodes_to_judge import a_cluster, a_mig_device, a_running_pod
 from tests.support.builders.nodes_to_judge import a_node as a_node_of
 from tests.support.builders.spool_entries import Clock, detail

@@ -29,7 +29,8 @@ from schemas.events import (
     NodesJudged,
     PodRef,
 )
-from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
 from tests.support.builders.node_states import lookup
 from tests.support.harness.states_in_memory import LIFE, read_back, states_of
 from tests.support.stress import examples

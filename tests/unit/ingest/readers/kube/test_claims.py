@@ -8,7 +8,8 @@ import pytest
 from ingest.readers.kube import KubeEvents
 from ingest.readers.kube.claims import HELD_SECONDS, ClaimedDevice, devices_of
 from schemas.events import DeviceAllocation, PodObserved
-from tests.support.builders.api_server_objects import Json, a_pod
+from schemas.json_types import Json
+from tests.support.builders.api_server_objects import a_pod
 
 GPU = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "node1", "device": "gpu-0"}
 GPU_0 = "gpu.nvidia.com/node1/gpu-0"

@@ -9,7 +9,8 @@ import pytest
 from engine.hami.annotations import HANDSHAKE, REGISTER
 from ingest.readers.kube.node_checks import HamiNodeChecks
 from schemas.events import NodeChecked
-from tests.support.builders.kube_objects import Json, a_device, a_node
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import a_device, a_node
 
 NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
 FRESH = "Reported 2026-11-21 03:04:40 +0000 UTC"

@@ -8,9 +8,9 @@ import pytest
 from ingest.readers.kube.owners import ASKED_AGAIN_SECONDS, DescribingSink, Owners
 from runtime.kubernetes.errors import KubeApiError, missing
 from schemas.events import Event, Owner, PodDescription, PodObserved, PodRef
+from schemas.json_types import Json
 from tests.support.builders.spool_entries import NOW
 
-Json = dict[str, Any]
 REPLICA_SET = Owner(kind="ReplicaSet", name="web-5996b8569d", api_version="apps/v1")
 DERIVED = Owner(kind="Deployment", name="web")
 DEPLOYMENT = Owner(kind="Deployment", name="web", api_version="apps/v1")

@@ -8,7 +8,8 @@ import pytest
 from ingest.readers.kube import KubeEvents
 from ingest.readers.kube.kai_allocations import kai_allocations
 from schemas.events import AttemptConcluded, DeviceAllocation, ObjectProblem, Owner, PodObserved, WorkloadObserved
-from tests.support.builders.api_server_objects import Json, a_pod, an_event, read
+from schemas.json_types import Json
+from tests.support.builders.api_server_objects import a_pod, an_event, read
 
 # As the kubelet writes it when a device plugin refuses to allocate.
 REFUSED = "Allocate failed due to rpc error: code = Unknown desc = device not found, which is unexpected"

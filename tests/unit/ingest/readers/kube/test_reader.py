@@ -11,7 +11,8 @@ from ingest.readers.kube import KubeEvents
 from ingest.readers.kube.failure_messages import GRAMMAR
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import Condition, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
-from tests.support.builders.api_server_objects import Json, a_pod, a_pod_group, an_event, an_old_event, attempts, read
+from schemas.json_types import Json
+from tests.support.builders.api_server_objects import a_pod, a_pod_group, an_event, an_old_event, attempts, read
 
 REFUSAL = GRAMMAR["sample"][0]["text"]
 

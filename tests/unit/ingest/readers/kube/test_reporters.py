@@ -11,7 +11,8 @@ from ingest.reading.options import WatchSettings
 from ingest.reading.report import report
 from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, MAX_LEFT_OUT, TrustedReporters, reporter_patterns
 from schemas.events import AttemptConcluded, PodObserved
-from tests.support.builders.api_server_objects import Json, a_pod, an_event, an_old_event, attempts, read
+from schemas.json_types import Json
+from tests.support.builders.api_server_objects import a_pod, an_event, an_old_event, attempts, read
 
 POLICY = Path(__file__).parents[5] / "deploy/kustomize/components/event-reporters/policy.yaml"
 REFUSAL = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."

@@ -17,7 +17,8 @@ from scheduler.hami_compat.klog import lines
 from scheduler.hami_compat.klog.log_line import LogLine, float_text
 from scheduler.hami_compat.klog.writer import KlogWriter, headed
 from schemas.events import PodRef
-from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
+from schemas.json_types import Json
+from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
 
 ASKING = a_container(gpus=2, gpumem=20480, gpucores=20)
 A40, V100 = 45912, 32768

@@ -30,8 +30,9 @@ from schemas.events import (
     Event,
     PodRef,
 )
+from schemas.json_types import Json
 from tests.support.builders.hami_lines import summaries
-from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
+from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
 
 ATTEMPT = AttemptRef.of(
     Identity("default", "hami-scheduler"), PodRef(namespace="llm", name="trainer", uid="uid-trainer"), STARTED
