@@ -29,14 +29,16 @@ def main() -> int:
     parser.add_argument("--brokers", type=int, default=0, help="0: half of the time three, half of the time one")
     parser.add_argument("--only", help="faults whose name holds this")
     parser.add_argument("--index-outages", action="store_true", help="OpenSearch does not answer half of the time")
-    asked = parser.parse_args()
-    able = WITHOUT_THE_INDEX if asked.index_outages else FAULTS
-    wanted = [name for name in able if not asked.only or asked.only in name]
+    arguments = parser.parse_args()
+    able = WITHOUT_THE_INDEX if arguments.index_outages else FAULTS
+    wanted = [name for name in able if not arguments.only or arguments.only in name]
     outcomes: list[Outcome] = []
-    for brokers in [asked.brokers] if asked.brokers else [3, 1]:
-        order = _order(wanted, random.Random(asked.seed + brokers), brokers, {outcome.fault for outcome in outcomes})
-        seconds = asked.minutes * 60 / (1 if asked.brokers else 2)
-        outcomes += _runs(order, asked.seed + len(outcomes), brokers, seconds, asked.index_outages)
+    for brokers in [arguments.brokers] if arguments.brokers else [3, 1]:
+        order = _order_faults(
+            wanted, random.Random(arguments.seed + brokers), brokers, {outcome.fault for outcome in outcomes}
+        )
+        seconds = arguments.minutes * 60 / (1 if arguments.brokers else 2)
+        outcomes += _run_faults(order, arguments.seed + len(outcomes), brokers, seconds, arguments.index_outages)
     if not_run := sorted(set(wanted) - {outcome.fault for outcome in outcomes}):
         Console(width=150).print(
             f"Not run, for want of time, brokers or the right to mount a disk: {', '.join(not_run)}"
@@ -44,39 +46,39 @@ def main() -> int:
     return 0 if all(outcome.verdict.is_exact for outcome in outcomes) else 1
 
 
-def _order(names: list[str], chance: random.Random, brokers: int, done: set[str]) -> list[str]:
-    """The faults in random order; with several brokers those of a broker first, then those that have not been run."""
+def _order_faults(names: list[str], chance: random.Random, brokers: int, done: set[str]) -> list[str]:
+    """Order the faults randomly: with several brokers those of a broker first, then those that have not been run."""
     able = [name for name in names if (brokers >= 3 or name != THREE_BROKERS) and (can_mount() or name != FULL_SPOOL)]
     shuffled = chance.sample(able, len(able))
     return sorted(shuffled, key=lambda name: (brokers < 3 or "broker" not in name, name in done))
 
 
-def _runs(order: list[str], seed: int, brokers: int, seconds: float, has_outages: bool) -> list[Outcome]:
+def _run_faults(order: list[str], seed: int, brokers: int, seconds: float, has_outages: bool) -> list[Outcome]:
     console = Console(width=150)
     outcomes: list[Outcome] = []
     with (
         tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder,
         embedded.backends(Path(folder) / "backends", brokers=brokers) as servers,
-        ground(Path(folder), servers) as place,
+        ground(Path(folder), servers) as running_ground,
     ):
         end = time.monotonic() + seconds
         for number, name in enumerate(itertools.cycle(order)):
             if time.monotonic() > end:
                 break
-            outcome = run(place, name, seed + number, has_outages=has_outages)
+            outcome = run(running_ground, name, seed + number, has_outages=has_outages)
             outcomes.append(outcome)
-            console.print(_line(outcome), highlight=False)
-    console.print(_table(outcomes, brokers))
+            console.print(_format_outcome(outcome), highlight=False)
+    console.print(_format_outcomes(outcomes, brokers))
     return outcomes
 
 
-def _line(outcome: Outcome) -> str:
+def _format_outcome(outcome: Outcome) -> str:
     return (
         f"{outcome.fault} (seed {outcome.seed}): {outcome.answered} pods, {outcome.records} records: {outcome.verdict}"
     )
 
 
-def _table(outcomes: list[Outcome], brokers: int) -> Table:
+def _format_outcomes(outcomes: list[Outcome], brokers: int) -> Table:
     table = Table(title=f"{len(outcomes)} runs, {brokers} broker{'s' if brokers > 1 else ''}")
     columns = ("fault", "seed", "pods", "records", "partitions", "missing", "extra", "different", "calm after")
     for column in columns:

@@ -24,135 +24,135 @@ NOWHERE: Final = Place(0, 0)
 
 
 def _acknowledge_before_the_write() -> None:
-    track = OffsetTracker.track
+    original = OffsetTracker.track
 
-    def tracking(offsets: OffsetTracker[Any], offset: int, acknowledge: Any) -> bool:
+    def track(offsets: OffsetTracker[Any], offset: int, acknowledge: Any) -> bool:
         acknowledge()
-        return track(offsets, offset, acknowledge)
+        return original(offsets, offset, acknowledge)
 
-    setattr(OffsetTracker, "track", tracking)
+    setattr(OffsetTracker, "track", track)
 
 
 def _take_batches() -> None:
-    async def records(_app: Any, stream: Any) -> AsyncIterator[Record]:
+    async def read_records(_app: Any, stream: Any) -> AsyncIterator[Record]:
         async for runs in stream.take(20, within=0.1):
             for record in (item for run in runs for item in run):
-                about = record.topic, record.partition, record.offset, record.key, record.value, record.headers
-                yield Record(*about, record.timestamp, lambda: None)
+                arguments = record.topic, record.partition, record.offset, record.key, record.value, record.headers
+                yield Record(*arguments, record.timestamp, lambda: None)
 
-    setattr(faust_app, "records", records)
+    setattr(faust_app, "records", read_records)
 
 
-def _lost_conclusions() -> None:
-    add = OpenAttempts.add
+def _lose_conclusions() -> None:
+    original = OpenAttempts.add
     seen = count(1)
 
-    def adding(attempts: OpenAttempts, event: Any, *about: Any) -> Any:
+    def add(attempts: OpenAttempts, event: Any, *arguments: Any) -> Any:
         if isinstance(event, AttemptConcluded) and next(seen) % 10 == 0:
             return None
-        return add(attempts, event, *about)
+        return original(attempts, event, *arguments)
 
-    setattr(OpenAttempts, "add", adding)
-
-
-def _binds_forgotten() -> None:
-    add = OpenAttempts.add
-
-    def adding(attempts: OpenAttempts, event: Any, *about: Any) -> Any:
-        return None if isinstance(event, BindConcluded) else add(attempts, event, *about)
-
-    setattr(OpenAttempts, "add", adding)
+    setattr(OpenAttempts, "add", add)
 
 
-def _one_node_short() -> None:
+def _forget_binds() -> None:
+    original = OpenAttempts.add
+
+    def add(attempts: OpenAttempts, event: Any, *arguments: Any) -> Any:
+        return None if isinstance(event, BindConcluded) else original(attempts, event, *arguments)
+
+    setattr(OpenAttempts, "add", add)
+
+
+def _drop_one_node() -> None:
     table = node_table
 
-    def short(records: Sequence[Any], tallies: Iterable[Any]) -> Any:
-        made = table(records, list(tallies))
+    def drop_last_node(records: Sequence[Any], tallies: Iterable[Any]) -> Any:
+        whole_table = table(records, list(tallies))
         last = slice(None, -1)
-        return replace(made, **{name: getattr(made, name)[last] for name in PER_NODE})
+        return replace(whole_table, **{name: getattr(whole_table, name)[last] for name in PER_NODE})
 
-    setattr(fold, "node_table", short)
-
-
-def _without(is_lost: Callable[[Outgoing], bool]) -> None:
-    """Some records are not sent, and count as acknowledged."""
-    send = TopicsSink.send
-
-    async def sending(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        kept = [not is_lost(record) for record in outgoing]
-        places = iter(await send(sink, [record for record, is_kept in zip(outgoing, kept, strict=True) if is_kept]))
-        return [next(places) if is_kept else NOWHERE for is_kept in kept]
-
-    setattr(TopicsSink, "send", sending)
+    setattr(fold, "node_table", drop_last_node)
 
 
-def _no_dead_letters() -> None:
-    _without(lambda outgoing: outgoing.topic == DEAD_LETTERS.name)
+def _lose_records(is_lost: Callable[[Outgoing], bool]) -> None:
+    """Send all records but the lost ones, which count as acknowledged."""
+    original = TopicsSink.send
+
+    async def send(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        is_sent = [not is_lost(record) for record in outgoing]
+        places = iter(await original(sink, [record for record, sends in zip(outgoing, is_sent, strict=True) if sends]))
+        return [next(places) if sends else NOWHERE for sends in is_sent]
+
+    setattr(TopicsSink, "send", send)
 
 
-def _dropped_detail() -> None:
+def _lose_dead_letters() -> None:
+    _lose_records(lambda outgoing: outgoing.topic == DEAD_LETTERS.name)
+
+
+def _drop_detail() -> None:
     seen = count(1)
-    _without(lambda outgoing: outgoing.topic == DEVICE_VERDICTS.name and next(seen) % 10 == 0)
+    _lose_records(lambda outgoing: outgoing.topic == DEVICE_VERDICTS.name and next(seen) % 10 == 0)
 
 
-def _repeated_under_another_id() -> None:
-    send = TopicsSink.send
+def _repeat_under_another_id() -> None:
+    original = TopicsSink.send
 
-    async def sending(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        again = [_renamed(record) for record in outgoing if record.topic == ATTEMPTS.name]
-        return (await send(sink, [*outgoing, *again]))[: len(outgoing)]
+    async def send(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        again = [_rename(record) for record in outgoing if record.topic == ATTEMPTS.name]
+        return (await original(sink, [*outgoing, *again]))[: len(outgoing)]
 
-    setattr(TopicsSink, "send", sending)
+    setattr(TopicsSink, "send", send)
 
 
-def _renamed(outgoing: Outgoing) -> Outgoing:
+def _rename(outgoing: Outgoing) -> Outgoing:
     record = outgoing.record
     other = uuid.uuid4().hex.encode()
     headers = [(name, other if name == "ce_id" else value) for name, value in record.headers]
     return outgoing._replace(record=record._replace(headers=headers))
 
 
-def _history_before_its_attempt() -> None:
-    """The records wait until the history is written, which is faster because nothing has to be waited for twice."""
-    send = TopicsSink.send
+def _send_history_before_its_attempt() -> None:
+    """Hold records back until the history is written, which is faster because nothing has to be waited for twice."""
+    original = TopicsSink.send
     held: list[Outgoing] = []
 
-    async def sending(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
         if any(record.topic == ATTEMPTS.name for record in outgoing):
             held.extend(outgoing)
             return [NOWHERE] * len(outgoing)
-        places = await send(sink, outgoing)
+        places = await original(sink, outgoing)
         if any(record.topic == POD_HISTORIES.name for record in outgoing):
             late, held[:] = list(held), []
-            await send(sink, late)
+            await original(sink, late)
         return places
 
-    setattr(TopicsSink, "send", sending)
+    setattr(TopicsSink, "send", send)
 
 
-def _two_agents_side_by_side() -> None:
-    """``concurrency=2``, with a state for each: the records of an attempt are divided between them."""
-    process = agent.DecisionsAgent._process
+def _run_two_agents() -> None:
+    """Run ``concurrency=2``, with a state for each: the records of an attempt are divided between them."""
+    original = agent.DecisionsAgent._process
     others: dict[int, agent.DecisionsAgent] = {}
     turn = count()
 
-    async def processing(decisions: agent.DecisionsAgent, record: Any) -> None:
+    async def process(decisions: agent.DecisionsAgent, record: Any) -> None:
         other = others.setdefault(id(decisions), agent.DecisionsAgent(decisions._writer, decisions._metrics))
-        await process(decisions if next(turn) % 2 else other, record)
+        await original(decisions if next(turn) % 2 else other, record)
 
-    setattr(agent.DecisionsAgent, "_process", processing)
+    setattr(agent.DecisionsAgent, "_process", process)
 
 
 BUGS: Final[dict[str, Callable[[], None]]] = {
     "acknowledge before the write": _acknowledge_before_the_write,
     "take": _take_batches,
-    "concurrency 2": _two_agents_side_by_side,
-    "lost conclusions": _lost_conclusions,
-    "binds forgotten": _binds_forgotten,
-    "one node short": _one_node_short,
-    "no dead letters": _no_dead_letters,
-    "dropped detail": _dropped_detail,
-    "a topic record published twice under different ids": _repeated_under_another_id,
-    "a history written before its attempt": _history_before_its_attempt,
+    "concurrency 2": _run_two_agents,
+    "lost conclusions": _lose_conclusions,
+    "binds forgotten": _forget_binds,
+    "one node short": _drop_one_node,
+    "no dead letters": _lose_dead_letters,
+    "dropped detail": _drop_detail,
+    "a topic record published twice under different ids": _repeat_under_another_id,
+    "a history written before its attempt": _send_history_before_its_attempt,
 }

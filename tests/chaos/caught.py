@@ -13,45 +13,45 @@ from tests.chaos.load import Load
 from tests.chaos.scheduler_bugs import BUGS as SCHEDULER_BUGS
 
 CALM_SECONDS = 8
-"""What is not visible by then counts as lost: a pipeline without a bug needs two or three seconds."""
+"""Limit after which invisible records count as lost: a pipeline without a bug needs two or three seconds."""
 
 Circumstances = Callable[[Ground, Load, random.Random, str], None]
 
 
-def _in_the_worker(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+def _run_in_worker(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     ground.processes.kill("worker")
     ground.start_worker(CHAOS_BUG=bug)
     ground.wait_ready("worker")
     load.wait_for(len(load.answers) + 25)
 
 
-def _in_the_worker_killed_at(point: str) -> Circumstances:
-    def killed(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-        _in_the_worker(ground, load, chance, bug)
+def _run_in_worker_killed_at(point: str) -> Circumstances:
+    def kill(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+        _run_in_worker(ground, load, chance, bug)
         ground.processes.kill("worker")
         ground.start_worker(CHAOS_BUG=bug, CHAOS_DIE=f"{point}:{chance.randint(1, 5)}")
-        if not ground.ended("worker"):
+        if not ground.ends("worker"):
             raise AssertionError(f"the worker did not come to {point}")
         ground.start_worker(CHAOS_BUG=bug)
         ground.wait_ready("worker")
 
-    return killed
+    return kill
 
 
-def _in_the_worker_with_garbage(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    _in_the_worker(ground, load, chance, bug)
+def _run_in_worker_with_garbage(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+    _run_in_worker(ground, load, chance, bug)
     FAULTS["garbage"](ground, load, chance)
 
 
-def _in_the_index_writer(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+def _run_in_index_writer(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     ground.processes.stop("index")
     ground.start_index(CHAOS_BUG=bug)
     ground.wait_until_index_reads()
     load.wait_for(len(load.answers) + 25)
 
 
-def _killed_with_the_index_standing_still(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    _in_the_index_writer(ground, load, chance, bug)
+def _kill_with_index_standing_still(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+    _run_in_index_writer(ground, load, chance, bug)
     server = ground.servers.opensearch
     if server.process is None:
         raise AssertionError("OpenSearch does not run")
@@ -63,12 +63,12 @@ def _killed_with_the_index_standing_still(ground: Ground, load: Load, chance: ra
     ground.wait_ready("index")
 
 
-def _with_the_index_read_only(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    _in_the_index_writer(ground, load, chance, bug)
+def _run_with_index_read_only(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+    _run_in_index_writer(ground, load, chance, bug)
     FAULTS["indices read-only"](ground, load, chance)
 
 
-def _with_a_frozen_request(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+def _run_with_frozen_request(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     ground.default_environment["CHAOS_BUG"] = bug
     try:
         FAULTS["a frozen request thaws"](ground, load, chance)
@@ -76,24 +76,24 @@ def _with_a_frozen_request(ground: Ground, load: Load, chance: random.Random, bu
         del ground.default_environment["CHAOS_BUG"]
 
 
-def _in_the_scheduler(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+def _run_in_scheduler(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     ground.processes.kill("scheduler")
     ground.start_scheduler(CHAOS_BUG=bug)
     load.wait_for(len(load.answers) + 25)
 
 
-_killed_before_records: Final = _in_the_worker_killed_at("before-records")
+_killed_before_records: Final = _run_in_worker_killed_at("before-records")
 _SHOWN_BY: Final[dict[str, Circumstances]] = {
-    **dict.fromkeys(bugs.BUGS, _in_the_worker),
-    **dict.fromkeys(index_bugs.BUGS, _in_the_index_writer),
-    **dict.fromkeys(SCHEDULER_BUGS, _in_the_scheduler),
+    **dict.fromkeys(bugs.BUGS, _run_in_worker),
+    **dict.fromkeys(index_bugs.BUGS, _run_in_index_writer),
+    **dict.fromkeys(SCHEDULER_BUGS, _run_in_scheduler),
     "acknowledge before the write": _killed_before_records,
     "take": _killed_before_records,
-    "a history written before its attempt": _in_the_worker_killed_at("after-histories"),
-    "no dead letters": _in_the_worker_with_garbage,
-    "the index acknowledged before it is written": _killed_with_the_index_standing_still,
-    "no external version": _with_a_frozen_request,
-    "a failed request counts as written": _with_the_index_read_only,
+    "a history written before its attempt": _run_in_worker_killed_at("after-histories"),
+    "no dead letters": _run_in_worker_with_garbage,
+    "the index acknowledged before it is written": _kill_with_index_standing_still,
+    "no external version": _run_with_frozen_request,
+    "a failed request counts as written": _run_with_index_read_only,
 }
 BUGS: Final = (*bugs.BUGS, *index_bugs.BUGS, *SCHEDULER_BUGS)
 ONE_OF_EACH_PROCESS: Final = (
@@ -101,7 +101,7 @@ ONE_OF_EACH_PROCESS: Final = (
     "the index acknowledged before it is written",
     "a state published after its verdict",
 )
-"""What the suite tries of the worker, the index writer and the scheduler: each takes half a minute."""
+"""Bugs of worker, index writer and scheduler that the suite tries: each takes half a minute."""
 _SAYS: Final = {
     "no dead letters": "dead letters of",
     "dropped detail": "not forwarded",
@@ -113,16 +113,16 @@ _SAYS: Final = {
     "a state lost": "document of state",
     "a state expired by retention": "near the day of record",
 }
-"""What the ledger has to say about a bug; about the others any difference will do."""
+"""Words of the ledger about a bug; for the others any difference will do."""
 
 
 def is_caught(bug: str, verdict: Verdict) -> bool:
-    """Whether the ledger found what the bug does."""
+    """Tell whether the ledger found what the bug does."""
     return not verdict.is_exact and _SAYS.get(bug, "") in " ".join((*verdict.missing, *verdict.different))
 
 
 def heal(ground: Ground, bug: str) -> None:
-    """Have processes without a bug again, and no state that a bug damaged."""
+    """Restart processes without a bug, and replace the states that a bug damaged."""
     ground.processes.kill("worker")  # the next run starts one
     if bug in index_bugs.BUGS:
         ground.processes.stop("index")
@@ -134,8 +134,8 @@ def heal(ground: Ground, bug: str) -> None:
         ground.start_scheduler()
 
 
-def fault_that_shows(bug: str) -> Fault:
-    def fault(ground: Ground, load: Load, chance: random.Random) -> None:
+def build_fault(bug: str) -> Fault:
+    def show(ground: Ground, load: Load, chance: random.Random) -> None:
         _SHOWN_BY[bug](ground, load, chance, bug)
 
-    return fault
+    return show

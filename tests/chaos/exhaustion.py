@@ -20,7 +20,7 @@ _MANY_ZEROS: Final = 20 * 1024**2
 """More than a batch may unpack to: its dead letter has no key, so it belongs to no namespace."""
 
 
-def some_pods(load: Load, chance: random.Random) -> None:
+def wait_for_pods(load: Load, chance: random.Random) -> None:
     load.wait_for(len(load.answers) + chance.randint(5, 15))
 
 
@@ -36,54 +36,54 @@ def without_descriptors(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def no_descriptors(ground: Ground, load: Load, chance: random.Random) -> None:
-    """Scheduler, worker and index writer have none left, each in turn."""
+def exhaust_descriptors(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Leave scheduler, worker and index writer without descriptors, each in turn."""
     for name in ("scheduler", "worker", "index"):
-        some_pods(load, chance)
+        wait_for_pods(load, chance)
         with without_descriptors(ground.processes.pid(name)):
-            some_pods(load, chance)
+            wait_for_pods(load, chance)
             time.sleep(chance.uniform(2, 5))
-    some_pods(load, chance)
+    wait_for_pods(load, chance)
 
 
-def full_spool(ground: Ground, load: Load, chance: random.Random) -> None:
-    """The disk of the scheduler's spool is full. It decides, says so, and uses the disk again when that has space."""
+def fill_spool(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Fill the disk of the scheduler's spool: it decides, says so, and uses the disk again when that has space."""
     before = ground.spool
-    some_pods(load, chance)
+    wait_for_pods(load, chance)
     with mounted(ground.folder / "small-disk", _SMALL_DISK_MIB) as disk:
         ground.move_spool(disk / "spool")
-        some_pods(load, chance)
+        wait_for_pods(load, chance)
         with filled(disk):
-            some_pods(load, chance)
+            wait_for_pods(load, chance)
             ground.wait_until_spool_is("No space left on device")
-            some_pods(load, chance)
+            wait_for_pods(load, chance)
         ground.wait_until_spool_is("ok")
-        some_pods(load, chance)
+        wait_for_pods(load, chance)
         ground.move_spool(before)
-    some_pods(load, chance)
+    wait_for_pods(load, chance)
 
 
-def unpacks_to_much(ground: Ground, load: Load, chance: random.Random) -> None:
-    """Records of zeros, between those of the pods."""
+def send_records_that_unpack_to_much(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Send records of zeros, between those of the pods."""
     for size in (_ZEROS, _MANY_ZEROS, _ZEROS):
-        some_pods(load, chance)
+        wait_for_pods(load, chance)
         key = f"default/{load.namespace}/zeros".encode()
         ground.send(EncodedRecord(key, bytes(size), [("ce_type", b"zeros")]), compression_type="zstd")
         load.garbage += size == _ZEROS
-    some_pods(load, chance)
+    wait_for_pods(load, chance)
 
 
-def indices_lost(ground: Ground, load: Load, chance: random.Random) -> None:
-    """Every index is deleted, and none can be made; then an operator rebuilds them, as docs/operations.md says."""
-    some_pods(load, chance)
+def lose_indices(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Delete every index and let none be made, until an operator rebuilds them, as docs/operations.md says."""
+    wait_for_pods(load, chance)
     with ground.no_more_shards():
         ground.delete_indices()
-        some_pods(load, chance)
+        wait_for_pods(load, chance)
         ground.wait_until_index_waits("shards open")
         ground.wait_until_loss_is_noticed()
     ground.processes.stop("index")
     ground.read_topics_again()
     ground.start_index()
     ground.wait_until_index_reads()
-    some_pods(load, chance)
+    wait_for_pods(load, chance)
     ground.wait_visible(load.namespace, 1)

@@ -68,12 +68,12 @@ class Ground:
     def ledger(self) -> Path:
         return self.folder / "ledger.jsonl"
 
-    def url(self, service: str) -> str:
+    def get_url(self, service: str) -> str:
         return f"http://127.0.0.1:{self.ports[service]}"
 
     @property
     def view(self) -> View:
-        return View(self.servers.bootstrap_servers, self.servers.opensearch_url, self.url("api"), self.client)
+        return View(self.servers.bootstrap_servers, self.servers.opensearch_url, self.get_url("api"), self.client)
 
     def start_scheduler(self, **environment: str) -> None:
         """Start the scheduler, with the bug that ``CHAOS_BUG`` in ``environment`` names."""
@@ -109,14 +109,14 @@ class Ground:
         """Return when the index writer has read some records: Kafka has given it partitions."""
         counted = re.compile(r'^schedulerlog_index_records_total\{[^}]*outcome="taken"[^}]*\} [1-9]', re.MULTILINE)
         self.wait_ready(name)
-        url = f"{self.url(name)}/metrics"
+        url = f"{self.get_url(name)}/metrics"
         _wait(lambda: counted.search(self.client.get(url).text) is not None, True, f"the first records of {name}")
 
     def wait_ready(self, service: str) -> None:
-        self.processes.wait_ready(service, f"{self.url(service)}/readyz")
+        self.processes.wait_ready(service, f"{self.get_url(service)}/readyz")
 
-    def ended(self, name: str, timeout_seconds: float = 60) -> bool:
-        """Has the service ended by itself within the time? Then it may be started again."""
+    def ends(self, name: str, timeout_seconds: float = 60) -> bool:
+        """Tell whether the service ends by itself within the time. Then it may be started again."""
         deadline = time.monotonic() + timeout_seconds
         while time.monotonic() < deadline:
             if self.processes.has_ended(name):
@@ -124,15 +124,15 @@ class Ground:
             time.sleep(0.05)
         return False
 
-    def move_spool(self, place: Path) -> None:
-        """The scheduler is stopped, and continues with its spool at another place."""
+    def move_spool(self, folder: Path) -> None:
+        """Stop the scheduler, and continue with its spool in another folder."""
         self.processes.stop("scheduler")
-        self.spool = Path(shutil.move(self.spool, place))
+        self.spool = Path(shutil.move(self.spool, folder))
         self.start_scheduler()
 
     def wait_until_spool_is(self, state: str) -> None:
         """Return when the scheduler, which answers, says so of its spool."""
-        url = f"{self.url('scheduler')}/readyz"
+        url = f"{self.get_url('scheduler')}/readyz"
         _wait(lambda: state in self.client.get(url).json()["spool"], True, f"a spool that is {state}")
 
     @contextmanager
@@ -195,17 +195,17 @@ class Ground:
         """Return when the API knows the latest of every pod that was answered until now."""
         latest = {answer.pod: answer.status for answer in list(load.answers) if answer.pod not in load.unanswered}
         _wait(
-            lambda: all(self.view.status(load.namespace, pod) == status for pod, status in latest.items()),
+            lambda: all(self.view.get_status(load.namespace, pod) == status for pod, status in latest.items()),
             True,
             "the API's answers about all pods",
         )
 
     def wait_visible(self, namespace: str, count: int) -> None:
         """Return when the index has so many attempts of a namespace."""
-        _wait(lambda: self.view.attempts(namespace) >= count, True, f"{count} attempts in the index")
+        _wait(lambda: self.view.count_attempts(namespace) >= count, True, f"{count} attempts in the index")
 
     def is_frozen(self, name: str) -> bool:
-        """Is the service stopped (SIGSTOP)?"""
+        """Tell whether the service is stopped (SIGSTOP)."""
         status = Path(f"/proc/{self.processes.pid(name)}/stat").read_text()
         return status.rpartition(")")[2].split()[0] == "T"
 
@@ -225,18 +225,18 @@ class Ground:
             self.client.delete(f"{self.servers.opensearch_url}/filler").raise_for_status()
 
     def delete_indices(self) -> None:
-        """As an operator does by mistake: all of ours at once."""
+        """Delete all of our indices at once, as an operator does by mistake."""
         self.client.delete(f"{self.servers.opensearch_url}/schedulerlog-*").raise_for_status()
 
     def wait_until_index_waits(self, cause: str) -> None:
         """Return when the index writer says that it waits for the index, with this cause."""
-        url = f"{self.url('index')}/readyz"
+        url = f"{self.get_url('index')}/readyz"
         _wait(lambda: cause in self.client.get(url).text, True, f"an index writer that waits: {cause}")
 
     def wait_until_loss_is_noticed(self) -> None:
         """Return when the index writer has noticed indices that were deleted."""
         counted = re.compile(r"^schedulerlog_index_lost_indices_total [1-9]", re.MULTILINE)
-        url = f"{self.url('index')}/metrics"
+        url = f"{self.get_url('index')}/metrics"
         _wait(lambda: counted.search(self.client.get(url).text) is not None, True, "the loss of indices")
 
     def read_topics_again(self) -> None:
@@ -285,9 +285,9 @@ def ground(folder: Path, servers: embedded.Backends) -> Iterator[Ground]:
     environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}
     with ForkedProcesses(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
         processes.run("provision", "pipeline", "provision")
-        made = Ground(folder, servers, processes, client)
-        made.start_scheduler()
-        made.start_index()
-        made.start_api()
-        made.wait_ready("index")
-        yield made
+        running = Ground(folder, servers, processes, client)
+        running.start_scheduler()
+        running.start_index()
+        running.start_api()
+        running.wait_ready("index")
+        yield running

@@ -12,7 +12,7 @@ from tests.chaos.faults import FAULTS
 from tests.chaos.ground import Ground
 
 SECONDS: Final = (4.0, 12.0)
-"""How long OpenSearch stands still, and how long it answers in between: drawn from this range each time."""
+"""Range of the seconds that OpenSearch stands still, and that it answers in between."""
 _WITH_THE_INDEX: Final = ("OpenSearch", "indices", "frozen", "brokers")
 WITHOUT_THE_INDEX: Final = tuple(name for name in FAULTS if not any(word in name for word in _WITH_THE_INDEX))
 """The faults that neither stop OpenSearch themselves nor wait for it."""

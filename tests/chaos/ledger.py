@@ -1,4 +1,4 @@
-"""What was accepted, compared with what is visible: nothing missing, nothing more, and the same content.
+"""Comparison of what was accepted with what is visible: nothing missing, nothing more, and the same content.
 
 The ledger has the records that the scheduler's spool accepted; the replies are what kube-scheduler got. Neither was
 written by the pipeline that is checked.
@@ -27,7 +27,7 @@ class Entry:
     type: str
     key: str
     value: bytes
-    place: int
+    number: int
     """Counts the records of the ledger."""
 
     @property
@@ -36,25 +36,25 @@ class Entry:
 
 
 def read(path: Path) -> list[Entry]:
-    """Everything that was accepted, in order; a line that a crash cut off was never answered."""
+    """Read everything that was accepted, in order; a line that a crash cut off was never answered."""
     entries = []
-    for place, line in enumerate(path.read_bytes().splitlines() if path.exists() else ()):
+    for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else ()):
         try:
             entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        entries.append(Entry(entry["id"], entry["type"], entry["key"], base64.b64decode(entry["value"]), place))
+        entries.append(Entry(entry["id"], entry["type"], entry["key"], base64.b64decode(entry["value"]), number))
     return entries
 
 
-def decisions_about(namespace: str, entries: Iterable[Entry]) -> list[Entry]:
-    """Those about pods of ``namespace``."""
+def list_decisions(namespace: str, entries: Iterable[Entry]) -> list[Entry]:
+    """List the decisions about pods of ``namespace``."""
     return [entry for entry in entries if entry.key.startswith(f"default/{namespace}/")]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What kube-scheduler got for an answer about a pod: the node, or why none; and how a bind ended."""
+    """kube-scheduler's answer about a pod: the node, or the reasons for none; and how a bind ended."""
 
     pod: str
     chosen: str | None
@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass
 class Seen:
-    """What is visible of a namespace."""
+    """Everything that is visible of a namespace."""
 
     decisions: Mapping[str, bytes]
     """Record value by ce_id, from the topic."""
@@ -106,29 +106,29 @@ class Verdict:
         if self.is_exact:
             return "exact"
         return "; ".join(
-            f"{len(found)} {name}: {', '.join(found[:3])}" + (", …" if len(found) > 3 else "")
-            for name, found in (("missing", self.missing), ("extra", self.extra), ("different", self.different))
-            if found
+            f"{len(items)} {name}: {', '.join(items[:3])}" + (", …" if len(items) > 3 else "")
+            for name, items in (("missing", self.missing), ("extra", self.extra), ("different", self.different))
+            if items
         )
 
 
 def compare(entries: Sequence[Entry], answers: Iterable[Answer], seen: Seen, garbage: int = 0) -> Verdict:
-    """Every difference from what was accepted and answered. ``garbage``: records that had to become dead letters."""
+    """Compare answers and accepted records with what is visible. ``garbage``: records that must be dead letters."""
     verdict = Verdict()
-    _decisions(entries, seen, verdict)
-    _attempts(entries, seen, verdict)
-    _devices(entries, seen, verdict)
-    _published(entries, seen, verdict)
+    _compare_decisions(entries, seen, verdict)
+    _compare_attempts(entries, seen, verdict)
+    _compare_devices(entries, seen, verdict)
+    _compare_published(entries, seen, verdict)
     latest = {entry.key.rpartition("/")[2]: entry.attempt for entry in entries}
     for answer in answers:
-        _answer(answer, seen, verdict)
-        _state(answer, latest.get(answer.pod), seen, verdict)
+        _compare_answer(answer, seen, verdict)
+        _compare_state(answer, latest.get(answer.pod), seen, verdict)
     if seen.dead_letters != garbage:
         verdict.different.append(f"{seen.dead_letters} dead letters of {garbage}")
     return verdict
 
 
-def _decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+def _compare_decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     for entry in entries:
         if entry.id not in seen.decisions:
             verdict.missing.append(f"record {entry.id}")
@@ -137,19 +137,19 @@ def _decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     verdict.extra += [f"record {key}" for key in seen.decisions.keys() - {entry.id for entry in entries}]
 
 
-def visible(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
-    """What is missing of these: records on the topic, attempts in the index. More than these may be there."""
+def compare_visible(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    """Compare records on the topic and attempts in the index: none is missing, but there may be more."""
     verdict.missing += [f"record {entry.id}" for entry in entries if entry.id not in seen.decisions]
     indexed = {attempt for attempt, _ in seen.attempts}
     verdict.missing += [f"attempt {attempt}" for attempt in {entry.attempt for entry in entries} - indexed]
 
 
-def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+def _compare_attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     wanted = {entry.attempt for entry in entries}
-    found = Counter(attempt for attempt, _ in seen.attempts)
-    verdict.missing += [f"attempt {attempt}" for attempt in wanted - found.keys()]
-    verdict.extra += [f"attempt {key}" for key in found.keys() - wanted]
-    verdict.extra += [f"attempt {attempt}, {count} times" for attempt, count in found.items() if count > 1]
+    counts = Counter(attempt for attempt, _ in seen.attempts)
+    verdict.missing += [f"attempt {attempt}" for attempt in wanted - counts.keys()]
+    verdict.extra += [f"attempt {key}" for key in counts.keys() - wanted]
+    verdict.extra += [f"attempt {attempt}, {count} times" for attempt, count in counts.items() if count > 1]
     first: dict[str, str] = {}
     for entry in entries:
         first.setdefault(entry.key, entry.attempt)
@@ -167,7 +167,7 @@ def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     ]
 
 
-def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+def _compare_devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     # A repetition has no device records: those of the attempt that it repeats count for it.
     repeated = {attempt for attempt, document in seen.attempts if document.get("repeats")}
     wanted = {entry.id: entry.value for entry in entries if entry.type == DEVICES and entry.attempt not in repeated}
@@ -180,8 +180,8 @@ def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     ]
 
 
-def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
-    """The topics that others read: the whole summary of every attempt, and its messages, each id with one text."""
+def _compare_published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    """Compare the topics that others read: the summary of every attempt, and its messages, each id with one text."""
     ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
     published = {summary["attempt_id"] for summary in seen.summaries if summary.get("complete", "repeats" in summary)}
     verdict.missing += [f"summary {end}" for end in ends - published]
@@ -190,20 +190,20 @@ def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     verdict.extra += [f"messages of {attempt}" for attempt in announced - {entry.attempt for entry in entries}]
 
 
-def _state(answer: Answer, attempt: str | None, seen: Seen, verdict: Verdict) -> None:
-    """kube-scheduler's reply against the pod's state, which lists of waiting pods are made of."""
+def _compare_state(answer: Answer, attempt: str | None, seen: Seen, verdict: Verdict) -> None:
+    """Compare kube-scheduler's reply with the pod's state, which lists of waiting pods are made of."""
     state = seen.pod_states.get(answer.pod)
     if state is None:
         verdict.missing.append(f"state of {answer.pod}")
         return
-    found = state["state"], state["status"], state["attempt_id"]
+    visible_state = state["state"], state["status"], state["attempt_id"]
     wanted = "placed" if answer.status == "succeeded" else "waiting", answer.status, attempt
-    if found != wanted:
-        verdict.different.append(f"state of {answer.pod}: {found}, not {wanted}")
+    if visible_state != wanted:
+        verdict.different.append(f"state of {answer.pod}: {visible_state}, not {wanted}")
 
 
-def _answer(answer: Answer, seen: Seen, verdict: Verdict) -> None:
-    """kube-scheduler's reply against the API's answer, node by node."""
+def _compare_answer(answer: Answer, seen: Seen, verdict: Verdict) -> None:
+    """Compare kube-scheduler's reply with the API's answer, node by node."""
     log = seen.schedulerlogs.get(answer.pod)
     if log is None:
         verdict.missing.append(f"schedulerlog of {answer.pod}")

@@ -42,7 +42,9 @@ class Load:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._end.set()
         self._thread.join()
 
@@ -55,18 +57,18 @@ class Load:
             time.sleep(0.01)
 
     def retry_only_what_comes(self) -> None:
-        """Pods that were refused until now are not tried again."""
+        """Give up the pods that were refused until now."""
         self._refused.clear()
 
     def _run(self) -> None:
         with httpx.Client(timeout=30) as client:
             while not self._end.wait(self._pause):
-                self._offer(client, self._next_pod())
+                self._offer(client, self._choose_pod())
                 self._bind_those_due(client, time.monotonic())
             self._bind_those_due(client, float("inf"))
 
-    def _next_pod(self) -> dict[str, Any]:
-        """A new one, or one that was refused, as kube-scheduler tries it again."""
+    def _choose_pod(self) -> dict[str, Any]:
+        """Choose a new pod, or a refused one, as kube-scheduler tries it again."""
         if self._refused and self._chance.random() < RETRIES:
             return self._chance.choice(self._refused)
         return self._a_pod(f"pod-{next(self._numbers)}")
@@ -90,9 +92,9 @@ class Load:
                 continue  # given up meanwhile
             self._to_bind.remove(bind)
             _, answer, pod = bind
-            about = pod["metadata"]
-            asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"]}
-            reply = self._ask(client, "bind", asked | {"Node": answer.chosen}, answer.pod)
+            metadata = pod["metadata"]
+            request = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
+            reply = self._ask(client, "bind", request | {"Node": answer.chosen}, answer.pod)
             if reply is not None:
                 self.answers.append(replace(answer, bound=not reply["Error"]))
 

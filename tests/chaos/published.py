@@ -29,8 +29,8 @@ class Topics:
     """Attempts by result, counted from the rows of the latest version of each minute."""
 
 
-def latest_attempts(attempts: Published) -> dict[str, Json]:
-    """By id of the attempt, the value of its greatest version. The clusters here are small: no summary has parts."""
+def get_latest_attempts(attempts: Published) -> dict[str, Json]:
+    """Return the value of each attempt's greatest version. The clusters here are small: no summary has parts."""
     latest: dict[str, Json] = {}
     for _, text in attempts:
         value = json.loads(text)
@@ -39,23 +39,23 @@ def latest_attempts(attempts: Published) -> dict[str, Json]:
     return latest
 
 
-def differences(
+def compare_topics(
     topics: Topics, documents: Documents, indexed_trends: Mapping[str, int], judged: Mapping[str, bytes]
 ) -> Iterable[str]:
-    """Where the topics, and the index, disagree.
+    """Compare the topics with each other and with the index.
 
     ``indexed_trends``: as ``Topics.trends``. ``judged``: the device records on the topic of decisions, by ``ce_id``.
     """
-    yield from _ids(topics)
-    latest = latest_attempts(topics.attempts)
-    yield from _documents(latest, documents)
-    yield from _device_verdicts(topics, latest, judged)
-    yield from _counts(topics, latest, indexed_trends)
-    yield from _histories(topics, latest)
+    yield from _check_ids(topics)
+    latest = get_latest_attempts(topics.attempts)
+    yield from _check_documents(latest, documents)
+    yield from _check_device_verdicts(topics, latest, judged)
+    yield from _check_counts(topics, latest, indexed_trends)
+    yield from _check_histories(topics, latest)
 
 
-def _ids(topics: Topics) -> Iterable[str]:
-    """A fact has one id, and an id one content: a reader drops repetitions by their id."""
+def _check_ids(topics: Topics) -> Iterable[str]:
+    """Check that a fact has one id, and an id one content: a reader drops repetitions by their id."""
     facts = {
         "summary": (topics.attempts, ("attempt_id", "version", "part")),
         "message": (topics.messages, ("attempt_id", "reason", "code")),
@@ -70,32 +70,34 @@ def _ids(topics: Topics) -> Iterable[str]:
             version = value["adds"]["version"] if what == "count" else None
             ids.setdefault((*(value.get(name) for name in names), version), set()).add(id_)
             contents.setdefault(id_, set()).add(text)
-        yield from (f"{what} {fact[0]} has {len(found)} ids" for fact, found in ids.items() if len(found) > 1)
-        yield from (f"{what} {id_} has {len(found)} contents" for id_, found in contents.items() if len(found) > 1)
+        yield from (f"{what} {fact[0]} has {len(variants)} ids" for fact, variants in ids.items() if len(variants) > 1)
+        yield from (
+            f"{what} {id_} has {len(variants)} contents" for id_, variants in contents.items() if len(variants) > 1
+        )
 
 
-def _documents(latest: Mapping[str, Json], documents: Documents) -> Iterable[str]:
+def _check_documents(latest: Mapping[str, Json], documents: Documents) -> Iterable[str]:
     for attempt, document in documents:
         stored = document.get("repeated") or document.get("summary")
         if stored != latest.get(attempt):
             yield f"document of attempt {attempt}: not the latest on the topic"
 
 
-def _device_verdicts(topics: Topics, latest: Mapping[str, Json], judged: Mapping[str, bytes]) -> Iterable[str]:
-    """Those of attempts that repeat no other are forwarded, byte for byte."""
-    whole = {attempt for attempt, value in latest.items() if "repeats" not in value}
-    wanted = {id_: value for id_, value in judged.items() if id_.split("/", 1)[0] in whole}
-    found = dict(topics.device_verdicts)
-    yield from (f"device verdicts {id_}: not forwarded" for id_ in wanted.keys() - found.keys())
-    yield from (f"device verdicts {id_}: forwarded and never published" for id_ in found.keys() - judged.keys())
+def _check_device_verdicts(topics: Topics, latest: Mapping[str, Json], judged: Mapping[str, bytes]) -> Iterable[str]:
+    """Check that verdicts of attempts that repeat no other are forwarded, byte for byte."""
+    complete = {attempt for attempt, value in latest.items() if "repeats" not in value}
+    wanted = {id_: value for id_, value in judged.items() if id_.split("/", 1)[0] in complete}
+    forwarded = dict(topics.device_verdicts)
+    yield from (f"device verdicts {id_}: not forwarded" for id_ in wanted.keys() - forwarded.keys())
+    yield from (f"device verdicts {id_}: forwarded and never published" for id_ in forwarded.keys() - judged.keys())
     yield from (
         f"device verdicts {id_}: forwarded with another content"
-        for id_ in wanted.keys() & found.keys()
-        if wanted[id_] != found[id_]
+        for id_ in wanted.keys() & forwarded.keys()
+        if wanted[id_] != forwarded[id_]
     )
 
 
-def _counts(topics: Topics, latest: Mapping[str, Json], indexed: Mapping[str, int]) -> Iterable[str]:
+def _check_counts(topics: Topics, latest: Mapping[str, Json], indexed: Mapping[str, int]) -> Iterable[str]:
     counted: dict[str, int] = {}
     for _, text in topics.attempt_counts:
         value = json.loads(text)
@@ -107,18 +109,18 @@ def _counts(topics: Topics, latest: Mapping[str, Json], indexed: Mapping[str, in
             yield f"attempt {attempt}: version {counted.get(attempt)} is counted, not {version}"
     wanted = Counter(value["status"] for value in latest.values())
     for where, rows in (("topic of trends", topics.trends), ("index of trends", indexed)):
-        if (found := Counter(rows)) != wanted:
-            yield f"{where}: {dict(found)} attempts by result, not {dict(wanted)}"
+        if (counted := Counter(rows)) != wanted:
+            yield f"{where}: {dict(counted)} attempts by result, not {dict(wanted)}"
 
 
-def _histories(topics: Topics, latest: Mapping[str, Json]) -> Iterable[str]:
-    """The history of a pod names its latest attempt, in the version that was published last."""
+def _check_histories(topics: Topics, latest: Mapping[str, Json]) -> Iterable[str]:
+    """Check that a pod's history names its latest attempt, in the version that was published last."""
     begun: dict[str, Json] = {}
     for value in latest.values():
         pod = value["pod"]
         key = f"{value['cluster']}/{pod['namespace']}/{pod['name']}/{value['scheduler']}"
         begun[key] = max(begun.get(key, value), value, key=lambda entry: datetime.fromisoformat(entry["started_at"]))
     for key, value in begun.items():
-        found = json.loads(topics.histories.get(key, b'{"attempts": [{}]}'))["attempts"][0]
-        if (found.get("attempt_id"), found.get("version")) != (value["attempt_id"], value["version"]):
+        history = json.loads(topics.histories.get(key, b'{"attempts": [{}]}'))["attempts"][0]
+        if (history.get("attempt_id"), history.get("version")) != (value["attempt_id"], value["version"]):
             yield f"history of {key}: not of attempt {value['attempt_id']}"

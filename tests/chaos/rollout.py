@@ -17,62 +17,62 @@ Some = Callable[[], None]
 
 
 def roll_out(ground: Ground, load: Load, chance: random.Random) -> None:
-    """Scaled up from one worker to three, rolled out, broken and rolled back, scaled down to one."""
+    """Scale from one worker to three, roll out, break it and roll back, and scale down to one."""
 
-    def some_pods() -> None:
+    def wait_for_pods() -> None:
         load.wait_for(len(load.answers) + chance.randint(3, 8))
 
     ground.processes.stop("worker")
     _start(ground, 0)
-    some_pods()
+    wait_for_pods()
     # Parallel: all of them at once.
     for ordinal in range(1, REPLICAS):
-        ground.start_worker(_pod(ordinal))
+        ground.start_worker(_name_pod(ordinal))
     for ordinal in range(1, REPLICAS):
-        ground.wait_ready(_pod(ordinal))
-    some_pods()
-    _replace_all(ground, some_pods, SCHEDULERLOG_COUNT_INTERVAL="1")
-    _break_and_roll_back(ground, some_pods)
+        ground.wait_ready(_name_pod(ordinal))
+    wait_for_pods()
+    _replace_all(ground, wait_for_pods, SCHEDULERLOG_COUNT_INTERVAL="1")
+    _break_and_roll_back(ground, wait_for_pods)
     for ordinal in reversed(range(1, REPLICAS)):
         _terminate(ground, ordinal)
-    some_pods()
+    wait_for_pods()
     _terminate(ground, 0)
     ground.start_worker()
     ground.wait_ready("worker")
-    some_pods()
+    wait_for_pods()
 
 
-def _replace_all(ground: Ground, some_pods: Some, **revision: str) -> None:
-    """Every pod gets the new template, whose environment is ``revision``."""
+def _replace_all(ground: Ground, wait_for_pods: Some, **revision: str) -> None:
+    """Replace every pod by one of the new template, whose environment is ``revision``."""
     for ordinal in reversed(range(REPLICAS)):
         _terminate(ground, ordinal)
         _start(ground, ordinal, **revision)
-        some_pods()
+        wait_for_pods()
 
 
-def _break_and_roll_back(ground: Ground, some_pods: Some) -> None:
-    """The first pod of a template that can't start ends, the others work on; then it gets the template before."""
+def _break_and_roll_back(ground: Ground, wait_for_pods: Some) -> None:
+    """Start one pod with a template that can't start, while the others work on; then give it the template before."""
     last = REPLICAS - 1
     _terminate(ground, last)
-    ground.start_worker(_pod(last), SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS="nonsense")
-    some_pods()
-    if not ground.ended(_pod(last)):
+    ground.start_worker(_name_pod(last), SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS="nonsense")
+    wait_for_pods()
+    if not ground.ends(_name_pod(last)):
         raise AssertionError("a worker with a wrong setting runs")
-    some_pods()
+    wait_for_pods()
     _start(ground, last)
-    some_pods()
+    wait_for_pods()
 
 
 def _start(ground: Ground, ordinal: int, **revision: str) -> None:
-    ground.start_worker(_pod(ordinal), **revision)
-    ground.wait_ready(_pod(ordinal))
+    ground.start_worker(_name_pod(ordinal), **revision)
+    ground.wait_ready(_name_pod(ordinal))
 
 
 def _terminate(ground: Ground, ordinal: int) -> None:
-    status = ground.processes.stop(_pod(ordinal), GRACE_SECONDS)
+    status = ground.processes.stop(_name_pod(ordinal), GRACE_SECONDS)
     if status:
-        raise AssertionError(f"{_pod(ordinal)} did not end by itself within {GRACE_SECONDS} s: {status}")
+        raise AssertionError(f"{_name_pod(ordinal)} did not end by itself within {GRACE_SECONDS} s: {status}")
 
 
-def _pod(ordinal: int) -> str:
+def _name_pod(ordinal: int) -> str:
     return f"{NAME}-{ordinal}"

@@ -48,26 +48,26 @@ def run(
         ground.start_worker()
     ground.wait_ready("worker")
     outages = half_of_the_time(ground, random.Random(seed)) if has_outages else nullcontext()
-    with outages, Load(ground.url("scheduler"), namespace, seed, pods_per_second) as load:
+    with outages, Load(ground.get_url("scheduler"), namespace, seed, pods_per_second) as load:
         (fault or FAULTS[name])(ground, load, chance)
     began = time.monotonic()
-    verdict, records, partitions = _settled(ground, load, namespace, calm_seconds)
+    verdict, records, partitions = _wait_for_verdict(ground, load, namespace, calm_seconds)
     return Outcome(name, seed, len(load.answers), records, partitions, verdict, time.monotonic() - began)
 
 
-def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tuple[Verdict, int, int]:
-    """The verdict when it is exact, or the last one at the deadline; with the numbers of records and partitions."""
+def _wait_for_verdict(ground: Ground, load: Load, namespace: str, seconds: float) -> tuple[Verdict, int, int]:
+    """Return the verdict when it is exact, or the last one at the deadline; with numbers of records and partitions."""
     deadline = time.monotonic() + seconds
     pods = sorted({answer.pod for answer in load.answers} - load.unanswered)
     while True:
         accepted = ledger.read(ground.ledger)
-        decisions = ledger.decisions_about(namespace, accepted)
+        decisions = ledger.list_decisions(namespace, accepted)
         wanted = len({entry.attempt for entry in decisions})
-        if ground.view.attempts(namespace) >= wanted or time.monotonic() > deadline:
-            seen = ground.view.seen(namespace, pods)
-            verdict = _compared(decisions, load, seen)
-            epochs = {run.epoch for run in states.judging_runs(decisions)}
-            seen_states = ground.view.seen_states(epochs, namespace, pods)
+        if ground.view.count_attempts(namespace) >= wanted or time.monotonic() > deadline:
+            seen = ground.view.read_seen(namespace, pods)
+            verdict = _compare(decisions, load, seen)
+            epochs = {run.epoch for run in states.list_judging_runs(decisions)}
+            seen_states = ground.view.read_states(epochs, namespace, pods)
             states.compare(accepted, decisions, seen_states, verdict, may_be_more=bool(load.unanswered))
             if verdict.is_exact or time.monotonic() > deadline:
                 return verdict, len(decisions), seen.partitions
@@ -75,33 +75,33 @@ def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tupl
         time.sleep(0.3)
 
 
-def _compared(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Verdict:
-    """Pods for which no answer came: what the spool accepted of them is visible, and there may be more."""
+def _compare(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Verdict:
+    """Compare, where all or nothing may be visible of pods without an answer that the spool accepted."""
     unanswered = {f"default/{load.namespace}/{pod}" for pod in load.unanswered}
     answered = [entry for entry in accepted if entry.key not in unanswered]
     latest = {answer.pod: answer for answer in load.answers if answer.pod not in load.unanswered}
-    verdict = ledger.compare(answered, latest.values(), _without(seen, load.unanswered), load.garbage)
-    ledger.visible([entry for entry in accepted if entry.key in unanswered], seen, verdict)
+    verdict = ledger.compare(answered, latest.values(), _drop_unanswered(seen, load.unanswered), load.garbage)
+    ledger.compare_visible([entry for entry in accepted if entry.key in unanswered], seen, verdict)
     judged = {id_: value for id_, value in seen.decisions.items() if "/devices/" in id_}
-    verdict.different += published.differences(seen.topics, seen.attempts, seen.indexed_trends, judged)
+    verdict.different += published.compare_topics(seen.topics, seen.attempts, seen.indexed_trends, judged)
     return verdict
 
 
-def _without(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
-    """Of pods for which no answer came, everything or nothing may be visible."""
+def _drop_unanswered(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
+    """Drop the pods without an answer, of which everything or nothing may be visible."""
     if not pods:
         return seen
-    gone = {attempt for attempt, document in seen.attempts if document["pod"] in pods}
-    gone |= {id_.split("/", 1)[0] for id_, value in seen.decisions.items() if _pod(value) in pods}
+    dropped = {attempt for attempt, document in seen.attempts if document["pod"] in pods}
+    dropped |= {id_.split("/", 1)[0] for id_, value in seen.decisions.items() if _parse_pod(value) in pods}
     return replace(
         seen,
-        decisions={id_: value for id_, value in seen.decisions.items() if id_.split("/", 1)[0] not in gone},
-        attempts=[(attempt, document) for attempt, document in seen.attempts if attempt not in gone],
-        devices={id_: document for id_, document in seen.devices.items() if document["attempt_id"] not in gone},
-        summaries=[summary for summary in seen.summaries if summary["attempt_id"] not in gone],
-        messages=[(id_, value) for id_, value in seen.messages if value["attempt_id"] not in gone],
+        decisions={id_: value for id_, value in seen.decisions.items() if id_.split("/", 1)[0] not in dropped},
+        attempts=[(attempt, document) for attempt, document in seen.attempts if attempt not in dropped],
+        devices={id_: document for id_, document in seen.devices.items() if document["attempt_id"] not in dropped},
+        summaries=[summary for summary in seen.summaries if summary["attempt_id"] not in dropped],
+        messages=[(id_, value) for id_, value in seen.messages if value["attempt_id"] not in dropped],
     )
 
 
-def _pod(value: bytes) -> str:
+def _parse_pod(value: bytes) -> str:
     return str(json.loads(value)["pod"]["name"])

@@ -7,25 +7,25 @@ from engine.fit.devices.node_revisions import NodeRevisions
 from scheduler.publish.node_states import NodeStates
 
 
-def _states_after_verdicts() -> None:
-    """The task beside the filter calls writes every state within a second anyway."""
+def _publish_states_after_verdicts() -> None:
+    """Write states only in the task next to the filter calls, within a second."""
 
-    def nothing(_states: NodeStates) -> None:
-        """The filter call need not wait for it."""
+    def skip_states(_states: NodeStates) -> None:
+        """Return at once: the filter call need not wait for it."""
 
-    setattr(NodeStates, "write_changed", nothing)
+    setattr(NodeStates, "write_changed", skip_states)
 
 
-def _two_states_of_one_revision() -> None:
-    of = NodeRevisions.of
+def _give_two_states_one_revision() -> None:
+    original = NodeRevisions.of
 
-    def of_two_changes(revisions: NodeRevisions, ids: Any) -> Any:
-        return of(revisions, ids) // 2
+    def revise_two_changes(revisions: NodeRevisions, ids: Any) -> Any:
+        return original(revisions, ids) // 2
 
-    setattr(NodeRevisions, "of", of_two_changes)
+    setattr(NodeRevisions, "of", revise_two_changes)
 
 
 BUGS: Final[dict[str, Callable[[], None]]] = {
-    "a state published after its verdict": _states_after_verdicts,
-    "a revision used twice": _two_states_of_one_revision,
+    "a state published after its verdict": _publish_states_after_verdicts,
+    "a revision used twice": _give_two_states_one_revision,
 }

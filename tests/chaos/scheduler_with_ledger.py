@@ -23,12 +23,12 @@ _ledger = open(os.environ["CHAOS_LEDGER"], "ab")  # noqa: PTH123, SIM115
 
 def _append_and_note(spool: Spool, entries: Sequence[Entry]) -> None:
     _append(spool, entries)
-    _ledger.write(b"".join(_line(entry) for entry in entries))
+    _ledger.write(b"".join(_encode_line(entry) for entry in entries))
     _ledger.flush()
     os.fsync(_ledger.fileno())
 
 
-def _line(entry: Entry) -> bytes:
+def _encode_line(entry: Entry) -> bytes:
     headers = {name: value.decode() for name, value in entry.record.headers}
     line: dict[str, Any] = {
         "topic": entry.topic,

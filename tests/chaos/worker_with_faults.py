@@ -28,34 +28,34 @@ Act = Callable[[], None]
 def _signal_at(count: int, number: signal.Signals) -> Act:
     left = count
 
-    def passed() -> None:
+    def count_down() -> None:
         nonlocal left
         left -= 1
         if left == 0:
             os.kill(os.getpid(), number)
 
-    return passed
+    return count_down
 
 
-def _while_decoding(die: Act) -> None:
-    def dying(value: Any, headers: Any) -> Any:
+def _die_while_decoding(die: Act) -> None:
+    def decode_and_die(value: Any, headers: Any) -> Any:
         event = decode(value, headers)
         die()
         return event
 
-    setattr(agent, "decode", dying)
+    setattr(agent, "decode", decode_and_die)
 
 
-def _around_a_send(topic: str, before: Callable[[], Any] | None, in_flight: Act | None, after: Act | None) -> None:
+def _act_around_send(topic: str, before: Callable[[], Any] | None, in_flight: Act | None, after: Act | None) -> None:
     """Act when records are sent of which one is for ``topic``."""
-    send = TopicsSink.send
+    original = TopicsSink.send
 
-    async def acting(sink: TopicsSink, outgoing: Any) -> Any:
+    async def send_and_act(sink: TopicsSink, outgoing: Any) -> Any:
         if not any(record.topic == topic for record in outgoing):
-            return await send(sink, outgoing)
+            return await original(sink, outgoing)
         if before:
             await before()
-        sending = asyncio.create_task(send(sink, outgoing))
+        sending = asyncio.create_task(original(sink, outgoing))
         if in_flight:
             await asyncio.sleep(0.003)  # sent, perhaps written, not acknowledged
             in_flight()
@@ -64,112 +64,112 @@ def _around_a_send(topic: str, before: Callable[[], Any] | None, in_flight: Act 
             after()
         return places
 
-    setattr(TopicsSink, "send", acting)
+    setattr(TopicsSink, "send", send_and_act)
 
 
-def _before_records(die: Act) -> None:
-    """Not before what was acknowledged until then is committed, which happens twice a second."""
+def _die_before_records(die: Act) -> None:
+    """Die when what was acknowledged until then is committed, which happens twice a second."""
 
-    async def dying() -> None:
+    async def wait_and_die() -> None:
         await asyncio.sleep(1.5)
         die()
 
-    _around_a_send(ATTEMPTS.name, dying, None, None)
+    _act_around_send(ATTEMPTS.name, wait_and_die, None, None)
 
 
-def _between_records_and_histories(die: Act) -> None:
-    _around_a_send(ATTEMPTS.name, None, None, die)
+def _die_between_records_and_histories(die: Act) -> None:
+    _act_around_send(ATTEMPTS.name, None, None, die)
 
 
-def _after_a_history(die: Act) -> None:
-    _around_a_send(POD_HISTORIES.name, None, None, die)
+def _die_after_history(die: Act) -> None:
+    _act_around_send(POD_HISTORIES.name, None, None, die)
 
 
 def _with_a_bulk_in_flight(die: Act) -> None:
     bulk = OpenSearchSink._bulk
 
-    async def dying(sink: OpenSearchSink, batch: Any) -> Any:
+    async def write_and_die(sink: OpenSearchSink, batch: Any) -> Any:
         answering = asyncio.create_task(bulk(sink, batch))
         await asyncio.sleep(0.003)  # sent, perhaps applied, not answered
         die()
         return await answering
 
-    setattr(OpenSearchSink, "_bulk", dying)
+    setattr(OpenSearchSink, "_bulk", write_and_die)
 
 
-def _before_a_bulk(act: Act) -> None:
+def _act_before_bulk(act: Act) -> None:
     bulk = OpenSearchSink._bulk
 
-    async def acting(sink: OpenSearchSink, batch: Any) -> Any:
+    async def act_and_write(sink: OpenSearchSink, batch: Any) -> Any:
         act()
         return await bulk(sink, batch)
 
-    setattr(OpenSearchSink, "_bulk", acting)
+    setattr(OpenSearchSink, "_bulk", act_and_write)
 
 
-def _after_a_bulk(die: Act) -> None:
+def _die_after_bulk(die: Act) -> None:
     bulk = OpenSearchSink._bulk
 
-    async def dying(sink: OpenSearchSink, batch: Any) -> Any:
+    async def write_and_die(sink: OpenSearchSink, batch: Any) -> Any:
         answers = await bulk(sink, batch)
         die()
         return answers
 
-    setattr(OpenSearchSink, "_bulk", dying)
+    setattr(OpenSearchSink, "_bulk", write_and_die)
 
 
-def _after_a_commit(die: Act) -> None:
+def _die_after_commit(die: Act) -> None:
     commit = AIOKafkaConsumer.commit
 
-    async def dying(consumer: Any, offsets: Any = None) -> None:
+    async def commit_and_die(consumer: Any, offsets: Any = None) -> None:
         await commit(consumer, offsets)
         die()
 
-    setattr(AIOKafkaConsumer, "commit", dying)
+    setattr(AIOKafkaConsumer, "commit", commit_and_die)
 
 
-def _after_an_acknowledgement(die: Act) -> None:
+def _die_after_acknowledgement(die: Act) -> None:
     acknowledge = RunConsumer.acknowledge
 
-    def dying(consumer: RunConsumer, tp: Any, offset: int) -> None:
+    def acknowledge_and_die(consumer: RunConsumer, tp: Any, offset: int) -> None:
         acknowledge(consumer, tp, offset)
         die()
 
-    setattr(RunConsumer, "acknowledge", dying)
+    setattr(RunConsumer, "acknowledge", acknowledge_and_die)
 
 
-def _in_a_rebalance(die: Act) -> None:
+def _die_in_rebalance(die: Act) -> None:
     forget = agent.DecisionsAgent.forget
 
-    def dying(agent: agent.DecisionsAgent, *revoked: Any) -> None:
+    def forget_and_die(agent: agent.DecisionsAgent, *revoked: Any) -> None:
         forget(agent, *revoked)
         die()
 
-    setattr(agent.DecisionsAgent, "forget", dying)
+    setattr(agent.DecisionsAgent, "forget", forget_and_die)
 
 
 WORKER_POINTS: Final[dict[str, Callable[[Act], None]]] = {
-    "decoding": _while_decoding,
-    "records-in-flight": lambda die: _around_a_send(ATTEMPTS.name, None, die, None),
-    "after-records": _between_records_and_histories,
-    "after-histories": _after_a_history,
-    "after-acknowledgement": _after_an_acknowledgement,
-    "rebalance": _in_a_rebalance,
+    "decoding": _die_while_decoding,
+    "records-in-flight": lambda die: _act_around_send(ATTEMPTS.name, None, die, None),
+    "after-records": _die_between_records_and_histories,
+    "after-histories": _die_after_history,
+    "after-acknowledgement": _die_after_acknowledgement,
+    "rebalance": _die_in_rebalance,
 }
 INDEX_POINTS: Final[dict[str, Callable[[Act], None]]] = {
     "bulk-in-flight": _with_a_bulk_in_flight,
-    "after-bulk": _after_a_bulk,
-    "after-commit": _after_a_commit,
+    "after-bulk": _die_after_bulk,
+    "after-commit": _die_after_commit,
 }
-_POINTS_OF_BUGS: Final[dict[str, Callable[[Act], None]]] = {"before-records": _before_records}
+_POINTS_OF_BUGS: Final[dict[str, Callable[[Act], None]]] = {"before-records": _die_before_records}
 
 
 def main() -> None:
     point, _, count = os.environ.get("CHAOS_DIE", "").partition(":")
     if point:
         (WORKER_POINTS | INDEX_POINTS | _POINTS_OF_BUGS)[point](_signal_at(int(count), signal.SIGKILL))
-    if at := os.environ.get("CHAOS_FREEZE"):
-        _before_a_bulk(_signal_at(int(at), signal.SIGSTOP))
+    if count_of_bulks := os.environ.get("CHAOS_FREEZE"):
+        _act_before_bulk(_signal_at(int(count_of_bulks), signal.SIGSTOP))
     if bug := os.environ.get("CHAOS_BUG"):
         (bugs.BUGS | index_bugs.BUGS)[bug]()
     app()

@@ -16,11 +16,11 @@ from typing import Final
 
 from engine.hami.vendors import NVIDIA
 from tests.conformance.difference import Case
-from tests.conformance.kinds import KINDS, Kind, Verdict, judged, packed
+from tests.conformance.kinds import KINDS, Kind, Verdict, judge, to_packed
 
 COMMITTED: Final = Path(__file__).parent / "cases"
 SECOND: Final = COMMITTED / "second"
-SHOWN: Final = 10
+MAX_PRINTED: Final = 10
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Tally:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("folders", nargs="*", type=Path, help="of recorded cases; default: ours")
+    parser.add_argument("folders", nargs="*", type=Path, help="folders of recorded cases; default: ours")
     return max(replay(folder) for folder in parser.parse_args().folders or (COMMITTED, SECOND))
 
 
@@ -54,13 +54,13 @@ def replay(folder: Path) -> int:
 
 
 def holds(folder: Path, kind: Kind) -> bool:
-    """Whether a folder has cases of a kind."""
-    return (folder / kind.source).exists() or packed(folder / kind.source).exists()
+    """Tell whether a folder has cases of a kind."""
+    return (folder / kind.source).exists() or to_packed(folder / kind.source).exists()
 
 
 def report(name: str, kind: Kind, source: Path) -> int:
     """Print how many cases agree, which rules explain others, and the first of the rest; how many the rest are."""
-    tallies = tallies_of(kind, source, name)
+    tallies = count_verdicts(kind, source, name)
     for vendor, tally in sorted(tallies.items()):
         label = f"{name} {vendor}" if vendor else name
         explained = tally.total - tally.agree - tally.wrong
@@ -70,22 +70,22 @@ def report(name: str, kind: Kind, source: Path) -> int:
     return sum(tally.wrong for tally in tallies.values())
 
 
-def tallies_of(kind: Kind, source: Path, name: str = "") -> dict[str, Tally]:
-    """By vendor. Under a name, the first cases that differ by no rule are printed."""
+def count_verdicts(kind: Kind, source: Path, name: str = "") -> dict[str, Tally]:
+    """Count verdicts by vendor. Under a name, print the first cases that differ by no rule."""
     tallies: dict[str, Tally] = {}
-    shown = 0
+    printed = 0
     for case in kind.read(source):
-        verdict = judged(kind, case)
-        tallies.setdefault(vendor_of(case), Tally()).add(verdict)
-        if name and verdict.is_wrong and (shown := shown + 1) <= SHOWN:
+        verdict = judge(kind, case)
+        tallies.setdefault(get_vendor(case), Tally()).add(verdict)
+        if name and verdict.is_wrong and (printed := printed + 1) <= MAX_PRINTED:
             print(f"{name} case {verdict.id}:", *verdict.differences, sep="\n    ")  # noqa: T201
     return tallies
 
 
-def vendor_of(case: Case) -> str:
-    """The vendor that a case is about; "" for NVIDIA's and what has no vendor."""
-    asked = case.get("in")
-    vendor = case.get("vendor") or (asked.get("vendor") if isinstance(asked, dict) else "") or ""
+def get_vendor(case: Case) -> str:
+    """Return the vendor of a case; "" for NVIDIA and for cases without a vendor."""
+    request = case.get("in")
+    vendor = case.get("vendor") or (request.get("vendor") if isinstance(request, dict) else "") or ""
     return "" if vendor == NVIDIA.word else vendor
 
 

@@ -32,10 +32,10 @@ class ScriptedApi:
         self.conflicts = int(self.faults.get("patch_node", "0").split()[0])
         self.calls = 0
 
-    def clock(self) -> datetime:
+    def read_clock(self) -> datetime:
         return self.now
 
-    def monotonic(self) -> float:
+    def read_monotonic(self) -> float:
         return self.now.timestamp()
 
     async def sleep(self, seconds: float) -> None:
@@ -48,28 +48,28 @@ class ScriptedApi:
         return ""
 
     def known_node(self, name: str) -> dict[str, Any] | None:
-        return self._node(name) if self.case["node_in_cache"] else None
+        return self._build_node(name) if self.case["node_in_cache"] else None
 
     def known_pod(self, namespace: str, name: str) -> dict[str, Any] | None:
-        return self._pod() if self.case["pod_in_cache"] else None
+        return self._build_pod() if self.case["pod_in_cache"] else None
 
     def offered(self, pod: Any) -> None:
         raise AssertionError("a bind offers no pod")
 
-    def _node(self, name: str) -> dict[str, Any]:
+    def _build_node(self, name: str) -> dict[str, Any]:
         return {"metadata": {"name": name, "annotations": dict(self.node), "resourceVersion": str(self.version)}}
 
-    def _pod(self) -> dict[str, Any]:
+    def _build_pod(self) -> dict[str, Any]:
         pod = self.case["pod"]
         metadata = {key: pod.get(key) for key in ("name", "namespace", "uid", "labels")}
-        spec = {key: _containers(pod[key] or []) for key in ("initContainers", "containers")}
+        spec = {key: _to_containers(pod[key] or []) for key in ("initContainers", "containers")}
         return {"metadata": metadata | {"annotations": dict(self.pod)}, "spec": spec}
 
     async def get_node(self, name: str) -> dict[str, Any]:
         self.calls += 1
         if not self.case["node_in_api"]:
             raise missing("nodes", name)
-        return self._node(name)
+        return self._build_node(name)
 
     async def get_pod(self, namespace: str, name: str) -> dict[str, Any]:
         self.calls += 1
@@ -94,7 +94,7 @@ class ScriptedApi:
         if "patch_pod" in self.faults:
             raise KubeApiError(500, self.faults["patch_pod"])
         _merge(self.pod, annotations)
-        return self._pod()
+        return self._build_pod()
 
     def term(self) -> int:
         return 0
@@ -113,25 +113,25 @@ def _merge(annotations: dict[str, Any], patch: Mapping[str, str | None]) -> None
         del annotations[key]
 
 
-def _containers(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _to_containers(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {"name": spec["name"], "resources": {key: spec[key] for key in ("limits", "requests") if key in spec}}
         for spec in listed
     ]
 
 
-def bind_differences(case: Case) -> Iterator[Difference]:
-    """Everything that we would do otherwise."""
+def compare_bind(case: Case) -> Iterator[Difference]:
+    """Compare our bind with HAMi's: calls, answer and annotations."""
     api = ScriptedApi(case)
     policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
-    asked = case["request"]
-    args = BindRequest(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
-    binder = Binder(api, policy, api.clock, api.sleep, monotonic=api.monotonic)
+    request = case["request"]
+    args = BindRequest(request["PodNamespace"], request["PodName"], request["PodUID"], request["Node"])
+    binder = Binder(api, policy, api.read_clock, api.sleep, monotonic=api.read_monotonic)
     error = asyncio.run(binder.bind(args, api.now)).error
     if error != case["out_wire_reply"]["Error"]:
         yield Difference("", "answer", error, case["out_wire_reply"]["Error"])
     theirs = case["out_node_annotations_after"]
-    if theirs is not None and _but_lock_time(api.node) != _but_lock_time(theirs):
+    if theirs is not None and _drop_lock_time(api.node) != _drop_lock_time(theirs):
         yield Difference("", "node", api.node, theirs)
     if not _is_as_late(api.node.get(NODE_LOCK, ""), (theirs or {}).get(NODE_LOCK, "")) and theirs is not None:
         yield Difference("", "lock", api.node, theirs)
@@ -139,12 +139,12 @@ def bind_differences(case: Case) -> Iterator[Difference]:
         yield Difference("", "pod", api.pod, case["out_pod_annotations_after"])
 
 
-def _but_lock_time(annotations: Mapping[str, str]) -> dict[str, str]:
+def _drop_lock_time(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: value.split(",", 1)[-1] if key == NODE_LOCK else value for key, value in annotations.items()}
 
 
 def _is_as_late(ours: str, theirs: str) -> bool:
-    """Whether two locks are of the same second, or the next one: pauses between tries are random."""
+    """Tell whether two locks are of the same second, or the next one: pauses between tries are random."""
     if ours == theirs:
         return True
     ages = [datetime.fromisoformat(lock.split(",")[0]) for lock in (ours, theirs)]

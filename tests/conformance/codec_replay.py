@@ -12,35 +12,39 @@ from engine.hami.allocation import AllocatedDevice
 from engine.hami.registration import Device, Malformed, Registration
 from engine.hami.vendors import NVIDIA, Vendor
 from engine.summaries.text import read_reasons, reason_text
-from tests.conformance.configured import configured, shipped
+from tests.conformance.configured import configure_nvidia, read_shipped_vendors
 from tests.conformance.difference import Case, Difference
-from tests.conformance.objects import node_object
+from tests.conformance.objects import build_node
 
 REFUSED: Final = "refused"
 """Stands for any error: HAMi passes on the texts of Go's standard library, ours say where and what to write instead."""
 
 
-def codec_differences(case: Case) -> Iterator[Difference]:
-    """What we would answer otherwise."""
-    given = case["out"] if case["fn"] in _READ_BACK else case["in"]
-    answer, expected = _OURS[case["fn"]](given), _expected(case)
+def compare_codec(case: Case) -> Iterator[Difference]:
+    """Compare our answer with HAMi's."""
+    argument = case["out"] if case["fn"] in _READ_BACK else case["in"]
+    answer, expected = _OURS[case["fn"]](argument), _expect_answer(case)
     if answer != expected:
         yield Difference("", f"{case['fn']} of {str(case['in'])[:300]}", answer, expected)
 
 
-def codec_answer(case: Case) -> Iterator[Any]:
-    """Our answer alone."""
+def answer_codec(case: Case) -> Iterator[Any]:
+    """Return only our answer."""
     yield _OURS[case["fn"]](case["out"] if case["fn"] in _READ_BACK else case["in"])
 
 
-def _expected(case: Case) -> Any:
+def _expect_answer(case: Case) -> Any:
     fn, out = case["fn"], case["out"]
     if case["error"]:
         return case["error"] if fn in ("scoring_weights_parse", "node_lock_parse") else REFUSED
     if fn in ("register_json_decode", "register_colon_decode", "node_devices"):
-        return [_complete(device) for device in out]
+        return [_complete_device(device) for device in out]
     if fn in _READ_BACK:
-        return [_complete(device) for device in case["in"]] if fn == "register_json_encode" else _flat(case["in"])
+        return (
+            [_complete_device(device) for device in case["in"]]
+            if fn == "register_json_encode"
+            else _drop_mig_profiles(case["in"])
+        )
     if fn in ("pair_scores_decode", "mig_allocations_decode"):
         return out or []
     if fn == "register_sequence":
@@ -48,25 +52,25 @@ def _expected(case: Case) -> Any:
     return out
 
 
-def _complete(device: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _complete_device(device: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return device and {**device, "migProfiles": device["migProfiles"] or []}
 
 
-def _flat(devices: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The colon form has no room for MIG profiles."""
+def _drop_mig_profiles(devices: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Drop MIG profiles, which the colon form cannot hold."""
     return [{**device, "migProfiles": []} for device in devices]
 
 
-def _devices(found: tuple[Device, ...] | Malformed) -> Any:
-    return REFUSED if isinstance(found, Malformed) else [_device(device) for device in found]
+def _to_devices(devices: tuple[Device, ...] | Malformed) -> Any:
+    return REFUSED if isinstance(devices, Malformed) else [_to_device(device) for device in devices]
 
 
-def _node_devices(annotations: Mapping[str, Any]) -> Any:
-    found = node_registration.decode_node(annotations)
-    return _devices(found.registration.devices) if isinstance(found, node_registration.NodeDevices) else REFUSED
+def _decode_node_devices(annotations: Mapping[str, Any]) -> Any:
+    decoded = node_registration.decode_node(annotations)
+    return _to_devices(decoded.registration.devices) if isinstance(decoded, node_registration.NodeDevices) else REFUSED
 
 
-def _device(device: Device) -> dict[str, Any]:
+def _to_device(device: Device) -> dict[str, Any]:
     return {
         "id": device.uuid,
         "index": device.index,
@@ -83,19 +87,19 @@ def _device(device: Device) -> dict[str, Any]:
                 "memoryMB": profile.memory_mib,
                 "core": profile.cores,
                 "sliceCount": profile.slices,
-                "placements": [{"start": place.start, "size": place.size} for place in profile.placements],
+                "placements": [{"start": placement.start, "size": placement.size} for placement in profile.placements],
             }
             for profile in device.mig_profiles
         ],
     }
 
 
-def _pair_scores(text: str) -> Any:
-    found = node_registration.decode_pair_scores(text)
-    return REFUSED if isinstance(found, Malformed) else [{"uuid": k, "score": dict(v)} for k, v in found.items()]
+def _decode_pair_scores(text: str) -> Any:
+    scores = node_registration.decode_pair_scores(text)
+    return REFUSED if isinstance(scores, Malformed) else [{"uuid": k, "score": dict(v)} for k, v in scores.items()]
 
 
-def _pod_devices(text: str) -> Any:
+def _decode_pod_devices(text: str) -> Any:
     try:
         containers = allocation.decode_devices(text)
     except allocation.AllocationError:
@@ -106,21 +110,21 @@ def _pod_devices(text: str) -> Any:
     ]
 
 
-def _pod_devices_text(containers: list[list[Mapping[str, Any]]]) -> str:
+def _encode_pod_devices(containers: list[list[Mapping[str, Any]]]) -> str:
     return allocation.encode_devices(
         [[AllocatedDevice(h["uuid"], h["type"], h["usedmem"], h["usedcores"]) for h in held] for held in containers]
     )
 
 
-def _mig_allocations(text: str) -> Any:
+def _decode_mig_allocations(text: str) -> Any:
     try:
-        found = allocation.decode_mig(text)
+        allocations = allocation.decode_mig(text)
     except allocation.AllocationError:
         return REFUSED
-    return [_mig_allocation(row) for row in found]
+    return [_to_mig_allocation(row) for row in allocations]
 
 
-def _mig_allocation(row: allocation.MigAllocation) -> dict[str, Any]:
+def _to_mig_allocation(row: allocation.MigAllocation) -> dict[str, Any]:
     fields = {
         "containerIndex": row.container,
         "deviceIndex": row.device,
@@ -136,7 +140,7 @@ def _mig_allocation(row: allocation.MigAllocation) -> dict[str, Any]:
     return fields | (runtime if row.mig_uuid else {})
 
 
-def _weights(text: str) -> Any:
+def _read_weights(text: str) -> Any:
     try:
         weights = parse_weights(text)
     except WeightsError as error:
@@ -144,37 +148,41 @@ def _weights(text: str) -> Any:
     return {"slot": weights.slot, "core": weights.core, "memory": weights.memory}
 
 
-def _container_request(given: Mapping[str, Any]) -> dict[str, Any]:
-    container = given["container"]
-    vendor = configured(given["config"]) if "config" in given else _vendor(given)
-    asked = container_request({"name": container["name"], "resources": container}, False, vendor)
+def _read_container_request(case: Mapping[str, Any]) -> dict[str, Any]:
+    container = case["container"]
+    vendor = configure_nvidia(case["config"]) if "config" in case else _find_vendor(case)
+    request = container_request({"name": container["name"], "resources": container}, False, vendor)
     return {
-        "Nums": asked.count,
-        "Type": asked.vendor,
-        "Memreq": asked.memory_mib,
-        "MemPercentagereq": asked.memory_percentage,
-        "Coresreq": asked.cores,
+        "Nums": request.count,
+        "Type": request.vendor,
+        "Memreq": request.memory_mib,
+        "MemPercentagereq": request.memory_percentage,
+        "Coresreq": request.cores,
     }
 
 
-def _vendor(given: Mapping[str, Any]) -> Vendor:
-    return next(vendor for vendor in shipped(given["device_config"]) if vendor.word == given["vendor"])
+def _find_vendor(case: Mapping[str, Any]) -> Vendor:
+    return next(vendor for vendor in read_shipped_vendors(case["device_config"]) if vendor.word == case["vendor"])
 
 
-def _vendor_devices(given: Mapping[str, Any]) -> Any:
-    found = node_registration.read_vendor(node_object(given["node"]["name"], given["node"]), _vendor(given))
-    return [_vendor_device(device) for device in found.devices] if isinstance(found, Registration) else REFUSED
+def _read_vendor_devices(case: Mapping[str, Any]) -> Any:
+    registration = node_registration.read_vendor(build_node(case["node"]["name"], case["node"]), _find_vendor(case))
+    return (
+        [_to_vendor_device(device) for device in registration.devices]
+        if isinstance(registration, Registration)
+        else REFUSED
+    )
 
 
-def _vendor_device(device: Device) -> dict[str, Any]:
-    written = _device(device)
+def _to_vendor_device(device: Device) -> dict[str, Any]:
+    written = _to_device(device)
     written.pop("migProfiles")
     extra = {key: dict(value) if isinstance(value, tuple) else value for key, value in device.extra}
     return written | ({"custominfo": extra} if extra else {})
 
 
-def _register_sequence(states: list[Mapping[str, Any]]) -> list[list[str] | None]:
-    """Which devices count after each look at the node; None while it is unregistered."""
+def _register_repeatedly(states: list[Mapping[str, Any]]) -> list[list[str] | None]:
+    """List the devices that count after each look at the node; None while it is unregistered."""
     columns, seen = ClusterColumns(accepts_colon_form=False), []
     for state in states:
         node = {
@@ -200,22 +208,26 @@ _READ_BACK: Final = ("register_json_encode", "register_colon_encode")
 """Written by device plugins: what they write must be read as what they meant."""
 
 _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "register_json_decode": lambda text: _devices(registration.decode_json(text)),
-    "register_colon_decode": lambda text: _devices(registration.decode_colon(text)),
-    "register_json_encode": lambda text: _devices(registration.decode_json(text)),
-    "register_colon_encode": lambda text: _devices(registration.decode_colon(text)),
-    "node_devices": _node_devices,
+    "register_json_decode": lambda text: _to_devices(registration.decode_json(text)),
+    "register_colon_decode": lambda text: _to_devices(registration.decode_colon(text)),
+    "register_json_encode": lambda text: _to_devices(registration.decode_json(text)),
+    "register_colon_encode": lambda text: _to_devices(registration.decode_colon(text)),
+    "node_devices": _decode_node_devices,
     "node_lock_parse": _lock,
     "reason_parse": lambda text: {reason.code: reason.refused for reason in read_reasons(text) if reason},
-    "reason_format": lambda given: reason_text(given["counts"], given["devices"]),
-    "pair_scores_decode": _pair_scores,
-    "pod_devices_decode": _pod_devices,
-    "pod_devices_encode": _pod_devices_text,
-    "mig_allocations_decode": _mig_allocations,
-    "scoring_weights_parse": _weights,
-    "container_request": _container_request,
-    "vendor_node_devices": _vendor_devices,
-    "type_filter": lambda given: read_pod_annotations(given["annotations"], "", "", NVIDIA).accepts_type(given["type"]),
-    "uuid_filter": lambda given: read_pod_annotations(given["annotations"], "", "", NVIDIA).accepts_uuid(given["uuid"]),
-    "register_sequence": _register_sequence,
+    "reason_format": lambda argument: reason_text(argument["counts"], argument["devices"]),
+    "pair_scores_decode": _decode_pair_scores,
+    "pod_devices_decode": _decode_pod_devices,
+    "pod_devices_encode": _encode_pod_devices,
+    "mig_allocations_decode": _decode_mig_allocations,
+    "scoring_weights_parse": _read_weights,
+    "container_request": _read_container_request,
+    "vendor_node_devices": _read_vendor_devices,
+    "type_filter": lambda argument: read_pod_annotations(argument["annotations"], "", "", NVIDIA).accepts_type(
+        argument["type"]
+    ),
+    "uuid_filter": lambda argument: read_pod_annotations(argument["annotations"], "", "", NVIDIA).accepts_uuid(
+        argument["uuid"]
+    ),
+    "register_sequence": _register_repeatedly,
 }

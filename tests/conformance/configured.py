@@ -12,19 +12,21 @@ from engine.hami.vendors import NVIDIA, Vendor, Vendors
 CONFIGURATIONS: Final = Path(__file__).parent / "cases" / "second" / "configs"
 
 
-def vendors_of(case: Mapping[str, Any]) -> Vendors:
-    """The vendors that HAMi was configured with."""
-    return shipped(case["device_config"]) if "device_config" in case else (configured(case["config"]),)
+def read_vendors(case: Mapping[str, Any]) -> Vendors:
+    """Read the vendors that HAMi was configured with."""
+    return (
+        read_shipped_vendors(case["device_config"]) if "device_config" in case else (configure_nvidia(case["config"]),)
+    )
 
 
 @lru_cache
-def shipped(name: str) -> Vendors:
-    """The vendors of a device configuration in HAMi's form, by the name of its file."""
+def read_shipped_vendors(name: str) -> Vendors:
+    """Read the vendors of a device configuration in HAMi's form, by the name of its file."""
     return device_config.read(CONFIGURATIONS / f"{name}.yaml")
 
 
-def configured(config: Mapping[str, Any]) -> Vendor:
-    """NVIDIA's row with the values that a case names."""
+def configure_nvidia(config: Mapping[str, Any]) -> Vendor:
+    """Build NVIDIA's row with the values that a case names."""
     amounts = replace(
         NVIDIA.amounts,
         default_memory_mib=config["defaultMemory"],

@@ -9,12 +9,12 @@ Case = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """node: the node it is about, "" for the whole case. about: which fact."""
+    """node: the node it is about, "" for the whole case. fact: which fact of it."""
 
     node: str
-    about: str
+    fact: str
     ours: object
     theirs: object
 
     def __str__(self) -> str:
-        return f"{self.node or 'case'}, {self.about}: ours {self.ours}, HAMi's {self.theirs}"
+        return f"{self.node or 'case'}, {self.fact}: ours {self.ours}, HAMi's {self.theirs}"

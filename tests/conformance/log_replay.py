@@ -39,36 +39,36 @@ WRITTEN: Final = datetime(2026, 12, 31, tzinfo=UTC)
 
 
 def read_logs(folder: Path) -> Iterator[Case]:
-    """A case per attempt of every log, and one per log for events of what never happened."""
+    """Read a case per attempt of every log, and one per log for events that never happened."""
     for log in sorted(folder.glob("*.log")):
-        for name, found in differences(log).items():
-            yield {"id": name, "differences": found}
+        for name, listed in compare_log(log).items():
+            yield {"id": name, "differences": listed}
 
 
-def log_differences(case: Case) -> list[Difference]:
+def get_differences(case: Case) -> list[Difference]:
     return list(case["differences"])
 
 
-def differences(log: Path) -> dict[str, list[Difference]]:
-    """By ``log seq kind pod`` of each attempt in ``NNN.expected.json``: what the reader says otherwise."""
+def compare_log(log: Path) -> dict[str, list[Difference]]:
+    """Compare the reader's events with each attempt of ``NNN.expected.json``, by its ``log seq kind pod``."""
     truth = json.loads(log.with_suffix(".expected.json").read_bytes())
     events = read(log)
-    attempts, state_of = by_attempt(events), _lookup(events)
-    filters = _by_pod(attempts)
+    attempts, state_of = group_by_attempt(events), _index_states(events)
+    filters = _group_by_pod(attempts)
     binds = [event for events in attempts.values() for event in events if isinstance(event, BindConcluded)]
-    found: dict[str, list[Difference]] = {}
+    compared: dict[str, list[Difference]] = {}
     for attempt in truth["attempts"]:
         name = f"{log.stem} {attempt['seq']} {attempt['kind']} {attempt['pod']}"
         if attempt["kind"] == "bind":
-            found[name] = list(_bind_differences(attempt, binds))
+            compared[name] = list(_compare_binds(attempt, binds))
         elif "per_node" in attempt or attempt.get("error"):
             mine = filters.get(attempt["pod"], [])
-            found[name] = list(_filter_differences(attempt, mine.pop(0), truth, state_of)) if mine else [NOT_REPORTED]
+            compared[name] = list(_compare_filters(attempt, mine.pop(0), truth, state_of)) if mine else [NOT_REPORTED]
     never = [str(bind.pod) for bind in binds] + [pod for pod, attempts in filters.items() for _ in attempts]
-    found[f"{log.stem} nothing else happened"] = [
+    compared[f"{log.stem} nothing else happened"] = [
         Difference("", "reported and never happened", pod, "") for pod in never
     ]
-    return found
+    return compared
 
 
 def read(log: Path) -> list[Event]:
@@ -78,7 +78,7 @@ def read(log: Path) -> list[Event]:
     return [*reader.feed(Lines(origin, texts)), *reader.close()]
 
 
-def by_attempt(events: list[Event]) -> dict[str, list[AttemptEvent]]:
+def group_by_attempt(events: list[Event]) -> dict[str, list[AttemptEvent]]:
     attempts: dict[str, list[AttemptEvent]] = {}
     for event in events:
         if isinstance(event, AttemptEvent):
@@ -86,13 +86,13 @@ def by_attempt(events: list[Event]) -> dict[str, list[AttemptEvent]]:
     return attempts
 
 
-def _lookup(events: list[Event]) -> StateOf:
-    known = {(event.node, event.revision): event for event in events if isinstance(event, NodeStateChanged)}
-    return lambda node, revision: known.get((node, revision))
+def _index_states(events: list[Event]) -> StateOf:
+    states = {(event.node, event.revision): event for event in events if isinstance(event, NodeStateChanged)}
+    return lambda node, revision: states.get((node, revision))
 
 
-def _by_pod(attempts: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[AttemptEvent]]]:
-    """The attempts with a filter, in the order in which they started."""
+def _group_by_pod(attempts: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[AttemptEvent]]]:
+    """Group the attempts with a filter by pod, in the order in which they started."""
     filters: dict[str, list[list[AttemptEvent]]] = {}
     for events in sorted(attempts.values(), key=lambda events: events[0].started_at):
         if filtered := [event for event in events if not isinstance(event, BindConcluded)]:
@@ -100,7 +100,7 @@ def _by_pod(attempts: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[A
     return filters
 
 
-def _bind_differences(truth: Expected, binds: list[BindConcluded]) -> Iterator[Difference]:
+def _compare_binds(truth: Expected, binds: list[BindConcluded]) -> Iterator[Difference]:
     mine = next((bind for bind in binds if str(bind.pod) == truth["pod"]), None)
     if mine is None:
         yield NOT_REPORTED
@@ -112,7 +112,7 @@ def _bind_differences(truth: Expected, binds: list[BindConcluded]) -> Iterator[D
         yield Difference("", "bind", ours, true)
 
 
-def _filter_differences(
+def _compare_filters(
     truth: Expected, events: list[AttemptEvent], log: Expected, state_of: StateOf
 ) -> Iterator[Difference]:
     summary = summarize(events)
@@ -133,15 +133,15 @@ def _filter_differences(
         yield Difference("", "node policy", summary.node_policy, truth["node_policy"])
     if any(word in summary.missing for word in ("missing", "count")):
         yield Difference("", "balance", summary.missing, "")
-    yield from _node_differences(truth, summary)
-    yield from _device_differences(truth, events, log, state_of)
-    yield from _event_differences(truth, summary)
+    yield from _compare_nodes(truth, summary)
+    yield from _compare_devices(truth, events, log, state_of)
+    yield from _compare_events(truth, summary)
 
 
-def _node_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
-    mine = {name: _node_of(summary, row) for row, name in enumerate(summary.nodes)}
+def _compare_nodes(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
+    mine = {name: _get_verdict(summary, row) for row, name in enumerate(summary.nodes)}
     for name, node in truth.get("per_node", {}).items():
-        true = _true_node(node)
+        true = _to_verdict(node)
         # That a node is unregistered can be inferred at best; it must never be reported wrongly.
         ours = mine.pop(name, true if node["verdict"] == "unregistered" else None)
         if ours != true:
@@ -152,13 +152,13 @@ def _node_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[D
     )
 
 
-def _true_node(node: Expected) -> tuple[str, float | str]:
+def _to_verdict(node: Expected) -> tuple[str, float | str]:
     if node["verdict"] == "fit":
-        return FITS, float32(node["score"])
+        return FITS, parse_float32(node["score"])
     return (REFUSED, node["reason"]) if node["verdict"] == "unfit" else (UNREGISTERED, "")
 
 
-def _node_of(summary: AttemptSummarized, row: int) -> tuple[str, float | str]:
+def _get_verdict(summary: AttemptSummarized, row: int) -> tuple[str, float | str]:
     word = summary.verdicts[summary.verdict[row]]
     if word in (PICKED, FITS):
         return FITS, float(summary.score[row])
@@ -167,12 +167,12 @@ def _node_of(summary: AttemptSummarized, row: int) -> tuple[str, float | str]:
     return word, refusal_text(summary.refusals[refusal].model_copy(update={"cause": ""})) if refusal >= 0 else ""
 
 
-def float32(text: str) -> float:
+def parse_float32(text: str) -> float:
     value: float = struct.unpack("f", struct.pack("f", float(text)))[0]
     return value
 
 
-def _device_differences(
+def _compare_devices(
     truth: Expected, events: list[AttemptEvent], log: Expected, state_of: StateOf
 ) -> Iterator[Difference]:
     rows = [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
@@ -186,13 +186,13 @@ def _device_differences(
         yield Difference("", "picked", ours, true)
 
 
-def _event_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
-    """All of HAMi's lines must be among ours. Ours may be more: also of nodes refused for a reason without devices."""
+def _compare_events(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
+    """Compare events: all of HAMi's lines must be among ours, which also name nodes refused without devices."""
     mine = [message for message in messages(summary) if not message.reason.startswith("Binding")]
     ours = {f"{message.severity} {message.reason} {message.message}" for message in mine}
     for line in truth["events"]:
-        kept = _without_scores(line)
-        if not any(_without_scores(text) == kept for text in ours):
+        unscored = _drop_scores(line)
+        if not any(_drop_scores(text) == unscored for text in ours):
             yield Difference("", "event", sorted(ours), line)
     counted = [message.message for message in mine if message.reason == FILTERING_FAILED and message.code]
     for event in mine:
@@ -205,7 +205,7 @@ def _event_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[
             yield Difference("", "event", event.message, None)
 
 
-def _without_scores(line: str) -> str:
-    """Nodes of equal scores stand in any order in the list of the successful ones."""
+def _drop_scores(line: str) -> str:
+    """Drop the scores: nodes of equal scores are listed in any order."""
     head, bracket, nodes = line.partition(" nodes fit(")
     return head + bracket + ",".join(sorted(nodes.rstrip(")").split(",")))

@@ -29,19 +29,21 @@ def counted_as_hami_counts(inits: int) -> Iterator[None]:
     """Within it, a pod of so many init containers is judged with HAMi's count, one node and one device at a time."""
     earlier: defaultdict[int, list[Sequence[Pick]]] = defaultdict(list)
     judge = partial(_fit_node_by_node, inits, earlier)
-    made = batch_evaluation.BatchEvaluation.__init__
+    initialize = batch_evaluation.BatchEvaluation.__init__
 
-    def one_by_one(evaluation: object, constraints: Mapping[str, PodConstraints], *rest: object, **how: object) -> None:
+    def initialize_one_by_one(
+        evaluation: object, constraints: Mapping[str, PodConstraints], *arguments: object, **options: object
+    ) -> None:
         earlier.clear()
-        made(
+        initialize(
             evaluation,  # type: ignore[arg-type]
             {vendor: pod_constraints._replace(one_by_one=True) for vendor, pod_constraints in constraints.items()},
-            *rest,  # type: ignore[arg-type]
-            **how,  # type: ignore[arg-type]
+            *arguments,  # type: ignore[arg-type]
+            **options,  # type: ignore[arg-type]
         )
 
     with (
-        patch.object(batch_evaluation.BatchEvaluation, "__init__", one_by_one),
+        patch.object(batch_evaluation.BatchEvaluation, "__init__", initialize_one_by_one),
         patch.object(batch_evaluation, "fit_node_by_node", judge),
     ):
         yield
@@ -59,20 +61,20 @@ def _fit_node_by_node(
     placed: Placed,
     peaks: Peaks | None = None,
 ) -> list[ReferenceFit]:
-    """earlier: by node id, what the app containers before this one took."""
+    """Judge with the picks of the app containers before this one, which ``earlier`` has by node id."""
     if peaks is not None or quota is None:
         return fit_node_by_node(constraints, matrix, request, checks, order, quota, placed, peaks)
     left = constraints.quota_left
-    whole = QuotaColumns(np.array([left.memory_mib]), np.array([left.cores]))
-    found = []
-    for place, node in enumerate(matrix.ids.tolist()):
-        alone = np.array([place])
+    full_quota = QuotaColumns(np.array([left.memory_mib]), np.array([left.cores]))
+    fits = []
+    for position, node in enumerate(matrix.ids.tolist()):
+        alone = np.array([position])
         over = partial(_is_over, inits, earlier[node])
         with patch("engine.fit.judge.checks.reference_fit.is_over", over):
-            parts = (matrix.only(alone), request, checks.only(alone), order[:, alone], whole, placed)
-            found += fit_node_by_node(constraints, *parts)
-        earlier[node].append(found[-1].picks)
-    return found
+            parts = (matrix.only(alone), request, checks.only(alone), order[:, alone], full_quota, placed)
+            fits += fit_node_by_node(constraints, *parts)
+        earlier[node].append(fits[-1].picks)
+    return fits
 
 
 def _is_over(

@@ -17,24 +17,24 @@ from engine.summaries.text import NODE_UNREGISTERED, refusal_text
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
 from schemas.events.node_states import state_id
-from tests.conformance.cluster import cluster_of, policy_of
-from tests.conformance.objects import pod_object
+from tests.conformance.cluster import build_cluster, get_policy
+from tests.conformance.objects import build_pod
 from tests.support.harness.states_in_memory import LIFE, read_back, states_of
 
 Case = dict[str, Any]
 
 
-def facts_of_call(case: Case, offered: Sequence[str] = ()) -> DiagnosisFacts:
-    """What schedulerlog knows when HAMi's recorded call was one of its own scheduler; ``offered``: of these nodes."""
+def build_facts_of_call(case: Case, offered: Sequence[str] = ()) -> DiagnosisFacts:
+    """Build the facts that a recorded call of HAMi gives if our scheduler made it; ``offered``: on these nodes."""
     started = datetime.fromisoformat(case["clock"])
     names = offered or case["node_names"]
-    return facts_of_decision(cluster_of(case), pod_object(case["pod"]), names, policy_of(case), started)
+    return build_facts_of_decision(build_cluster(case), build_pod(case["pod"]), names, get_policy(case), started)
 
 
-def facts_of_decision(
+def build_facts_of_decision(
     columns: ClusterColumns, pod: Case, names: Sequence[str], policy: SchedulingPolicy, started: datetime
 ) -> DiagnosisFacts:
-    """What schedulerlog knows three minutes after our scheduler decided this."""
+    """Build the facts of our scheduler's decision, three minutes later."""
     ref = PodRef(**{key: pod["metadata"][key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.of(Identity("default", "hami-scheduler"), ref, started)
     states = {state.id: state for state in states_of(columns)}
@@ -42,29 +42,29 @@ def facts_of_decision(
     circumstances = Circumstances(constraints=constraints_of(annotations, columns.vendors))
     answer = decide(columns, pod, names, policy)
     if isinstance(answer, Decision):
-        made = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
+        records = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
     else:
         assert isinstance(answer, Failed)
-        made = iter([failure_of(attempt, answer, len(names), started, circumstances)])
-    events = [event for event in read_back(made) if isinstance(event, AttemptEvent)]
+        records = iter([failure_of(attempt, answer, len(names), started, circumstances)])
+    events = [event for event in read_back(records) if isinstance(event, AttemptEvent)]
     summary = summarize(events)
-    devices = [row for event in events if isinstance(event, DevicesJudged) for row in rows_of(event, states)]
+    devices = [row for event in events if isinstance(event, DevicesJudged) for row in list_device_rows(event, states)]
     return DiagnosisFacts("default", ref.namespace, ref.name, started + timedelta(minutes=3), summary, devices=devices)
 
 
-def rows_of(record: DevicesJudged, states: dict[str, Any]) -> Iterator[DeviceLog]:
-    def state_of(node: str, revision: int) -> Any:
+def list_device_rows(record: DevicesJudged, states: dict[str, Any]) -> Iterator[DeviceLog]:
+    def find_state(node: str, revision: int) -> Any:
         return states.get(state_id(record.cluster, record.scheduler, node, record.epoch, revision))
 
-    for row in record.each_device(state_of):
+    for row in record.each_device(find_state):
         yield DeviceLog(container=record.request.container, **row._asdict())
 
 
-def refusals(attempt: AttemptSummarized) -> dict[str, str]:
-    found = {}
+def list_refusals(attempt: AttemptSummarized) -> dict[str, str]:
+    texts = {}
     for node, verdict, refusal in zip(attempt.nodes, attempt.verdict, attempt.refusal, strict=True):
         if attempt.verdicts[verdict] in ("refused", "unregistered"):
             why = attempt.refusals[refusal] if refusal >= 0 else Refusal(bare=NODE_UNREGISTERED)
             # The cause is ours: HAMi gives a bare word.
-            found[node] = refusal_text(why.model_copy(update={"cause": ""}))
-    return found
+            texts[node] = refusal_text(why.model_copy(update={"cause": ""}))
+    return texts

@@ -22,9 +22,9 @@ from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import encode
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import Event
-from tests.conformance.cluster import policy_of
+from tests.conformance.cluster import get_policy
 from tests.conformance.difference import Case
-from tests.conformance.objects import pod_object
+from tests.conformance.objects import build_pod
 
 
 class OnePod:
@@ -78,26 +78,26 @@ class Encoding(SpoolWriter):
     """Every event must have a form in bytes; none is kept."""
 
     def __init__(self) -> None:
-        """Needs no spool."""
+        """Start without a spool."""
 
     def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
         for event in events:
             encode(event)
 
     async def flush(self) -> None:
-        """Nothing is written."""
+        """Return without writing anything."""
 
 
 _METRICS = Metrics()
 
 
-def replied(case: Case, columns: ClusterColumns) -> tuple[dict[str, Any], OnePod]:
-    """The reply to the call, and the pod after it. `columns` hold the reservation afterwards."""
+def answer_filter(case: Case, columns: ClusterColumns) -> tuple[dict[str, Any], OnePod]:
+    """Return the reply to the call, and the pod after it. `columns` hold the reservation afterwards."""
     api, clock = OnePod(case), datetime.fromisoformat(case["clock"])
     binder = Binder(api, LockPolicy())
     parts = (columns, api, Claims(), binder, Records(Encoding(), _METRICS), lambda: clock)
-    scheduler = Scheduler(Identity("default", "hami-scheduler"), policy_of(case), *parts)
-    body = {"Pod": pod_object(case["pod"]), "Nodes": None, "NodeNames": case["node_names"]}
-    asked = extender_protocol.read_filter(orjson.dumps(body))
-    reply: dict[str, Any] = orjson.loads(asyncio.run(scheduler.filter(asked)))
+    scheduler = Scheduler(Identity("default", "hami-scheduler"), get_policy(case), *parts)
+    body = {"Pod": build_pod(case["pod"]), "Nodes": None, "NodeNames": case["node_names"]}
+    request = extender_protocol.read_filter(orjson.dumps(body))
+    reply: dict[str, Any] = orjson.loads(asyncio.run(scheduler.filter(request)))
     return reply, api

@@ -1,4 +1,4 @@
-"""HAMi's memory arithmetic, brought about in our fit: `int32`, where a number that is too large becomes negative.
+"""HAMi's memory arithmetic, brought about in our fit: `wrap`, where a number that is too large becomes negative.
 
 `gpu_policy.go`, `node_policy.go` and each vendor's `Fit` multiply, add and subtract MiB in this width.
 """
@@ -24,8 +24,8 @@ from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.requests import UNSET_PERCENT
 
 
-def int32(number: Any) -> Any:
-    """A number, or each of an array, as it is left in 32 bits."""
+def wrap(number: Any) -> Any:
+    """Wrap a number, or each of an array, at 32 bits."""
     return (number + 2**31) % 2**32 - 2**31
 
 
@@ -33,37 +33,37 @@ def int32(number: Any) -> Any:
 def counted_in_32_bits() -> Iterator[None]:
     """Within it, every pod is judged with the memory of devices, requests and nodes in 32 bits."""
     with (
-        patch.object(DeviceRequest, "memory_of", _memory_of),
+        patch.object(DeviceRequest, "memory_of", _derive_memory),
         patch.object(BatchEvaluation, "judge", partialmethod(_judge, BatchEvaluation.judge)),
-        patch.object(batch_evaluation, "device_scores", _device_scores),
-        patch("engine.fit.judge.decide.node_scores", _node_scores),
+        patch.object(batch_evaluation, "device_scores", _score_devices),
+        patch("engine.fit.judge.decide.node_scores", _score_nodes),
     ):
         yield
 
 
-def _memory_of(request: DeviceRequest, total: Any) -> Any:
+def _derive_memory(request: DeviceRequest, total: Any) -> Any:
     if request.memory_mib > 0 or request.memory_percentage == UNSET_PERCENT:
         return total * 0 + request.memory_mib
-    product = int32(total * request.memory_percentage)
+    product = wrap(total * request.memory_percentage)
     return percent_of(product, 1)  # of which HAMi, too, takes the hundredth towards zero
 
 
 def _judge(evaluation: BatchEvaluation, judge: Any, request: VendorRequest) -> PartialJudgement:
     for matrix in (evaluation._matrix, evaluation._apps):
         # As much used as makes what is left, which the checks compare with the request, the difference in 32 bits.
-        matrix.used_memory = matrix.total_memory - int32(matrix.total_memory - matrix.used_memory)
-    found: PartialJudgement = judge(evaluation, request)
-    return found
+        matrix.used_memory = matrix.total_memory - wrap(matrix.total_memory - matrix.used_memory)
+    judgement: PartialJudgement = judge(evaluation, request)
+    return judgement
 
 
-def _device_scores(
+def _score_devices(
     matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, bare: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
     # Where the request counts too (`is_bare_type`), the sum has this width; its share is multiplied in 64 bits.
     more = np.where(bare, request.scored_memory(matrix.total_memory), 0)
-    used_memory = int32(matrix.used_memory + more) - more
+    used_memory = wrap(matrix.used_memory + more) - more
     return device_scores(replace(matrix, used_memory=used_memory), request, weights, bare)
 
 
-def _node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
-    return node_scores([int32(amount) for amount in used], [int32(total) for total in totals])
+def _score_nodes(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
+    return node_scores([wrap(amount) for amount in used], [wrap(total) for total in totals])

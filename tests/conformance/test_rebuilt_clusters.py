@@ -11,11 +11,11 @@ from engine.fit.devices.as_of import rebuilt
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision
-from tests.conformance.__main__ import SECOND, vendor_of
-from tests.conformance.cluster import cluster_of, policy_of
+from tests.conformance.__main__ import SECOND, get_vendor
+from tests.conformance.cluster import build_cluster, get_policy
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS
-from tests.conformance.objects import pod_object, quota_object
+from tests.conformance.objects import build_pod, build_quota
 from tests.support.harness.states_in_memory import states_of
 from tests.support.stress import in_make_stress
 
@@ -26,7 +26,7 @@ def test_a_share_of_the_vendors_clusters_can_be_rebuilt() -> None:
     """The first eight cases of each vendor."""
     seen: dict[str, int] = {}
     for case in KIND.read(SECOND / KIND.source):
-        vendor = vendor_of(case)
+        vendor = get_vendor(case)
         seen[vendor] = seen.get(vendor, 0) + 1
         if seen[vendor] <= 8:
             assert_rebuilt(case)
@@ -40,18 +40,24 @@ def test_all_of_the_vendors_clusters_can_be_rebuilt() -> None:
 
 
 def assert_rebuilt(case: Case) -> None:
-    columns = cluster_of(case)
+    columns = build_cluster(case)
     again = rebuilt(states_of(columns), columns.vendors)
     # Quotas are no part of a node's state.
     for quota in case.get("quotas") or ():
-        again.apply_quota(quota_object(quota))
+        again.apply_quota(build_quota(quota))
     again.quotas.used = dict(columns.quotas.used)
-    assert outcome(case, again) == outcome(case, columns), case["id"]
+    assert decide_case(case, again) == decide_case(case, columns), case["id"]
 
 
-def outcome(case: Case, columns: ClusterColumns) -> Any:
+def decide_case(case: Case, columns: ClusterColumns) -> Any:
     registered = [name for name in case["node_names"] if columns.entry(name) is not None]
-    found = decide(columns, pod_object(case["pod"]), registered, policy_of(case))
-    if not isinstance(found, Decision):
-        return type(found)
-    return registered, found.chosen, found.failed_nodes(), np.round(found.score, 4).tolist(), found.annotations
+    decision = decide(columns, build_pod(case["pod"]), registered, get_policy(case))
+    if not isinstance(decision, Decision):
+        return type(decision)
+    return (
+        registered,
+        decision.chosen,
+        decision.failed_nodes(),
+        np.round(decision.score, 4).tolist(),
+        decision.annotations,
+    )

@@ -9,72 +9,72 @@ import pytest
 from tests.conformance.__main__ import COMMITTED, SECOND, holds, replay
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS as ALL_KINDS
-from tests.conformance.kinds import judged
+from tests.conformance.kinds import judge
 from tests.conformance.rules import ALL
-from tests.conformance.vendors_page import table, table_of_page
+from tests.conformance.vendors_page import read_table, write_table
 from tests.support.stress import in_make_stress
 
 KINDS = {name: kind for name, kind in ALL_KINDS.items() if holds(COMMITTED, kind)}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "hami-differences.md"
 
 
-def committed() -> Iterator[object]:
+def iterate_committed() -> Iterator[object]:
     for name, kind in KINDS.items():
         for case in kind.read(COMMITTED / kind.source):
             yield pytest.param(name, case, id=f"{name}-{case['id']}")
 
 
-@pytest.mark.parametrize(("kind", "case"), list(committed()))
+@pytest.mark.parametrize(("kind", "case"), list(iterate_committed()))
 def test_an_answer_is_hamis_or_differs_by_a_rule(kind: str, case: Case) -> None:
-    verdict = judged(KINDS[kind], case)
+    verdict = judge(KINDS[kind], case)
     assert verdict.agrees or verdict.is_explained, "\n".join(map(str, verdict.differences))
 
 
 def test_a_share_of_the_second_collection_is_answered_as_hami_answers() -> None:
     """Every sixteenth case, and the first of each feature."""
-    assert wrong_in_second(a_share) == []
+    assert list_wrong_in_second(a_share) == []
 
 
 @in_make_stress
 def test_the_whole_second_collection_is_answered_as_hami_answers() -> None:
-    assert wrong_in_second(iter) == []
+    assert list_wrong_in_second(iter) == []
 
 
 @in_make_stress
 def test_the_page_of_vendors_has_the_figures_of_the_whole_run() -> None:
-    assert table_of_page() == table()
+    assert read_table() == write_table()
 
 
 def a_share(cases: Iterator[Case]) -> Iterator[Case]:
     seen: set[str] = set()
-    for place, case in enumerate(cases):
+    for position, case in enumerate(cases):
         features = set(case.get("features") or ())
-        if place % 16 == 0 or not features <= seen:
+        if position % 16 == 0 or not features <= seen:
             yield case
         seen |= features
 
 
-def wrong_in_second(some: Callable[[Iterator[Case]], Iterator[Case]]) -> list[str]:
+def list_wrong_in_second(some: Callable[[Iterator[Case]], Iterator[Case]]) -> list[str]:
     return [
         f"{name} {case['id']}: {verdict.differences}"
         for name, kind in ALL_KINDS.items()
         if holds(SECOND, kind)
         for case in some(kind.read(SECOND / kind.source))
-        if (verdict := judged(kind, case)).is_wrong
+        if (verdict := judge(kind, case)).is_wrong
     ]
 
 
 @in_make_stress
 def test_every_rule_occurs_in_the_committed_cases() -> None:
-    found = {
-        rule
+    names = {
+        name
         for folder in (COMMITTED, SECOND)
         for kind in ALL_KINDS.values()
         if holds(folder, kind)
         for case in kind.read(folder / kind.source)
-        for rule in judged(kind, case).rules
+        for name in judge(kind, case).rules
     }
-    assert found == {rule.name for rule in ALL}
+    assert names == {name.name for name in ALL}
 
 
 def test_every_rule_has_its_reason_in_the_document_and_every_reason_its_rule() -> None:

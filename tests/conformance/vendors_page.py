@@ -8,7 +8,7 @@ writes it after a run of the second collection.
 from pathlib import Path
 from typing import Final
 
-from tests.conformance.__main__ import SECOND, Tally, tallies_of
+from tests.conformance.__main__ import SECOND, Tally, count_verdicts
 from tests.conformance.kinds import KINDS
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "vendors.md"
@@ -16,25 +16,25 @@ _HEAD: Final = "| vendor or chip | filter calls | reviews | requests and registr
 _COLUMNS: Final = ("vendor filter", "vendor webhook", "vendor codec")
 
 
-def table() -> str:
-    """The table, with its head, as Markdown."""
-    columns = [tallies_of(KINDS[name], SECOND / KINDS[name].source) for name in _COLUMNS]
+def write_table() -> str:
+    """Write the table, with its head, as Markdown."""
+    columns = [count_verdicts(KINDS[name], SECOND / KINDS[name].source) for name in _COLUMNS]
     vendors = sorted({vendor for column in columns for vendor in column})
-    cells = [" | ".join([vendor, *(_cell(column.get(vendor)) for column in columns)]) for vendor in vendors]
+    cells = [" | ".join([vendor, *(_write_cell(column.get(vendor)) for column in columns)]) for vendor in vendors]
     return _HEAD + "".join(f"| {row} |\n" for row in cells)
 
 
-def _cell(tally: Tally | None) -> str:
+def _write_cell(tally: Tally | None) -> str:
     if tally is None:
         return ""
     by_rule = tally.total - tally.agree - tally.wrong
     return f"{tally.agree} of {tally.total}" + (f" ({by_rule} by rule)" if by_rule else "")
 
 
-def table_of_page() -> str:
-    """The table as the page has it."""
+def read_table() -> str:
+    """Read the table from the page."""
     return _HEAD + PAGE.read_text("utf-8").split(_HEAD)[1].split("\n\n")[0] + "\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(PAGE.read_text("utf-8").replace(table_of_page(), table()), "utf-8")
+    PAGE.write_text(PAGE.read_text("utf-8").replace(read_table(), write_table()), "utf-8")

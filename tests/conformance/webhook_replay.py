@@ -11,15 +11,15 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import Vendors
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
-from tests.conformance.configured import vendors_of
+from tests.conformance.configured import read_vendors
 from tests.conformance.difference import Case, Difference
-from tests.conformance.objects import pod_object, quota_object
+from tests.conformance.objects import build_pod, build_quota
 
 
-def webhook_differences(case: Case) -> Iterator[Difference]:
-    """Everything that we would answer otherwise. A patch is compared by the pod that it makes."""
-    rules = AdmissionRules(case["scheduler_name"], case["force_overwrite_default_scheduler"], vendors_of(case))
-    ours = orjson.loads(answer(_body(case), rules, _cluster(case, rules.vendors).quotas))
+def compare_webhook(case: Case) -> Iterator[Difference]:
+    """Compare our answer with HAMi's; a patch is compared by the pod that it makes."""
+    rules = AdmissionRules(case["scheduler_name"], case["force_overwrite_default_scheduler"], read_vendors(case))
+    ours = orjson.loads(answer(_build_body(case), rules, _build_cluster(case, rules.vendors).quotas))
     theirs = case["out_review"]
     response, their_response = ours["response"], theirs["response"]
     facts = {
@@ -27,42 +27,42 @@ def webhook_differences(case: Case) -> Iterator[Difference]:
         "kind": (ours.get("kind"), theirs.get("kind")),
         "uid": (response["uid"], their_response["uid"]),
         "allowed": (response["allowed"], their_response["allowed"]),
-        "status": (_but_message(response), _but_message(their_response)),
-        "message": (_message(response), _message(their_response)),
+        "status": (_drop_message(response), _drop_message(their_response)),
+        "message": (_parse_message(response), _parse_message(their_response)),
         "patch type": (response.get("patchType"), their_response.get("patchType")),
-        "pod": (_patched(case, response), _patched(case, their_response)),
+        "pod": (_patch_pod(case, response), _patch_pod(case, their_response)),
     }
-    for about, (mine, their) in facts.items():
+    for fact, (mine, their) in facts.items():
         if mine != their:
-            yield Difference("", about, mine, their)
+            yield Difference("", fact, mine, their)
 
 
-def _body(case: Case) -> bytes:
+def _build_body(case: Case) -> bytes:
     if "review" in case:
         return orjson.dumps(case["review"])
     body: str = case.get("body", "")
     return body.encode()
 
 
-def _cluster(case: Case, vendors: Vendors) -> ClusterColumns:
+def _build_cluster(case: Case, vendors: Vendors) -> ClusterColumns:
     columns = ClusterColumns(vendors)
     for quota in case.get("quotas") or ():
-        columns.apply_quota(quota_object(quota))
+        columns.apply_quota(build_quota(quota))
     for pod in case.get("running_pods") or ():
-        columns.apply_pod(pod_object(pod))
+        columns.apply_pod(build_pod(pod))
     return columns
 
 
-def _message(response: Mapping[str, Any]) -> Any:
+def _parse_message(response: Mapping[str, Any]) -> Any:
     return response["status"].get("message")
 
 
-def _but_message(response: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_message(response: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in response["status"].items() if key != "message"}
 
 
-def _patched(case: Case, response: Mapping[str, Any]) -> Any:
-    """The pod with the patch applied; None where there is no patch."""
+def _patch_pod(case: Case, response: Mapping[str, Any]) -> Any:
+    """Apply the patch to the pod; None without a patch."""
     if "patch" not in response:
         return None
     operations = orjson.loads(base64.b64decode(response["patch"]))

@@ -20,7 +20,7 @@ _A_NODE: Final[Json] = {
     },
     "status": {"capacity": {"cpu": "1"}},
 }  # fmt: skip
-_KNOWN: Final[list[tuple[Any, Json]]] = [
+_OBJECTS: Final[list[tuple[Any, Json]]] = [
     ("pod", a_pod(condition=_REFUSAL, nominated="n", node="m")),
     ("event", an_event("FailedScheduling", _REFUSAL, last="2026-11-21T04:40:00Z")),
     ("event", an_old_event("FilteringFailed", "3 nodes CardInsufficientMemory(a,b,c)")),
@@ -35,13 +35,13 @@ _JUNK: Final[tuple[Any, ...]] = (
 )  # fmt: skip
 
 
-def outcomes(count: int, seed: int) -> Iterator[str]:
-    """What became of each of ``count`` objects."""
+def feed_objects(count: int, seed: int) -> Iterator[str]:
+    """Feed the reader ``count`` broken objects, and yield what became of each."""
     chance, reader = random.Random(seed), KubeEvents()
     for number in range(count):
-        kind, known = chance.choice(_KNOWN)
+        kind, valid = chance.choice(_OBJECTS)
         before = dict(reader.outcomes)
-        check(reader.changed(kind, _broken(chance, known), float(number)))
+        check(reader.changed(kind, _break_object(chance, valid), float(number)))
         check(reader.settle(float(number)))
         # Of the reader's names for it the outcome is the last part.
         changed = [name[-1] for name, total in reader.outcomes.items() if total != before.get(name, 0)]
@@ -51,10 +51,10 @@ def outcomes(count: int, seed: int) -> Iterator[str]:
     check(reader.close())
 
 
-def _broken(chance: random.Random, known: Json) -> Json:
-    """One value somewhere is junk."""
-    whole: Any = copy.deepcopy(known)
-    here: Any = whole
+def _break_object(chance: random.Random, valid: Json) -> Json:
+    """Replace one value somewhere by junk."""
+    copied: Any = copy.deepcopy(valid)
+    here: Any = copied
     while True:
         key = chance.choice(list(here) if isinstance(here, dict) else range(len(here)))
         deeper = here[key]
@@ -62,4 +62,4 @@ def _broken(chance: random.Random, known: Json) -> Json:
             here = deeper
             continue
         here[key] = chance.choice(_JUNK)
-        return dict(whole)
+        return dict(copied)

@@ -1,4 +1,4 @@
-"""What a reader may take, whatever it is fed: time for each block of pieces, and by how much it may grow."""
+"""Limits of a reader, whatever it is fed: the time for each block of pieces, and by how much it may grow."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from dev.bench.cpu import resident_mib
 BLOCK: Final = 500
 """Pieces."""
 SLOWEST_SECONDS: Final = 5.0
-"""Of CPU, for a block. One piece of 64 KiB whose time grows with its square takes longer."""
+"""CPU time of a block. One piece of 64 KiB whose time grows with its square takes longer."""
 MEMORY_MIB: Final = 64
 """More than a reader full of attempts holds."""
 
@@ -23,10 +23,10 @@ class BrokenPromiseError(AssertionError):
 
 @dataclass(slots=True)
 class Usage:
-    """Of one suite so far."""
+    """Time and memory of one suite so far."""
 
     slowest_seconds: float = 0.0
-    """Of CPU, for a block."""
+    """CPU time of a block."""
     grown_mib: float = 0.0
     """By how much the process has grown behind a block; what making the pieces needs, and modules, included."""
 
@@ -34,8 +34,8 @@ class Usage:
         return f"{self.grown_mib:.1f} MiB grown at most, {BLOCK} pieces within {self.slowest_seconds:.2f} s"
 
 
-def guarded(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
-    """The same outcomes. Raises ``BrokenPromiseError`` where a block took too long, or too much is held behind it."""
+def guard(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
+    """Yield the outcomes. Raises ``BrokenPromiseError`` if a block takes too long, or too much is held after it."""
     # Not traced: that takes two thirds of the time, and does not see what is allocated outside of Python.
     before = resident_mib(os.getpid())
     begun = time.process_time()

@@ -19,7 +19,7 @@ from ingest.reading.protocol import LogReader
 from tests.fuzz.limits import BLOCK
 from tests.fuzz.readable import check
 
-_WHOLE: Final = Path(__file__).parents[1] / "conformance" / "cases" / "logs" / "038.log"
+_HAMI: Final = Path(__file__).parents[1] / "conformance" / "cases" / "logs" / "038.log"
 _KAI: Final = Path(__file__).parents[1] / "unit" / "ingest" / "readers" / "kai" / "cases"
 _WRITTEN: Final = datetime(2026, 12, 31, tzinfo=UTC)
 _WILD: Final = (
@@ -27,7 +27,7 @@ _WILD: Final = (
     b" > ",
 )  # fmt: skip
 _LONG: Final = 1 / 2_000
-"""How often a piece of a line is repeated up to so many bytes: a time that grows with its square is seen."""
+"""Share of the pieces of a line that are repeated up to so many bytes: a time that grows with its square shows."""
 _LONGEST: Final = 64 * 1024
 _TOKENS: Final = (
     b' pod="', b' node="', b' reason="', b'"', b"] ", b"=", b"{", b"}", b"[", b"]", b",", b"/", b"(", b")", b":", b"\t",
@@ -35,36 +35,36 @@ _TOKENS: Final = (
 )  # fmt: skip
 
 
-def outcomes(count: int, seed: int) -> Iterator[str]:
-    """What became of each of ``count`` lines: event, noise, unknown, or nothing for one that was joined to others."""
-    yield from _read(HamiLog(), hami_lines(), count, seed)
+def feed_hami_lines(count: int, seed: int) -> Iterator[str]:
+    """Feed ``count`` broken lines of HAMi; the outcomes: event, noise, unknown, or joined to other lines."""
+    yield from _read(HamiLog(), list_hami_lines(), count, seed)
 
 
-def kai_outcomes(count: int, seed: int) -> Iterator[str]:
-    """The same of KAI's log."""
-    yield from _read(KaiLog(), kai_lines(), count, seed)
+def feed_kai_lines(count: int, seed: int) -> Iterator[str]:
+    """Feed ``count`` broken lines of KAI; the outcomes are as for HAMi."""
+    yield from _read(KaiLog(), list_kai_lines(), count, seed)
 
 
-def known_lines() -> list[bytes]:
-    """Whole lines of all schedulers."""
-    return hami_lines() + kai_lines()
+def list_lines() -> list[bytes]:
+    """List unbroken lines of all schedulers."""
+    return list_hami_lines() + list_kai_lines()
 
 
-def hami_lines() -> list[bytes]:
+def list_hami_lines() -> list[bytes]:
     samples = [sample.encode() for spelling in spellings() for sample in spelling.samples]
-    return [*samples, *_WHOLE.read_bytes().splitlines()]
+    return [*samples, *_HAMI.read_bytes().splitlines()]
 
 
-def kai_lines() -> list[bytes]:
+def list_kai_lines() -> list[bytes]:
     return [line for case in sorted(_KAI.glob("*.log")) for line in case.read_bytes().splitlines()]
 
 
-def _read(reader: LogReader, known: Sequence[bytes], count: int, seed: int) -> Iterator[str]:
-    lines, framing = mutated(known, count, seed), Framing(Origin("mutated", _WRITTEN))
+def _read(reader: LogReader, samples: Sequence[bytes], count: int, seed: int) -> Iterator[str]:
+    lines, framing = mutate_lines(samples, count, seed), Framing(Origin("mutated", _WRITTEN))
     while block := list(islice(lines, BLOCK)):
         before = dict(reader.counts.lines)
-        found = framing.feed(b"\n".join(block) + b"\n")
-        check(reader.feed(found) if found else ())
+        framed = framing.feed(b"\n".join(block) + b"\n")
+        check(reader.feed(framed) if framed else ())
         yield from _spread(before, reader.counts.lines, len(block))
 
 
@@ -76,17 +76,17 @@ def _spread(before: dict[str, int], after: dict[str, int], lines: int) -> Iterat
         yield "joined or empty"
 
 
-def mutated(lines: Sequence[bytes], count: int, seed: int) -> Iterator[bytes]:
-    """``count`` lines, every one of them made from one of ``lines``."""
+def mutate_lines(lines: Sequence[bytes], count: int, seed: int) -> Iterator[bytes]:
+    """Yield ``count`` lines, every one of them made from one of ``lines``."""
     chance = random.Random(seed)
     for _ in range(count):
         line = chance.choice(lines)
         for _ in range(chance.choice((0, 1, 1, 2, 5))):
-            line = _once(line, lines, chance)
+            line = _mutate_line(line, lines, chance)
         yield line.replace(b"\n", b" ")
 
 
-def _once(line: bytes, lines: Sequence[bytes], chance: random.Random) -> bytes:
+def _mutate_line(line: bytes, lines: Sequence[bytes], chance: random.Random) -> bytes:
     start = chance.randrange(len(line) + 1)
     stop = min(len(line), start + chance.choice((1, 2, 8, 40, 200)))
     if chance.random() < _LONG:
@@ -107,12 +107,12 @@ def _once(line: bytes, lines: Sequence[bytes], chance: random.Random) -> bytes:
         case 6:
             return line[:start] + chance.choice(_TOKENS) + line[start:]
         case _:
-            return _renumbered(line, chance)
+            return _change_number(line, chance)
 
 
-def _renumbered(line: bytes, chance: random.Random) -> bytes:
-    digits = [place for place, byte in enumerate(line) if 48 <= byte < 58]
+def _change_number(line: bytes, chance: random.Random) -> bytes:
+    digits = [position for position, byte in enumerate(line) if 48 <= byte < 58]
     if not digits:
         return line
-    place = chance.choice(digits)
-    return line[:place] + chance.choice(_WILD) + line[place + 1 :]
+    position = chance.choice(digits)
+    return line[:position] + chance.choice(_WILD) + line[position + 1 :]

@@ -20,8 +20,8 @@ NUMBERS: Final = (
 )  # fmt: skip
 
 
-def any_value(chance: random.Random, depth: int = 3) -> Any:
-    """A JSON value of any type."""
+def choose_value(chance: random.Random, depth: int = 3) -> Any:
+    """Choose a JSON value of any type."""
     kind = chance.randrange(9 if depth else 6)
     if kind < 2:
         return chance.choice(NAUGHTY)
@@ -31,26 +31,26 @@ def any_value(chance: random.Random, depth: int = 3) -> Any:
         return chance.choice([None, True, False])
     several = range(chance.randrange(4))
     if kind == 6:
-        return {chance.choice(NAUGHTY)[:50]: any_value(chance, depth - 1) for _ in several}
-    return [any_value(chance, depth - 1) for _ in several]
+        return {chance.choice(NAUGHTY)[:50]: choose_value(chance, depth - 1) for _ in several}
+    return [choose_value(chance, depth - 1) for _ in several]
 
 
-def other_value(value: Any, chance: random.Random) -> Any:
-    """The value with one place in it changed: another value there, or it is gone, or there twice."""
+def change_value(value: Any, chance: random.Random) -> Any:
+    """Change the value at one position: another value is there, or none, or the same twice."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         name = chance.choice(list(value))
         if chance.random() < 0.1:
             return {key: member for key, member in value.items() if key != name}
-        return value | {name: other_value(value[name], chance)}
+        return value | {name: change_value(value[name], chance)}
     if isinstance(value, list) and value and chance.random() < 0.8:
-        place = chance.randrange(len(value))
-        changed = chance.choice([[], [value[place]] * 2, [other_value(value[place], chance)]])
-        return [*value[:place], *changed, *value[place + 1 :]]
-    return any_value(chance)
+        index = chance.randrange(len(value))
+        changed = chance.choice([[], [value[index]] * 2, [change_value(value[index], chance)]])
+        return [*value[:index], *changed, *value[index + 1 :]]
+    return choose_value(chance)
 
 
-def other_bytes(data: bytes, chance: random.Random) -> bytes:
-    """The bytes with one to four places changed: set, cut out, repeated, put elsewhere, or cut off."""
+def change_bytes(data: bytes, chance: random.Random) -> bytes:
+    """Change one to four parts of the bytes: set, cut out, repeated, put elsewhere, or cut off."""
     for _ in range(chance.randint(1, 4)):
         if not data:
             break

@@ -8,7 +8,7 @@ from tests.fuzz.limits import BrokenPromiseError
 
 
 def check(events: Iterable[Event]) -> None:
-    """Raises ``BrokenPromiseError`` for one that can't."""
+    """Raise ``BrokenPromiseError`` for an event that can't be read."""
     for event in events:
         record = encode(event)
         again = decode(record.value, record.headers)

@@ -22,7 +22,7 @@ from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS
-from tests.fuzz.mutate import NAUGHTY, other_bytes, other_value
+from tests.fuzz.mutate import NAUGHTY, change_bytes, change_value
 from tests.support.builders.attempts import STARTED, about, an_attempt
 
 PIECES_PER_ATTEMPT = 100
@@ -46,15 +46,15 @@ class _Topics:
         return [Place(0, 0)] * len(outgoing)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
-        """There is nothing to read."""
+        """Read nothing: the topics are empty."""
 
     async def at(self, topic: str, partition: int, offsets: list[int]) -> list[Any]:
         return []
 
 
-def outcomes(count: int, seed: int) -> Iterator[str]:
-    """``folded`` or ``dead letter`` for every piece. Raises what the agent raises, and ``AssertionError`` where a
-    good neighbour was not published."""
+def feed_records(count: int, seed: int) -> Iterator[str]:
+    """Feed ``count`` broken records: ``folded`` or ``dead letter``. Raises what the agent raises, or ``AssertionError``
+    if a good neighbour was not published."""
     loop = asyncio.new_event_loop()
     try:
         agent = _Agent()
@@ -78,63 +78,63 @@ class _Agent:
         self._offsets = counting()
 
     async def take(self, pieces: int, chance: random.Random, number: int) -> int:
-        """How many of ``pieces`` broken records became dead letters."""
-        whole = [records.encode(event) for event in _an_attempt(number)]
+        """Count how many of ``pieces`` broken records become dead letters."""
+        valid = [records.encode(event) for event in _an_attempt(number)]
         before = self._topics.dead
         writing = asyncio.create_task(self._writer.run())
-        pieces_read = [broken(chance.choice(whole), chance) for _ in range(pieces)]
+        pieces_read = [break_record(chance.choice(valid), chance) for _ in range(pieces)]
         await self._decisions.fold(self._read(pieces_read))
         await self._writer.drained()
         dead = self._topics.dead - before
         # What a broken piece added to the attempt is forgotten, as after a rebalance: only the whole one counts.
         self._decisions.forget()
-        await self._decisions.fold(self._read(whole))
+        await self._decisions.fold(self._read(valid))
         await self._writer.drained()
         assert self._topics.dead == before + dead
-        assert _attempt_id(whole) in self._topics.published
+        assert _get_attempt_id(valid) in self._topics.published
         self._topics.published.clear()
         self._decisions.forget()
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         return dead
 
-    async def _read(self, given: Sequence[records.EncodedRecord]) -> AsyncIterator[Record]:
-        for record in given:
+    async def _read(self, pieces: Sequence[records.EncodedRecord]) -> AsyncIterator[Record]:
+        for record in pieces:
             offset = next(self._offsets)
-            yield Record(DECISIONS.name, 0, offset, record.key, record.value, record.headers, 0, _acknowledged)
+            yield Record(DECISIONS.name, 0, offset, record.key, record.value, record.headers, 0, _acknowledge)
 
 
-def _acknowledged() -> None:
-    """Nobody counts here what is acknowledged."""
+def _acknowledge() -> None:
+    """Ignore that a record is acknowledged."""
 
 
-def _attempt_id(whole: Sequence[records.EncodedRecord]) -> str:
-    return str(orjson.loads(whole[0].value)["attempt_id"])
+def _get_attempt_id(attempt: Sequence[records.EncodedRecord]) -> str:
+    return str(orjson.loads(attempt[0].value)["attempt_id"])
 
 
-def broken(record: records.EncodedRecord, chance: random.Random) -> records.EncodedRecord:
-    """The record with something else somewhere: in its bytes, in its JSON, or in its headers."""
+def break_record(record: records.EncodedRecord, chance: random.Random) -> records.EncodedRecord:
+    """Change something in the record: its bytes, its JSON, or its headers."""
     way = chance.random()
     if way < 0.45:
-        return record._replace(value=other_bytes(record.value, chance))
+        return record._replace(value=change_bytes(record.value, chance))
     if way < 0.9:
-        changed = other_value(orjson.loads(record.value), chance)
-        return record._replace(value=_json(changed))
-    return record._replace(headers=_other_headers(record.headers, chance))
+        changed = change_value(orjson.loads(record.value), chance)
+        return record._replace(value=_encode_json(changed))
+    return record._replace(headers=_change_headers(record.headers, chance))
 
 
-def _json(value: object) -> bytes:
+def _encode_json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass")  # orjson refuses numbers above 64 bits
 
 
-def _other_headers(headers: Sequence[tuple[str, bytes]], chance: random.Random) -> list[tuple[str, bytes]]:
+def _change_headers(headers: Sequence[tuple[str, bytes]], chance: random.Random) -> list[tuple[str, bytes]]:
     changed = list(headers)
-    place = chance.randrange(len(changed))
-    name, value = changed[place]
-    changed[place : place + 1] = chance.choice(
+    position = chance.randrange(len(changed))
+    name, value = changed[position]
+    changed[position : position + 1] = chance.choice(
         [
             [],
-            [(name, other_bytes(value, chance))],
+            [(name, change_bytes(value, chance))],
             [(chance.choice(NAUGHTY)[:40], value)],
             [(name, value), (name, b"io.schedulerlog.bind.concluded.v1")],
             [(name, chance.choice(NAUGHTY).encode())],

@@ -14,7 +14,7 @@ from pipeline.placements.input_decoder import input_of
 from runtime.kafka.record import Record
 from schemas.codec.records import EncodedRecord, Rejected
 from schemas.topics import ALERTS, ATTEMPTS, DEAD_LETTERS, DECISIONS, NODES, PODS, RAW_LOGS
-from tests.fuzz.records import broken
+from tests.fuzz.records import break_record
 
 _GOLDEN: Final = Path(__file__).parents[1] / "contract" / "golden"
 _TOPICS: Final = (ATTEMPTS, DECISIONS, NODES, PODS, DEAD_LETTERS, ALERTS, RAW_LOGS)
@@ -22,33 +22,33 @@ _NOW: Final = datetime(2026, 12, 31, tzinfo=UTC)
 _BATCH: Final = 100
 
 
-def index_outcomes(count: int, seed: int) -> Iterator[str]:
-    """What the index writer makes of each of ``count`` records."""
+def feed_index(count: int, seed: int) -> Iterator[str]:
+    """Feed the index writer ``count`` broken records, and yield what becomes of each."""
     builder = DocumentBatchBuilder(SummaryParts(max_bytes=8 * 1024**2), _BATCH, 8 * 1024**2)
-    for number, record in enumerate(_records(count, seed), start=1):
+    for number, record in enumerate(_break_records(count, seed), start=1):
         builder.add(record)
         if number % _BATCH == 0 or number == count:
             for (_, outcome), total in builder.take().outcomes.items():
                 yield from [outcome] * total
 
 
-def input_outcomes(count: int, seed: int) -> Iterator[str]:
-    """What placements and alerts make of each of ``count`` records."""
-    for record in _records(count, seed):
+def feed_inputs(count: int, seed: int) -> Iterator[str]:
+    """Feed placements and alerts ``count`` broken records, and yield what becomes of each."""
+    for record in _break_records(count, seed):
         item = input_of(record.value, record.headers, _NOW)
         is_used = bool(inputs_of(record)) or not (item is None or isinstance(item, Rejected))
         yield "used" if is_used else "rejected" if isinstance(item, Rejected) else "passed over"
 
 
-def _records(count: int, seed: int) -> Iterator[Record]:
-    chance, whole = random.Random(seed), _golden()
+def _break_records(count: int, seed: int) -> Iterator[Record]:
+    chance, golden = random.Random(seed), _read_golden()
     for offset in range(count):
-        record = broken(chance.choice(whole), chance)
+        record = break_record(chance.choice(golden), chance)
         topic = chance.choice(_TOPICS).name
         yield Record(topic, 0, offset, record.key, record.value, record.headers, offset, _acknowledge)
 
 
-def _golden() -> list[EncodedRecord]:
+def _read_golden() -> list[EncodedRecord]:
     paths = sorted(path for path in _GOLDEN.glob("*/*.json") if not path.name.endswith(".headers.json"))
     return [_read(path) for path in paths]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.caught import BUGS, CALM_SECONDS, ONE_OF_EACH_PROCESS, fault_that_shows, heal, is_caught
+from tests.chaos.caught import BUGS, CALM_SECONDS, ONE_OF_EACH_PROCESS, build_fault, heal, is_caught
 from tests.chaos.ground import Ground
 from tests.chaos.runs import run
 from tests.support.stress import IS_STRESS
@@ -18,6 +18,6 @@ def test_a_bug_is_found(place: Ground, bug: str) -> None:
 
 
 def is_found(place: Ground, bug: str, seed: int) -> bool:
-    outcome = run(place, bug, seed, fault_that_shows(bug), CALM_SECONDS)
+    outcome = run(place, bug, seed, build_fault(bug), CALM_SECONDS)
     heal(place, bug)
     return is_caught(bug, outcome.verdict)

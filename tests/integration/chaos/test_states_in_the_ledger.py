@@ -126,7 +126,7 @@ def test_a_state_that_was_not_accepted_is_extra_unless_its_scheduler_was_killed(
 
 
 def test_states_of_runs_that_judged_nothing_here_are_not_looked_at() -> None:
-    assert states.judging_runs(ACCEPTED) == {SchedulerRun("hami-scheduler", EPOCH)}
+    assert states.list_judging_runs(ACCEPTED) == {SchedulerRun("hami-scheduler", EPOCH)}
     assert compared(seen=seen_of([*STATES, a_node_state("node9", epoch=1)])).is_exact
 
 
@@ -140,7 +140,7 @@ ON_NODE_1 = [("GPU-node1-0", "picked"), ("GPU-node1-1", "fits")]
 
 def test_the_api_shows_each_verdict_with_its_device() -> None:
     pod = ACCEPTED[-1].key
-    assert compared(seen=replace(SEEN, shown={pod: ON_NODE_1})).is_exact
+    assert compared(seen=replace(SEEN, device_rows={pod: ON_NODE_1})).is_exact
     nameless = [("", word) for _, word in ON_NODE_1]
     for shown in ([], nameless, ON_NODE_1[::-1], ON_NODE_1[:1]):
-        assert compared(seen=replace(SEEN, shown={pod: shown})).different == [f"devices of {pod} in the API"]
+        assert compared(seen=replace(SEEN, device_rows={pod: shown})).different == [f"devices of {pod} in the API"]

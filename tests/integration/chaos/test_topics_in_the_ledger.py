@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.json_types import Json
-from tests.chaos.published import Topics, differences
+from tests.chaos.published import Topics, compare_topics
 
 POD = {"namespace": "n", "name": "p", "uid": "u"}
 KEY = "default/n/p/s"
@@ -48,7 +48,7 @@ DOCUMENTS = [("a", {"summary": FIRST}), ("b", {"repeated": AGAIN})]
 
 
 def found(topics: Topics = RIGHT, documents: Any = DOCUMENTS, trends: Any = None) -> list[str]:
-    return list(differences(topics, documents, {"failed": 2} if trends is None else trends, JUDGED))
+    return list(compare_topics(topics, documents, {"failed": 2} if trends is None else trends, JUDGED))
 
 
 def test_topics_that_agree_with_each_other_and_the_index_are_right_however_often_they_repeat() -> None:

@@ -21,7 +21,7 @@ from ingest.readers.raw_logs.shippers import ShippedLine, ShippedLog, lines_of_r
 from ingest.readers.sniffer import SnifferLog
 from ingest.reading.protocol import LogReader
 from ingest.reading.trusted_containers import TrustedContainers
-from tests.fuzz.log_lines import hami_lines, kai_lines
+from tests.fuzz.log_lines import list_hami_lines, list_kai_lines
 from tests.support.builders.api_server_objects import an_event, an_old_event
 from tests.support.builders.hami_lines import failed, fit, requested, started
 from tests.support.builders.shipped_lines import STARTED, otel_resource
@@ -83,7 +83,7 @@ def nodes_of_one_attempt_of_hami(size: int) -> None:
 
 
 def lines_of_kai(size: int) -> None:
-    known = kai_lines()
+    known = list_kai_lines()
     read_by(KaiLog(), [known[number % len(known)] for number in range(size // 4)])
 
 
@@ -149,7 +149,7 @@ def seconds_of(reader: LogReader, line: bytes) -> float:
 @pytest.mark.stress
 @pytest.mark.parametrize(
     ("reader", "lines"),
-    [(HamiLog, hami_lines), (KaiLog, kai_lines), (SnifferLog, DOCUMENT.splitlines)],
+    [(HamiLog, list_hami_lines), (KaiLog, list_kai_lines), (SnifferLog, DOCUMENT.splitlines)],
     ids=["hami-log", "kai-log", "sniffer"],
 )
 def test_m11_a_line_of_which_any_part_is_long_is_read_at_once(

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.fuzz.__main__ import SUITES
-from tests.fuzz.limits import Usage, guarded
+from tests.fuzz.limits import Usage, guard
 from tests.support.stress import examples
 
 pytestmark = pytest.mark.usefixtures("quiet_log")
@@ -31,6 +31,6 @@ def test_every_suite_but_that_of_the_worker_is_here() -> None:
 @pytest.mark.parametrize("name", OFTEN)
 def test_m11_broken_input_stops_nothing_fills_nothing_and_takes_no_longer(name: str) -> None:
     count = examples(500)
-    seen = Counter(guarded(SUITES[name](count, 1), Usage()))
+    seen = Counter(guard(SUITES[name](count, 1), Usage()))
     assert seen.total() == count
     assert min(seen[outcome] for outcome in OFTEN[name]) > count / 50, seen

@@ -20,7 +20,7 @@ from engine.diagnosis.facts import DiagnosisFacts, Evidence, NodeFacts, Unknown
 from engine.diagnosis.tree import diagnose
 from schemas.answers.diagnosis import Diagnosis, Obstacle
 from schemas.events import NodeProblem
-from tests.conformance.recorded_calls import facts_of_call, refusals
+from tests.conformance.recorded_calls import build_facts_of_call, list_refusals
 
 CASES = Path("tests/conformance/cases/filter_cases.jsonl")
 
@@ -31,7 +31,7 @@ def recorded() -> dict[int, dict[str, Any]]:
 
 
 def facts_of(number: int, offered: Sequence[str] = ()) -> DiagnosisFacts:
-    return facts_of_call(recorded()[number], offered)
+    return build_facts_of_call(recorded()[number], offered)
 
 
 def answer(number: int) -> Diagnosis:
@@ -40,7 +40,7 @@ def answer(number: int) -> Diagnosis:
     assert facts.attempt
     refused = {node: judged["reason"] for node, judged in (case["out_per_node"] or {}).items() if not judged["fit"]}
     # HAMi's reply names no refused node where another one fits.
-    assert refusals(facts.attempt) == refused | (case["out_failed_nodes"] or {})
+    assert list_refusals(facts.attempt) == refused | (case["out_failed_nodes"] or {})
     return diagnose(facts)
 
 
@@ -78,7 +78,7 @@ def test_compute_that_is_all_allocated_of_a_node_that_refused_while_another_one_
     assert reason == "1/1 CardComputeUnitsExhausted"
     facts = facts_of(28, offered=["gpu-node-02"])
     assert facts.attempt
-    assert refusals(facts.attempt) == {"gpu-node-02": reason}
+    assert list_refusals(facts.attempt) == {"gpu-node-02": reason}
     assert diagnose(facts).sentence.en == "On the only node, all compute of the devices is allocated."
 
 

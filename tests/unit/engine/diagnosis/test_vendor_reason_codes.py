@@ -19,7 +19,7 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import DeviceUse, PodUse
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.reason_codes import ReasonCode
-from tests.conformance.recorded_calls import Case, facts_of_call, facts_of_decision
+from tests.conformance.recorded_calls import Case, build_facts_of_call, build_facts_of_decision
 from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
 
 FOLDER = Path("tests/conformance/cases/second")
@@ -69,7 +69,7 @@ def test_hamis_answers_have_every_code_that_refuses_a_device_or_a_node() -> None
 @pytest.mark.parametrize("code", sorted(set(ReasonCode) - NO_REFUSALS))
 def test_what_hami_refused_a_node_for_is_an_obstacle_with_that_node(code: str) -> None:
     case = shortest()[code]
-    found = diagnose(facts_of_call(case))
+    found = diagnose(build_facts_of_call(case))
     assert found.obstacle
     assert found.state == "refused"
     refused = {name for name, codes in refused_by(case).items() if codes == {code}}
@@ -101,7 +101,7 @@ def metax(old: str, new: str) -> tuple[ClusterColumns, Case]:
 
 def test_metax_devices_that_are_unhealthy_are_an_obstacle_of_their_own_code() -> None:
     columns, pod = metax('"healthy": true', '"healthy": false')
-    found = diagnose(facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
+    found = diagnose(build_facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
     assert found.obstacle
     assert (found.obstacle.code, found.obstacle.nodes) == ("CardUnhealthy", ["metax-node"])
     assert "administrator" in found.obstacle.who_acts
@@ -112,6 +112,6 @@ def test_a_quality_of_service_that_metax_devices_in_use_have_is_an_obstacle() ->
     used = {uuid: DeviceUse(memory_mib=1024, cores=10, slots=1) for uuid in DEVICES}
     columns.hold("other", PodUse("metax-node", "default", used, "other"))
     pod["metadata"]["annotations"] = {"metax-tech.com/sgpu-qos-policy": "fixed-share"}
-    found = diagnose(facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
+    found = diagnose(build_facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
     assert found.obstacle
     assert (found.obstacle.code, found.obstacle.nodes) == ("CardQosPolicyMismatch", ["metax-node"])

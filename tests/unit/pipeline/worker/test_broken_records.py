@@ -13,6 +13,6 @@ pytestmark = pytest.mark.usefixtures("quiet_log")
 @pytest.mark.stress
 def test_broken_records_crash_nothing_and_stop_no_other_attempt() -> None:
     count = examples(1_500)
-    seen = Counter(records.outcomes(count, seed=20261121))
+    seen = Counter(records.feed_records(count, seed=20261121))
     assert seen.total() == count
     assert min(seen["dead letter"], seen["folded"]) > count / 20

@@ -15,7 +15,7 @@ from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.cluster_api import PodVersion
-from tests.conformance.bind_replay import ScriptedApi, bind_differences
+from tests.conformance.bind_replay import ScriptedApi, compare_bind
 
 CASES = Path(__file__).parent / "cases"
 BINDS = [json.loads(line) for line in (CASES / "bind_cases.jsonl").read_text().splitlines()]
@@ -25,14 +25,14 @@ TIMEOUT = timedelta(minutes=5)
 
 @pytest.mark.parametrize("case", BINDS, ids=[case["name"] for case in BINDS])
 def test_a_bind_ends_as_hami_ends_it(case: Mapping[str, Any]) -> None:
-    assert list(bind_differences(case)) == []
+    assert list(compare_bind(case)) == []
 
 
 def test_a_bind_takes_three_calls() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi(case)
     asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == BindResult()
+    assert asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)) == BindResult()
     assert api.calls == 3
 
 
@@ -41,7 +41,7 @@ def test_a_pod_whose_labels_are_no_mapping_is_bound_as_one_without_a_group(label
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi({**case, "pod": {**case["pod"], "labels": labels}})
     asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == BindResult()
+    assert asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)) == BindResult()
 
 
 class RacingApi(ScriptedApi):
@@ -61,7 +61,7 @@ def test_the_pod_that_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> N
     case = next(case for case in BINDS if case["name"] == "free node")
     api = RacingApi(case)
     asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)).error
+    error = asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)).error
     assert error == f"node {case['node']} has been locked within 5m0s: node lock contention"
     assert api.node[NODE_LOCK].endswith("other,first")
 
@@ -87,6 +87,6 @@ def test_a_lock_is_released_when_the_connection_is_back(losses: int, is_locked: 
     api = BrokenApi(case)
     api.losses = losses
     asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)).error
+    error = asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)).error
     assert error == "the binding is refused"
     assert (NODE_LOCK in api.node) is is_locked

@@ -18,7 +18,7 @@ from ingest.readers.hami.grammar import grammar
 from ingest.readers.hami.reader import HamiLog
 from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged, Event
-from tests.conformance.log_replay import differences
+from tests.conformance.log_replay import compare_log
 from tests.support.builders.hami_lines import (
     a_line,
     an_event,
@@ -325,7 +325,7 @@ def test_a_log_at_level_0_gives_less_and_nothing_else(log: Path, tmp_path: Path)
     short = tmp_path / log.name
     short.write_bytes(b"\n".join(line for line in log.read_bytes().splitlines() if is_level_0(line)))
     shutil.copy(log.with_suffix(".expected.json"), tmp_path)
-    for difference in (difference for found in differences(short).values() for difference in found):
-        assert difference.about == "verdict", difference
+    for difference in (difference for found in compare_log(short).values() for difference in found):
+        assert difference.fact == "verdict", difference
         ours, true = difference.ours, difference.theirs
         assert ours is None or (isinstance(ours, tuple) and isinstance(true, tuple) and ours[0] == true[0]), difference
