@@ -17,8 +17,8 @@ MODELS: dict[str, type[AlertRule]] = {
 }
 
 
-def shown(name: str, field: FieldInfo) -> str:
-    """A setting as the table shows it: its name, and its default if it has one."""
+def format_setting(name: str, field: FieldInfo) -> str:
+    """Format a setting as the table does: its name, and its default if it has one."""
     default: Any = field.default
     if field.is_required():
         return f"`{name}`"
@@ -31,5 +31,7 @@ def test_every_kind_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("kind", sorted(MODELS))
 def test_the_settings_of_a_kind_are_on_the_page_with_their_defaults(kind: str) -> None:
-    own = {name: field for name, field in MODELS[kind].model_fields.items() if name not in ("name", "severity", "kind")}
-    assert sorted(ROWS[kind].split(", ")) == sorted(shown(name, field) for name, field in own.items())
+    settings = {
+        name: field for name, field in MODELS[kind].model_fields.items() if name not in ("name", "severity", "kind")
+    }
+    assert sorted(ROWS[kind].split(", ")) == sorted(format_setting(name, field) for name, field in settings.items())

@@ -12,28 +12,28 @@ _, _, SECTION = Path("docs/security.md").read_text().partition("\n## Callers and
 TABLE = re.findall(r"^\| (\d[\d, –]*) \| [^|]+ \| ([^|]+) \|$", SECTION.partition("\n## ")[0], re.MULTILINE)
 
 
-def numbers(text: str) -> set[int]:
-    """``13, 14`` and ``15–18`` as numbers."""
+def parse_numbers(text: str) -> set[int]:
+    """Parse ``13, 14`` and ``15–18`` as numbers."""
     ranges = [part.split("–") for part in text.split(", ")]
     return {number for bounds in ranges for number in range(int(bounds[0]), int(bounds[-1]) + 1)}
 
 
-def spoken(text: str) -> set[int]:
-    """``41 and 43 to 45`` as numbers."""
-    return numbers(text.replace(" to ", "–").replace(" and ", ", "))
+def parse_words(text: str) -> set[int]:
+    """Parse ``41 and 43 to 45`` as numbers."""
+    return parse_numbers(text.replace(" to ", "–").replace(" and ", ", "))
 
 
-def named(tests: str) -> list[tuple[str, str]]:
-    """File and name of each."""
+def parse_tests(tests: str) -> list[tuple[str, str]]:
+    """Parse the file and name of each test."""
     return re.findall(r"`(test_\w+\.py)::(\w+)`", tests)
 
 
-LINES = [(numbers(rows), named(tests)) for rows, tests in TABLE]
+LINES = [(parse_numbers(rows), parse_tests(tests)) for rows, tests in TABLE]
 
 
 @cache
-def functions_of(file: str) -> dict[str, tuple[str, bool]]:
-    """By name: the docstring, and whether it has parameters."""
+def index_functions(file: str) -> dict[str, tuple[str, bool]]:
+    """Index the functions of a file by name: the docstring, and whether it has parameters."""
     tree = ast.parse((FOLDER / file).read_text())
     return {
         statement.name: (ast.get_docstring(statement) or "", bool(statement.decorator_list))
@@ -43,17 +43,17 @@ def functions_of(file: str) -> dict[str, tuple[str, bool]]:
 
 
 @cache
-def rows_of_parameters(file: str) -> frozenset[int]:
-    """The numbers that the cases of the file's tests begin with."""
+def collect_case_rows(file: str) -> frozenset[int]:
+    """Collect the numbers that the cases of the file's tests begin with."""
     tuples = (node for node in ast.walk(ast.parse((FOLDER / file).read_text())) if isinstance(node, ast.Tuple))
     firsts = (node.elts[0] for node in tuples if node.elts)
     return frozenset(first.value for first in firsts if isinstance(first, ast.Constant) and type(first.value) is int)
 
 
-def rows_named_by(file: str, name: str) -> set[int]:
-    docstring, has_parameters = functions_of(file)[name]
-    found = {row for text in re.findall(r"Rows? (\d+(?:(?:, | and | to )\d+)*)", docstring) for row in spoken(text)}
-    return found | rows_of_parameters(file) if has_parameters else found
+def collect_rows(file: str, name: str) -> set[int]:
+    docstring, has_parameters = index_functions(file)[name]
+    rows = {row for text in re.findall(r"Rows? (\d+(?:(?:, | and | to )\d+)*)", docstring) for row in parse_words(text)}
+    return rows | collect_case_rows(file) if has_parameters else rows
 
 
 def test_every_row_is_in_the_table() -> None:
@@ -62,7 +62,7 @@ def test_every_row_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(("rows", "tests"), LINES, ids=[rows for rows, _ in TABLE])
 def test_the_tests_of_a_line_are_there_and_name_its_rows(rows: set[int], tests: list[tuple[str, str]]) -> None:
-    by_test = {test: rows_named_by(*test) for test in tests}
+    by_test = {test: collect_rows(*test) for test in tests}
     assert rows - set().union(*by_test.values()) == set()
     # None is about something else.
-    assert [test for test, found in by_test.items() if not rows & found] == []
+    assert [test for test, rows_of_test in by_test.items() if not rows & rows_of_test] == []

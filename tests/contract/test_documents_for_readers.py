@@ -48,24 +48,24 @@ def test_the_headers_are_those_of_a_record() -> None:
     assert all(f"`{name}`" in PAGE for name in DEAD_LETTER_HEADERS)
 
 
-def payload(name: str) -> str:
-    """The value as producers write it: on one line."""
+def write_payload(name: str) -> str:
+    """Write the value as producers do: on one line."""
     return json.dumps(json.loads((GOLDEN / f"io.schedulerlog.{name}.json").read_bytes()))
 
 
-def envelope(name: str) -> str:
-    """What ``kcat -J`` prints."""
+def write_envelope(name: str) -> str:
+    """Write what ``kcat -J`` prints."""
     headers = json.loads((GOLDEN / f"io.schedulerlog.{name}.headers.json").read_bytes())
     key = headers.pop("key")
     flat = [text for pair in headers.items() for text in pair]
-    return json.dumps({"topic": "schedulerlog.decisions", "headers": flat, "key": key, "payload": payload(name)})
+    return json.dumps({"topic": "schedulerlog.decisions", "headers": flat, "key": key, "payload": write_payload(name)})
 
 
 OTHERS = ["nodes.judged.v1/001", "attempt.concluded.v1/001", "bind.concluded.v1/002", "pod.observed.v1/001"]
-DECISIONS = [payload(name) for name in ["devices.judged.v1/004", *OTHERS]]
-STATES = [payload(f"node.state.changed.v1/{number}") for number in ("001", "008", "009")]
-ATTEMPTS = [payload(f"attempt.summarized.v1/{number}") for number in ("001", "002", "003")]
-ENVELOPES = [envelope(name) for name in ["bind.concluded.v1/001", *OTHERS]]
+DECISIONS = [write_payload(name) for name in ["devices.judged.v1/004", *OTHERS]]
+STATES = [write_payload(f"node.state.changed.v1/{number}") for number in ("001", "008", "009")]
+ATTEMPTS = [write_payload(f"attempt.summarized.v1/{number}") for number in ("001", "002", "003")]
+ENVELOPES = [write_envelope(name) for name in ["bind.concluded.v1/001", *OTHERS]]
 
 PRINTED = [
     (
@@ -132,15 +132,15 @@ def test_every_shell_line_of_the_page_is_tried() -> None:
 @pytest.mark.parametrize("number", range(len(PRINTED)))
 def test_a_shell_line_of_the_page_prints_what_it_promises(number: int) -> None:
     _, option, program = KCAT_LINES[number]
-    given, printed = PRINTED[number]
-    ran = subprocess.run(["jq", option, program], input="\n".join(given), capture_output=True, text=True, check=True)
+    lines, printed = PRINTED[number]
+    ran = subprocess.run(["jq", option, program], input="\n".join(lines), capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines() == printed
 
 
-def record(name: str) -> tuple[list[tuple[str, bytes]], bytes]:
-    """Headers and value of a golden record."""
+def read_record(name: str) -> tuple[list[tuple[str, bytes]], bytes]:
+    """Read headers and value of a golden record."""
     headers = json.loads((GOLDEN / f"io.schedulerlog.{name}.headers.json").read_bytes())
-    return [(name, value.encode()) for name, value in headers.items()], payload(name).encode()
+    return [(name, value.encode()) for name, value in headers.items()], write_payload(name).encode()
 
 
 VERDICTS_AND_STATES = [
@@ -163,7 +163,7 @@ LINES = [
 def test_the_consumer_of_the_page_finds_every_device_in_whatever_order_the_records_come(seed: int) -> None:
     consumer: dict[str, Any] = {}
     exec(CONSUMER, consumer)  # noqa: S102 - our own page
-    records = [record(name) for name in VERDICTS_AND_STATES]
+    records = [read_record(name) for name in VERDICTS_AND_STATES]
     random.Random(seed).shuffle(records)
     lines = [line for headers, value in records for line in consumer["lines_of"](headers, value)]
     assert sorted(line.partition(" ")[2] for line in lines) == LINES

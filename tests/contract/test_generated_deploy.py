@@ -21,10 +21,10 @@ def test_the_file_is_what_the_code_makes(path: Path) -> None:
 
 def test_the_component_has_a_config_map_for_each_dashboard_and_no_other() -> None:
     there = {path.name for path in (COMPONENTS / "grafana").glob("*.json")}
-    made = yaml.safe_load((COMPONENTS / "grafana/kustomization.yaml").read_text())["configMapGenerator"]
-    assert there == set(files()) == {name for config_map in made for name in config_map["files"]}
+    config_maps = yaml.safe_load((COMPONENTS / "grafana/kustomization.yaml").read_text())["configMapGenerator"]
+    assert there == set(files()) == {name for config_map in config_maps for name in config_map["files"]}
     # Grafana's sidecar looks for the label.
-    assert all(config_map["options"]["labels"]["grafana_dashboard"] == "1" for config_map in made)
+    assert all(config_map["options"]["labels"]["grafana_dashboard"] == "1" for config_map in config_maps)
 
 
 def test_the_component_of_prometheus_has_the_rules_of_the_objectives() -> None:

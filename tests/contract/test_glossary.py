@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 ROWS = re.findall(
     r"^\| (?!term)([a-z][\w ,]*?) \| .* \| (.*) \|$", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.M
 )
-PLACES = [(term, place) for term, where in ROWS for place in re.findall(r"`([\w./]+)`", where)]
+PLACES = [(term, path) for term, where in ROWS for path in re.findall(r"`([\w./]+)`", where)]
 
 
 def test_every_term_stands_there_once() -> None:
@@ -17,6 +17,6 @@ def test_every_term_stands_there_once() -> None:
     assert len(terms) == len(set(terms)) > 40
 
 
-@pytest.mark.parametrize(("term", "place"), PLACES, ids=lambda text: text)
-def test_a_place_that_a_term_names_is_there(term: str, place: str) -> None:
-    assert (ROOT / place).exists(), term
+@pytest.mark.parametrize(("term", "path"), PLACES, ids=lambda text: text)
+def test_a_place_that_a_term_names_is_there(term: str, path: str) -> None:
+    assert (ROOT / path).exists(), term

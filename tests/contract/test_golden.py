@@ -1,4 +1,4 @@
-"""What was ever written can still be read: golden records, each checked by what its reader would look at."""
+"""Golden records: whatever was ever written can still be read, each checked by what its reader would look at."""
 
 import json
 import subprocess
@@ -48,19 +48,19 @@ E = TypeVar("E", bound=Event)
 every_record = pytest.mark.parametrize("path", RECORDS, ids=IDS)
 
 
-def headers_of(path: Path) -> dict[str, str]:
+def read_headers(path: Path) -> dict[str, str]:
     headers: dict[str, str] = json.loads(path.with_suffix(".headers.json").read_text(encoding="utf-8"))
     return headers
 
 
 def read(path: Path) -> Event:
-    headers = [(name, value.encode()) for name, value in headers_of(path).items() if name != "key"]
+    headers = [(name, value.encode()) for name, value in read_headers(path).items() if name != "key"]
     event = decode(path.read_bytes(), headers)
     assert isinstance(event, Event), str(event)
     return event
 
 
-def golden(kind: type[E], number: str) -> E:
+def read_golden(kind: type[E], number: str) -> E:
     event = read(GOLDEN / kind.TYPE / f"{number}.json")
     assert isinstance(event, kind)
     return event
@@ -68,15 +68,15 @@ def golden(kind: type[E], number: str) -> E:
 
 @every_record
 def test_a_record_once_written_still_says_the_same_key_and_headers(path: Path) -> None:
-    values = written_again(path)
-    was = headers_of(path)
+    values = rewrite(path)
+    was = read_headers(path)
     assert {name: values[name] for name in was} == was
 
 
 @every_record
 def test_a_record_names_its_schema_and_what_it_is_about(path: Path) -> None:
     """Also one that was written when records did not."""
-    values, says = written_again(path), json.loads(path.read_bytes())
+    values, says = rewrite(path), json.loads(path.read_bytes())
     schema = json.loads((ROOT / f"schemas/generated/{path.parent.name}.schema.json").read_text(encoding="utf-8"))
     assert values["ce_dataschema"] == schema["$id"]
     if "pod" in says and "history" not in path.parent.name:
@@ -87,15 +87,15 @@ def test_a_record_names_its_schema_and_what_it_is_about(path: Path) -> None:
         assert values["key"].removeprefix(f"{says['cluster']}/") == values["ce_subject"] != ""
 
 
-def written_again(path: Path) -> dict[str, str]:
-    headers = [(name, value.encode()) for name, value in headers_of(path).items()]
+def rewrite(path: Path) -> dict[str, str]:
+    headers = [(name, value.encode()) for name, value in read_headers(path).items()]
     record = with_trace(encode(read(path)), trace_of(headers))
     return {"key": record.key.decode()} | {name: value.decode() for name, value in record.headers}
 
 
 @cache
-def validator(name: str) -> Draft202012Validator:
-    """Of the published schema of a type of events; checking the schema takes ten times as long as a record."""
+def build_validator(name: str) -> Draft202012Validator:
+    """Build the validator of an event type's published schema, which takes ten times as long to check as a record."""
     schema = json.loads((ROOT / f"schemas/generated/{name}.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=FormatChecker())
@@ -103,7 +103,7 @@ def validator(name: str) -> Draft202012Validator:
 
 @every_record
 def test_a_record_once_written_is_valid_by_the_published_schema(path: Path) -> None:
-    errors = validator(path.parent.name).iter_errors(json.loads(path.read_bytes()))
+    errors = build_validator(path.parent.name).iter_errors(json.loads(path.read_bytes()))
     assert [error.message for error in errors] == []
 
 
@@ -122,15 +122,15 @@ def test_a_complete_record_decodes_and_encodes_to_the_same_json(kind: type[Event
     """Fields that were added since stand beside what the record says."""
     path = GOLDEN / kind.TYPE / "001.json"
     was, says = json.loads(path.read_bytes()), json.loads(encode(read(path)).value)
-    assert of_then(was, says) == was
+    assert select_fields(was, says) == was
 
 
-def of_then(was: Any, says: Any) -> Any:
-    """What ``says`` holds of the fields that ``was`` has, at any depth."""
+def select_fields(was: Any, says: Any) -> Any:
+    """Select from ``says`` the fields that ``was`` has, at any depth."""
     if isinstance(was, dict):
-        return {name: of_then(value, says.get(name)) for name, value in was.items()}
+        return {name: select_fields(value, says.get(name)) for name, value in was.items()}
     if isinstance(was, list) and len(was) == len(says):
-        return [of_then(*pair) for pair in zip(was, says, strict=True)]
+        return [select_fields(*pair) for pair in zip(was, says, strict=True)]
     return says
 
 
@@ -146,34 +146,34 @@ def test_every_golden_record_is_of_a_known_type() -> None:
     assert {path.parent.name for path in RECORDS} == {kind.TYPE for kind in EVENTS}
 
 
-def rows_of(event: DevicesJudged) -> list[DeviceRow]:
-    """The rows with what the golden states say about their devices."""
-    found = {
+def list_rows(event: DevicesJudged) -> list[DeviceRow]:
+    """List the rows with what the golden states say about their devices."""
+    states = {
         (state.scheduler, state.epoch, state.node, state.revision): state
         for state in map(read, RECORDS)
         if isinstance(state, NodeStateChanged)
     }
-    return list(event.each_device(lambda node, revision: found.get((event.scheduler, event.epoch, node, revision))))
+    return list(event.each_device(lambda node, revision: states.get((event.scheduler, event.epoch, node, revision))))
 
 
-def counted(event: DevicesJudged, node: str) -> dict[str, int]:
-    verdicts = [row.verdict for row in rows_of(event) if row.node == node]
+def count_verdicts(event: DevicesJudged, node: str) -> dict[str, int]:
+    verdicts = [row.verdict for row in list_rows(event) if row.node == node]
     return {verdict: verdicts.count(verdict) for verdict in verdicts}
 
 
 def test_devices_judged_says_why_each_device_was_refused() -> None:
-    event = golden(DevicesJudged, "001")
+    event = read_golden(DevicesJudged, "001")
     node1 = {
         "NumaNotFit": 2,
         "CardInsufficientMemory": 3,
         "CardInsufficientCore": 2,
         "ExclusiveDeviceAllocateConflict": 1,
     }
-    assert counted(event, "node1") == node1
+    assert count_verdicts(event, "node1") == node1
     node2 = {"CardUuidMismatch": 4, "CardInsufficientMemory": 3, "ExclusiveDeviceAllocateConflict": 1}
-    assert counted(event, "node2") == node2
+    assert count_verdicts(event, "node2") == node2
     assert event.devices.tolist() == [8, 8]
-    assert rows_of(event)[2] == DeviceRow(
+    assert list_rows(event)[2] == DeviceRow(
         node="node1",
         uuid="GPU-4972a185-507a-4e0b-82b4-ef5af46fa229",
         verdict="CardInsufficientMemory",
@@ -193,22 +193,22 @@ def test_devices_judged_says_why_each_device_was_refused() -> None:
 
 
 def test_devices_judged_says_which_devices_were_picked() -> None:
-    event = golden(DevicesJudged, "002")
-    assert counted(event, "node3") == {"not reached": 6, "picked": 2}
-    picked = [row.uuid for row in rows_of(event) if row.verdict == "picked"]
+    event = read_golden(DevicesJudged, "002")
+    assert count_verdicts(event, "node3") == {"not reached": 6, "picked": 2}
+    picked = [row.uuid for row in list_rows(event) if row.verdict == "picked"]
     assert picked == ["GPU-6b0c9f64-2f0e-4f3f-9a52-7d6b3a1c2e06", "GPU-7b0c9f64-2f0e-4f3f-9a52-7d6b3a1c2e07"]
     assert (event.container, event.request.container) == (2, "ubuntu-container1")
 
 
 def test_a_mig_device_may_have_a_row_for_each_time_it_was_looked_at() -> None:
-    event = golden(DevicesJudged, "003")
-    assert [(row.node, row.uuid, row.verdict, row.model) for row in rows_of(event)] == [
+    event = read_golden(DevicesJudged, "003")
+    assert [(row.node, row.uuid, row.verdict, row.model) for row in list_rows(event)] == [
         ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
         ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
         ("mig-1", "GPU-b", "CardFromTheFuture", ""),
     ]
     assert (event.devices.tolist(), event.rows.tolist(), event.device.tolist()) == ([2, 0], [3, 0], [0, 0, 1])
-    last = rows_of(event)[-1]
+    last = list_rows(event)[-1]
     assert (last.memory_total_mib, last.memory_used_mib) == (40960, 36864)
     assert (last.numa, last.cores_total_percent, last.cores_used_percent, last.slots_total, last.slots_used) == (
         None,
@@ -218,14 +218,14 @@ def test_a_mig_device_may_have_a_row_for_each_time_it_was_looked_at() -> None:
 
 
 def test_devices_without_a_node_have_a_state_of_a_node_without_a_name() -> None:
-    event = golden(DevicesJudged, "005")
-    (row,) = rows_of(event)
+    event = read_golden(DevicesJudged, "005")
+    (row,) = list_rows(event)
     assert (row.node, row.uuid, row.memory_used_mib) == ("", "GPU-62b7408e-edb2-41d1-bc91-f46165c61130", 41645)
     assert (event.partial, event.models, row.cores_used_percent) == (True, {}, None)
 
 
 def test_verdicts_without_a_state_are_still_verdicts() -> None:
-    rows = rows_of(golden(DevicesJudged, "006"))
+    rows = list_rows(read_golden(DevicesJudged, "006"))
     assert [(row.node, row.verdict) for row in rows] == [
         ("node1", "CardInsufficientCore"),
         ("node1", "CardTimeSlicingExhausted"),
@@ -235,7 +235,7 @@ def test_verdicts_without_a_state_are_still_verdicts() -> None:
     assert {value for row in rows for value in row[4:-1]} == {None}
 
 
-def nodes_of(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:
+def index_nodes(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:
     values = [refusal_text(event.refusals[code]) if code >= 0 else "" for code in event.refusal.tolist()]
     words = [event.verdicts[code] for code in event.verdict.tolist()]
     return dict(zip(event.nodes, zip(words, values, strict=True), strict=True))
@@ -254,14 +254,14 @@ FIVE_NODES = {
 
 
 def test_nodes_judged_says_what_became_of_each_node() -> None:
-    event = golden(NodesJudged, "001")
-    assert nodes_of(event) == FIVE_NODES
+    event = read_golden(NodesJudged, "001")
+    assert index_nodes(event) == FIVE_NODES
     assert [f"{score:.2f}" for score in event.score.tolist()] == ["0.00", "0.00", "0.65", "0.26", "0.85"]
     assert [event.containers[code] for code in event.refused_by.tolist() if code >= 0] == ["deepseek", "deepseek"]
 
 
 def test_nodes_judged_says_bare_reasons_with_their_cause() -> None:
-    assert nodes_of(golden(NodesJudged, "002")) == {
+    assert index_nodes(read_golden(NodesJudged, "002")) == {
         "cpu-1": ("unregistered", "node unregistered"),
         "gpu-broken": ("unregistered", "node unregistered: hami.io/node-nvidia-register, byte 17: not JSON"),
         "gpu-small": ("refused", "NodeInsufficientDevice"),
@@ -271,8 +271,8 @@ def test_nodes_judged_says_bare_reasons_with_their_cause() -> None:
 
 
 def test_attempt_concluded_says_what_was_asked_and_what_must_have_come_before_it() -> None:
-    event = golden(AttemptConcluded, "001")
-    asked = [
+    event = read_golden(AttemptConcluded, "001")
+    requests = [
         (request.container, request.count, request.memory_percent, request.memory_mib) for request in event.requests
     ]
     ubuntu = [
@@ -280,12 +280,12 @@ def test_attempt_concluded_says_what_was_asked_and_what_must_have_come_before_it
         ("ubuntu-container0", 0, None, None),
         ("ubuntu-container1", 2, None, 2000),
     ]
-    assert asked == ubuntu
+    assert requests == ubuntu
     assert (event.chosen, event.device_records, event.node_records, event.judged_devices) == ("node3", 2, 1, 152)
 
 
 def test_attempt_concluded_says_what_each_container_took_on_the_chosen_node() -> None:
-    event = golden(AttemptConcluded, "001")
+    event = read_golden(AttemptConcluded, "001")
     assert [(device.container, device.uuid[:6], device.memory_mib) for device in event.picked] == [
         (0, "GPU-4b", 16384),
         (0, "GPU-5b", 16384),
@@ -293,65 +293,65 @@ def test_attempt_concluded_says_what_each_container_took_on_the_chosen_node() ->
         (2, "GPU-7b", 2000),
     ]
     # The picks of container 2 are those of its device record.
-    rows = rows_of(golden(DevicesJudged, "002"))
+    rows = list_rows(read_golden(DevicesJudged, "002"))
     assert [row.uuid for row in rows if row.verdict == "picked"] == [device.uuid for device in event.picked[2:]]
 
 
 def test_attempt_concluded_says_an_error_instead_of_a_choice() -> None:
-    event = golden(AttemptConcluded, "002")
+    event = read_golden(AttemptConcluded, "002")
     assert event.chosen is None
     assert event.error.startswith("calcScore failed")
 
 
 def test_attempt_concluded_counts_nodes_where_the_scheduler_names_none() -> None:
-    event = golden(AttemptConcluded, "003")
+    event = read_golden(AttemptConcluded, "003")
     assert event.refused_nodes == {"Insufficient nvidia.com/gpu": 3, "node(s) had untolerated taint(s)": 2}
     assert (event.offered_nodes, event.judged_nodes, event.nominated) == (5, 0, "gpu-1")
     assert event.scheduler_message.startswith("0/5 nodes are available: ")
 
 
 def test_a_finding_says_what_proves_it() -> None:
-    event = golden(FindingReported, "001")
+    event = read_golden(FindingReported, "001")
     numbers = event.numbers
     free = numbers["memory_total_mib"] - numbers["memory_allocated_mib"]
     assert free == numbers["memory_available_mib"] < numbers["memory_requested_mib"]
     assert numbers["memory_requested_mib"] <= free + numbers["memory_releasing_mib"]
-    assert golden(FindingReported, "002").device == ""
+    assert read_golden(FindingReported, "002").device == ""
 
 
 def test_a_finding_names_the_pod_of_each_line() -> None:
-    shared = golden(FindingReported, "003")
+    shared = read_golden(FindingReported, "003")
     assert shared.evidence_pods == [line.partition(" ")[0] for line in shared.evidence]
-    assert golden(FindingReported, "001").evidence_pods == []
+    assert read_golden(FindingReported, "001").evidence_pods == []
 
 
 def test_bind_concluded_says_where_it_was_bound_and_how_long_that_took() -> None:
-    event = golden(BindConcluded, "001")
+    event = read_golden(BindConcluded, "001")
     assert (event.node, event.bound, event.error) == ("node3", True, "")
     assert (event.ended_at - event.bind_started_at).total_seconds() == 0.601001
 
 
 def test_bind_concluded_says_why_it_was_not_bound() -> None:
-    event = golden(BindConcluded, "002")
+    event = read_golden(BindConcluded, "002")
     assert not event.bound
     assert event.error == "node node5 has been locked within 5m0s: node lock contention"
 
 
 def test_bind_concluded_says_who_held_the_lock() -> None:
-    event = golden(BindConcluded, "003")
+    event = read_golden(BindConcluded, "003")
     assert event.lock_holder is not None
     assert (event.lock_holder.pod, str(event.lock_holder.locked_at)) == ("llm/qwen-0", "2026-04-22 02:15:41+00:00")
-    assert golden(BindConcluded, "001").lock_holder is None
+    assert read_golden(BindConcluded, "001").lock_holder is None
 
 
 def test_two_drops_of_one_attempt_are_two_facts() -> None:
-    first, second = golden(DetailDropped, "001"), golden(DetailDropped, "002")
+    first, second = read_golden(DetailDropped, "001"), read_golden(DetailDropped, "002")
     assert first.id != second.id
     assert (first.device_records, first.judged_devices) == (62, 40000)
 
 
 def test_attempt_summarized_adds_up() -> None:
-    event = golden(AttemptSummarized, "006")
+    event = read_golden(AttemptSummarized, "006")
     assert event.balance is not None
     assert sum(event.balance.nodes.values()) == event.balance.judged_nodes == len(event.nodes)
     assert sum(sum(counts.values()) for counts in event.balance.devices) == event.balance.judged_devices
@@ -359,15 +359,15 @@ def test_attempt_summarized_adds_up() -> None:
 
 
 def test_trends_count_attempts_pods_nodes_and_devices() -> None:
-    event = golden(TrendsCounted, "001")
+    event = read_golden(TrendsCounted, "001")
     columns = (event.dimension, event.attempts, event.pods, event.nodes, event.devices)
     assert [column[0] for column in columns] == ["all", 2, 1, 8, 64]
     assert event.recorded_at < event.started_at
-    assert golden(TrendsCounted, "002").id != event.id
+    assert read_golden(TrendsCounted, "002").id != event.id
 
 
 def test_an_attempt_that_counts_again_says_what_no_longer_counts() -> None:
-    event, before = golden(AttemptCounted, "001"), golden(AttemptCounted, "002")
+    event, before = read_golden(AttemptCounted, "001"), read_golden(AttemptCounted, "002")
     assert (event.adds.status, before.adds.status, before.replaces) == ("succeeded", "pending", None)
     assert event.replaces is not None
     assert event.replaces.version == before.adds.version < event.adds.version
@@ -375,82 +375,82 @@ def test_an_attempt_that_counts_again_says_what_no_longer_counts() -> None:
 
 
 def test_a_history_says_where_the_summary_lies_that_an_attempt_repeats() -> None:
-    event = golden(PodHistoryChanged, "001")
+    event = read_golden(PodHistoryChanged, "001")
     latest, before = event.attempts
     assert latest.whole == before.whole
     assert (latest.whole.attempt_id, latest.whole.offsets) == (before.attempt_id, [4711, 4712])
-    assert len(golden(PodHistoryChanged, "002").attempts) == 1
+    assert len(read_golden(PodHistoryChanged, "002").attempts) == 1
 
 
 def test_a_history_names_every_report_of_an_attempt() -> None:
-    latest, before = golden(PodHistoryChanged, "001").attempts
+    latest, before = read_golden(PodHistoryChanged, "001").attempts
     assert [report.source for report in before.reports] == ["scheduler", "kube-events"]
     assert [report.attempt_id for report in latest.reports] == [latest.attempt_id]
     assert before.version > max(report.version for report in before.reports)
 
 
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:
-    event = golden(AttemptRepeated, "001")
+    event = read_golden(AttemptRepeated, "001")
     assert event.repeats == event.episode != event.attempt_id
     assert event.repeats_started_at == event.episode_started_at < event.started_at
     assert (event.offered_nodes, event.reasons) == (8, ["CardInsufficientMemory"])
-    assert golden(AttemptRepeated, "002").id != event.id
+    assert read_golden(AttemptRepeated, "002").id != event.id
 
 
 def test_a_repetition_says_where_its_pod_comes_from_and_how_often_it_was_tried() -> None:
-    event = golden(AttemptRepeated, "003")
+    event = read_golden(AttemptRepeated, "003")
     assert event.description is not None
     assert (event.description.workload, event.description.queue, event.attempts) == ("Job/train", "research", 3)
-    assert event.first_judged_at == golden(PodHistoryChanged, "003").latest.first_judged_at
-    assert [attempt.attempts for attempt in golden(PodHistoryChanged, "003").attempts] == [2, 1]
-    assert golden(PodHistoryChanged, "003").description == event.description
-    assert (golden(AttemptSummarized, "009").attempts, golden(AttemptSummarized, "001").attempts) == (4, 0)
+    assert event.first_judged_at == read_golden(PodHistoryChanged, "003").latest.first_judged_at
+    assert [attempt.attempts for attempt in read_golden(PodHistoryChanged, "003").attempts] == [2, 1]
+    assert read_golden(PodHistoryChanged, "003").description == event.description
+    assert (read_golden(AttemptSummarized, "009").attempts, read_golden(AttemptSummarized, "001").attempts) == (4, 0)
 
 
 def test_a_repetition_says_why_its_pod_waits() -> None:
-    wait = golden(AttemptRepeated, "004").wait
+    wait = read_golden(AttemptRepeated, "004").wait
     assert wait is not None
     assert (wait.code, wait.devices, wait.missing_devices) == ("CardInsufficientMemory", 2, 1)
     assert (wait.nearest_nodes, wait.asked and wait.asked.memory_mib) == (["node3", "node5"], 40_000)
-    assert golden(AttemptSummarized, "010").wait == wait
-    assert golden(AttemptRepeated, "003").wait is None
+    assert read_golden(AttemptSummarized, "010").wait == wait
+    assert read_golden(AttemptRepeated, "003").wait is None
 
 
 def test_attempt_summarized_says_the_whole_attempt() -> None:
-    event = golden(AttemptSummarized, "001")
-    assert nodes_of(event) == FIVE_NODES
+    event = read_golden(AttemptSummarized, "001")
+    assert index_nodes(event) == FIVE_NODES
     assert event.bind is not None
     assert (event.status, event.chosen, event.bind.node, event.bind.bound) == ("failed", "node5", "node5", False)
     assert (event.complete, event.fit_nodes, event.offered_nodes) == (True, 3, 5)
 
 
 def test_attempt_summarized_says_which_part_it_is() -> None:
-    event = golden(AttemptSummarized, "002")
+    event = read_golden(AttemptSummarized, "002")
     assert (event.part, event.parts, event.offered_nodes, len(event.nodes)) == (1, 3, 5000, 2)
-    assert nodes_of(event)["gpu-1700.example"] == ("refused", "8/8 ExclusiveDeviceAllocateConflict")
+    assert index_nodes(event)["gpu-1700.example"] == ("refused", "8/8 ExclusiveDeviceAllocateConflict")
     assert [(request.container, request.init) for request in event.requests] == [("init-data", True), ("worker", False)]
 
 
 def test_attempt_summarized_says_when_something_is_missing() -> None:
-    event = golden(AttemptSummarized, "003")
+    event = read_golden(AttemptSummarized, "003")
     assert (event.complete, event.missing, event.ended_at, event.parts) == (False, "its conclusion", None, 1)
     assert event.score.tolist()[1] == pytest.approx(7.4607077, abs=5e-7)
 
 
 def test_attempt_summarized_keeps_the_words_of_the_scheduler_it_was_read_from() -> None:
-    event = golden(AttemptSummarized, "004")
+    event = read_golden(AttemptSummarized, "004")
     assert sum(event.refused_nodes.values()) == event.offered_nodes
     assert event.scheduler_message.endswith("4 Preemption is not helpful for scheduling.")
 
 
 def test_attempt_summarized_says_what_changed() -> None:
-    event = golden(AttemptSummarized, "007")
+    event = read_golden(AttemptSummarized, "007")
     assert event.changes == ["node3: 8/8 CardInsufficientMemory became fit"]
-    assert golden(AttemptSummarized, "006").changes == [], "a record of before the field"
+    assert read_golden(AttemptSummarized, "006").changes == [], "a record of before the field"
 
 
 def test_a_message_says_its_line() -> None:
-    failed, fitted = golden(MessageEmitted, "001"), golden(MessageEmitted, "002")
+    failed, fitted = read_golden(MessageEmitted, "001"), read_golden(MessageEmitted, "002")
     assert (failed.severity, failed.reason, failed.code) == ("Warning", "FilteringFailed", "CardInsufficientMemory")
     assert failed.message == "3 nodes CardInsufficientMemory(node1,node3,node4)"
     assert (fitted.severity, fitted.code) == ("Normal", "")
@@ -458,7 +458,7 @@ def test_a_message_says_its_line() -> None:
 
 
 def test_node_registered_says_what_a_node_offers() -> None:
-    event = golden(NodeRegistered, "001")
+    event = read_golden(NodeRegistered, "001")
     assert list(zip(event.uuid, event.mode, event.healthy, event.numa.tolist(), strict=True)) == [
         ("GPU-f4c45e36-2860-4050-99bd-17a437c3e53c", "hami-core", True, 0),
         ("GPU-62b7408e-edb2-41d1-bc91-f46165c61130", "mig", False, 1),
@@ -467,88 +467,88 @@ def test_node_registered_says_what_a_node_offers() -> None:
 
 
 def test_node_registered_says_why_a_node_offers_nothing() -> None:
-    event = golden(NodeRegistered, "002")
+    event = read_golden(NodeRegistered, "002")
     assert (event.registered, event.uuid) == (False, [])
     assert event.cause == "hami.io/node-nvidia-register, byte 17: not JSON"
 
 
 def test_node_checked_says_what_is_wrong_and_once_more_when_nothing_is() -> None:
-    (problem,) = golden(NodeChecked, "001").problems
+    (problem,) = read_golden(NodeChecked, "001").problems
     assert (problem.code, problem.vendor) == ("HandshakeTooOld", "NVIDIA")
     assert problem.handshake_at is None
-    assert golden(NodeChecked, "002").problems == []
-    (problem,) = golden(NodeChecked, "003").problems
+    assert read_golden(NodeChecked, "002").problems == []
+    (problem,) = read_golden(NodeChecked, "003").problems
     assert str(problem.handshake_at) == "2026-04-22 13:40:58+00:00"
     assert (problem.is_asked, problem.allocatable) == (False, 10)
 
 
 def test_a_node_state_says_what_each_device_has_in_use() -> None:
-    event = golden(NodeStateChanged, "001")
+    event = read_golden(NodeStateChanged, "001")
     assert (event.epoch, event.revision) == (1776865200000000, 17)
     assert [event.kinds[kind].mode for kind in event.kind.tolist()] == ["hami-core", "mig"]
     assert list(zip(event.memory_used_mib.tolist(), event.cordoned, strict=True)) == [(22956, False), (4864, True)]
     assert [(mig_use.device, mig_use.spans[0].start) for mig_use in event.mig] == [(1, 1)]
     assert event.pair_scores.reshape(2, 2).tolist() == [[0, 50], [50, 0]]
-    unreported, gone = golden(NodeStateChanged, "002"), golden(NodeStateChanged, "003")
+    unreported, empty = read_golden(NodeStateChanged, "002"), read_golden(NodeStateChanged, "003")
     assert (unreported.slots_used.tolist(), unreported.kinds[0].slots) == ([-1, -1], None)
-    assert gone.uuid == []
+    assert empty.uuid == []
 
 
 def test_node_observed_says_what_the_cluster_says() -> None:
-    assert golden(NodeObserved, "001").capacity["memory"] == "32512128Ki"
-    assert golden(NodeObserved, "002").conditions[0].last_transition_at is None
-    assert [golden(NodeObserved, number).unschedulable for number in ("001", "003")] == [False, True]
+    assert read_golden(NodeObserved, "001").capacity["memory"] == "32512128Ki"
+    assert read_golden(NodeObserved, "002").conditions[0].last_transition_at is None
+    assert [read_golden(NodeObserved, number).unschedulable for number in ("001", "003")] == [False, True]
 
 
 def test_node_registered_names_its_cordoned_devices() -> None:
     cordoned = ["GPU-f4c45e36-2860-4050-99bd-17a437c3e53c"]
-    assert [golden(NodeRegistered, number).cordoned for number in ("001", "003")] == [[], cordoned]
+    assert [read_golden(NodeRegistered, number).cordoned for number in ("001", "003")] == [[], cordoned]
 
 
 def test_pod_observed_says_what_the_cluster_says() -> None:
-    event = golden(PodObserved, "001")
+    event = read_golden(PodObserved, "001")
     assert {condition.type: condition.status for condition in event.conditions} == {
         "PodScheduled": "True",
         "ContainersReady": "True",
     }
-    assert golden(PodObserved, "002").node == ""
-    assert [golden(PodObserved, number).deleted for number in ("001", "002", "003")] == [False, False, True]
+    assert read_golden(PodObserved, "002").node == ""
+    assert [read_golden(PodObserved, number).deleted for number in ("001", "002", "003")] == [False, False, True]
 
 
 def test_pod_observed_says_which_devices_it_holds_and_what_keeps_it_from_running() -> None:
-    event = golden(PodObserved, "004")
+    event = read_golden(PodObserved, "004")
     assert [(held.uuid[:6], held.memory_mib) for held in event.allocations] == [("GPU-2f", 20480), ("GPU-93", None)]
     assert (event.bind_phase, [problem.reported_by for problem in event.problems]) == ("allocating", ["kubelet"])
     assert event.description is not None
     assert event.description.workload == "Deployment/deepseek"
-    assert golden(PodObserved, "002").description is None
+    assert read_golden(PodObserved, "002").description is None
 
 
 def test_workload_observed_says_why_no_pod_was_made() -> None:
-    event = golden(WorkloadObserved, "001")
+    event = read_golden(WorkloadObserved, "001")
     assert (str(event.workload), event.problem.reason) == ("Job/llama-70b", "FailedCreate")
     assert "exceeded quota: gpu" in event.problem.message
-    assert golden(WorkloadObserved, "002").cluster == "east"
+    assert read_golden(WorkloadObserved, "002").cluster == "east"
 
 
 def test_scheduler_observed_has_the_digest_that_b2sum_computes() -> None:
-    event = golden(SchedulerObserved, "001")
+    event = read_golden(SchedulerObserved, "001")
     values = b'["HAMi", "v2.9.0", [["device-scheduler-policy", "spread"], ["node-scheduler-policy", "binpack"]]]'
     by_hand = subprocess.run(["b2sum", "-l", "64"], input=values, capture_output=True, check=True).stdout.split()[0]
     digest = settings_digest_of(event.implementation, event.version, event.settings)
     assert event.settings_digest == digest == by_hand.decode()
-    assert golden(AttemptConcluded, "001").settings_digest == digest
-    assert golden(SchedulerObserved, "002").settings == {}
+    assert read_golden(AttemptConcluded, "001").settings_digest == digest
+    assert read_golden(SchedulerObserved, "002").settings == {}
 
 
 def test_terms_of_a_score_add_up_to_it() -> None:
-    for event in (golden(NodesJudged, "001"), golden(AttemptSummarized, "001")):
+    for event in (read_golden(NodesJudged, "001"), read_golden(AttemptSummarized, "001")):
         assert list(event.score_terms) == ["slots", "cores", "memory"]
         assert sum(event.score_terms.values()) == pytest.approx(event.score)
 
 
 def test_a_summary_names_everybody_who_reported_the_attempt() -> None:
-    event = golden(AttemptSummarized, "001")
+    event = read_golden(AttemptSummarized, "001")
     assert [(report.source, report.attempt_id == event.attempt_id) for report in event.reports] == [
         ("scheduler", True),
         ("kube-events", False),

@@ -13,14 +13,14 @@ TARGETS = sorted(set(re.findall(r"`make ([a-z]+)", GUARANTEES.read_text())))
 
 
 @cache
-def names_in(path: Path) -> frozenset[str]:
+def list_functions(path: Path) -> frozenset[str]:
     tree = ast.parse(path.read_text())
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED, ids=[name for _, name in NAMED])
 def test_a_test_that_a_promise_names_is_there(path: str, name: str) -> None:
-    assert name in names_in(Path(path))
+    assert name in list_functions(Path(path))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -31,6 +31,6 @@ def test_a_command_that_a_promise_names_is_there(target: str) -> None:
 def test_every_promise_names_what_shows_it() -> None:
     promises, _ = GUARANTEES.read_text().split("## What is not promised")
     rows = [line for line in promises.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
-    shown = ("::", "`make ", "the test above")
+    marks = ("::", "`make ", "the test above")
     assert rows
-    assert not [row for row in rows if not any(mark in row for mark in shown)]
+    assert not [row for row in rows if not any(mark in row for mark in marks)]

@@ -1,4 +1,4 @@
-"""What our code overrides and reads in Faust, mode, aiokafka and uvicorn is as it was when it was read.
+"""Overridden and read parts of Faust, mode, aiokafka and uvicorn, which are as they were when our code was written.
 
 See pipeline.worker.faust_consumer, runtime.kafka.consumer, runtime.kafka.refusals, runtime.kafka.unpacking,
 runtime.http.patient_http, runtime.http.tls_listener and api.server.
@@ -146,9 +146,9 @@ def test_an_overridden_method_reads_as_it_did(ours: type[Any], name: str, digest
 
 @pytest.mark.parametrize("ours", OVERRIDDEN)
 def test_every_overridden_method_is_named_here(ours: type[Any]) -> None:
-    own = {name for name, value in vars(ours).items() if callable(value)}
+    methods = {name for name, value in vars(ours).items() if callable(value)}
     inherited = {name for base in ours.__mro__[1:-1] if base not in OVERRIDDEN for name in vars(base)}
-    assert own & inherited - {"__doc__", "__orig_class__"} == set(OVERRIDDEN[ours])
+    assert methods & inherited - {"__doc__", "__orig_class__"} == set(OVERRIDDEN[ours])
 
 
 @pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in CALLED.items() for name in names])

@@ -23,29 +23,29 @@ from schemas.generate import ROOT
 PAGE = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
 
 
-def rows(registry: CollectorRegistry) -> Iterator[str]:
-    """A line of the table for each metric."""
+def write_rows(registry: CollectorRegistry) -> Iterator[str]:
+    """Write a line of the table for each metric."""
     for collector in registry._collector_to_names:
         if isinstance(collector, MetricWrapperBase):
             labels = ", ".join(f"`{label}`" for label in collector._labelnames)
-            yield row(collector._name, str(collector._type), labels, collector._documentation)
+            yield write_row(collector._name, str(collector._type), labels, collector._documentation)
         else:
             for family in collector.collect():
-                yield row(family.name, family.type, "", family.documentation)
+                yield write_row(family.name, family.type, "", family.documentation)
 
 
-def row(name: str, kind: str, labels: str, about: str) -> str:
-    return f"| `{name}{'_total' if kind == 'counter' else ''}` | {kind} | {labels} | {about} |"
+def write_row(name: str, kind: str, labels: str, description: str) -> str:
+    return f"| `{name}{'_total' if kind == 'counter' else ''}` | {kind} | {labels} | {description} |"
 
 
-def of_the_scheduler() -> CollectorRegistry:
+def register_scheduler() -> CollectorRegistry:
     metrics = scheduler.metrics.Metrics()
     for name in (*scheduler.metrics.GAUGES, *scheduler.metrics.COUNTERS):
         metrics.watch(name, lambda: 0)
     return metrics.registry
 
 
-def of_the_worker() -> CollectorRegistry:
+def register_worker() -> CollectorRegistry:
     metrics = pipeline.worker.metrics.Metrics()
     for name in pipeline.worker.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
@@ -53,86 +53,90 @@ def of_the_worker() -> CollectorRegistry:
     return metrics.registry
 
 
-def of_the_index_writer() -> CollectorRegistry:
+def register_index_writer() -> CollectorRegistry:
     metrics = pipeline.index.metrics.Metrics()
     for name in pipeline.index.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
     return metrics.registry
 
 
-def of_the_placements() -> CollectorRegistry:
+def register_placements() -> CollectorRegistry:
     metrics = pipeline.placements.metrics.Metrics()
     for name in pipeline.placements.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
     return metrics.registry
 
 
-def of_the_alerts() -> CollectorRegistry:
+def register_alerts() -> CollectorRegistry:
     metrics = pipeline.alerts.metrics.Metrics()
     TopicsMetrics("alerts", metrics.registry)
     return metrics.registry
 
 
-def of_the_events() -> CollectorRegistry:
+def register_events() -> CollectorRegistry:
     metrics = pipeline.kube_events.metrics.Metrics()
     TopicsMetrics("events", metrics.registry)
     return metrics.registry
 
 
-def of_the_api() -> CollectorRegistry:
+def register_api() -> CollectorRegistry:
     metrics = api.metrics.Metrics()
     for name in (*api.metrics.GAUGES, *api.metrics.COUNTERS):
         metrics.watch(name, lambda: 0)
     return metrics.registry
 
 
-def of_the_alertmanager_bridge() -> CollectorRegistry:
+def register_alertmanager_bridge() -> CollectorRegistry:
     return pipeline.alerts.metrics.BridgeMetrics().registry
 
 
-def of_ingest() -> CollectorRegistry:
+def register_ingest() -> CollectorRegistry:
     return ingest.reading.metrics.Metrics("hami-log").registry
 
 
 PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
-    "Scheduler": of_the_scheduler,
-    "Worker": of_the_worker,
-    "Index writer": of_the_index_writer,
-    "Placements": of_the_placements,
-    "Alerts": of_the_alerts,
-    "Alertmanager bridge": of_the_alertmanager_bridge,
-    "Kubernetes events": of_the_events,
-    "API": of_the_api,
-    "Ingest": of_ingest,
+    "Scheduler": register_scheduler,
+    "Worker": register_worker,
+    "Index writer": register_index_writer,
+    "Placements": register_placements,
+    "Alerts": register_alerts,
+    "Alertmanager bridge": register_alertmanager_bridge,
+    "Kubernetes events": register_events,
+    "API": register_api,
+    "Ingest": register_ingest,
 }
 
 
-def section(title: str, prefix: str = "schedulerlog_") -> list[str]:
-    """The table in the section of this title."""
+def read_section(title: str, prefix: str = "schedulerlog_") -> list[str]:
+    """Read the table in the section of this title."""
     text = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
     return [line for line in text.splitlines() if line.startswith(f"| `{prefix}")]
 
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_the_page_holds_every_metric_of_the_process_and_no_other(process: str) -> None:
-    assert section(process) == sorted(rows(PROCESSES[process]()))
+    assert read_section(process) == sorted(write_rows(PROCESSES[process]()))
 
 
 def test_the_page_holds_every_metric_of_hami_that_there_is_and_no_other() -> None:
-    about = scheduler.hami_compat.metrics.FAMILIES.items()
-    expected = [row(name, "gauge", ", ".join(f"`{label}`" for label in labels), text) for name, (text, labels) in about]
-    assert section("HAMi's metrics", "hami_") == sorted(expected)
+    families = scheduler.hami_compat.metrics.FAMILIES.items()
+    expected = [
+        write_row(name, "gauge", ", ".join(f"`{label}`" for label in labels), text) for name, (text, labels) in families
+    ]
+    assert read_section("HAMi's metrics", "hami_") == sorted(expected)
 
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_no_two_metrics_of_a_process_have_one_name(process: str) -> None:
-    names = [line.split("`")[1] for line in rows(PROCESSES[process]())]
+    names = [line.split("`")[1] for line in write_rows(PROCESSES[process]())]
     assert len(names) == len(set(names))
 
 
 def test_the_queries_on_the_page_name_metrics_that_there_are() -> None:
-    known = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
+    metrics = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
     queries = "\n".join(re.findall(r"```promql\n(.*?)```", PAGE, re.DOTALL))
-    asked = {re.sub("_seconds_(bucket|count)$", "_seconds", name) for name in re.findall(r"schedulerlog_\w+", queries)}
-    assert asked
-    assert asked <= known
+    queried = {
+        re.sub("_seconds_(bucket|count)$", "_seconds", name) for name in re.findall(r"schedulerlog_\w+", queries)
+    }
+    assert queried
+    assert queried <= metrics

@@ -50,10 +50,12 @@ def test_an_alert_of_prometheus_links_to_its_section(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_of_prometheus_asks_for_metrics_that_there_are(name: str) -> None:
-    known = set(re.findall(r"^\| `(\w+)`", Path("docs/metrics.md").read_text(), re.MULTILINE))
-    asked = {re.sub("_seconds_(bucket|count|sum)$", "_seconds", word) for word in _METRIC.findall(ALERTS[name]["expr"])}
-    assert asked
-    assert asked <= known
+    metrics = set(re.findall(r"^\| `(\w+)`", Path("docs/metrics.md").read_text(), re.MULTILINE))
+    queried = {
+        re.sub("_seconds_(bucket|count|sum)$", "_seconds", word) for word in _METRIC.findall(ALERTS[name]["expr"])
+    }
+    assert queried
+    assert queried <= metrics
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -68,8 +70,8 @@ def test_a_setting_that_the_page_names_is_one(name: str) -> None:
 
 def test_the_table_of_retention_names_every_index_with_its_days() -> None:
     rows = re.findall(r"^\| (`schedulerlog-.*?) \| (\d+) days", PAGE, re.MULTILINE)
-    kept = {name: int(days) for names, days in rows for name in re.findall(r"`([\w-]+)`", names)}
-    assert kept == {index.alias: index.retention.days for index in INDICES}
+    days_by_alias = {name: int(days) for names, days in rows for name in re.findall(r"`([\w-]+)`", names)}
+    assert days_by_alias == {index.alias: index.retention.days for index in INDICES}
 
 
 COMMANDS = sorted(set(re.findall(r"(?:python -m|schedulerlog) pipeline ([a-z][a-z -]*[a-z])", PAGE)))
@@ -77,6 +79,6 @@ COMMANDS = sorted(set(re.findall(r"(?:python -m|schedulerlog) pipeline ([a-z][a-
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_that_the_page_names_is_one(command: str) -> None:
-    found: Any = get_command(app)
+    command_group: Any = get_command(app)
     for word in command.split(" --")[0].split():
-        found = found.commands[word]
+        command_group = command_group.commands[word]

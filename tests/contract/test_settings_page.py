@@ -19,14 +19,14 @@ def test_a_variable_means_the_same_in_every_command() -> None:
     forms: dict[str, set[str]] = {}
     for setting in all_settings():
         forms.setdefault(setting.variable, set()).add(setting.form)
-    assert {name for name, found in forms.items() if len(found) > 1} == set()
+    assert {name for name, values in forms.items() if len(values) > 1} == set()
 
 
 def test_a_flag_is_called_as_its_variable_in_every_command() -> None:
-    known = names(all_settings())
+    variables = names(all_settings())
     # Of a tool that speaks to one server alone, `--url` says enough.
     for entry in (setting for setting in all_settings() if not setting.command.startswith("dashboards ")):
         dashed = entry.variable.removeprefix("SCHEDULERLOG_").removeprefix("SCHEDULER_").lower().replace("_", "-")
         # Only a secret has no flag.
         assert not entry.flags or f"--{dashed}" in entry.flags or entry.variable.startswith("SCHEDULERLOG_SCHEDULER_")
-        assert entry.flags or f"{entry.variable}_FILE" in known
+        assert entry.flags or f"{entry.variable}_FILE" in variables

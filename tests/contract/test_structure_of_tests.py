@@ -11,23 +11,23 @@ from tests.support import unit_sessions
 
 TESTS = Path("tests")
 IMPORTS = re.compile(r"^[ \t]*((?:from|import) +tests\b[^\n(]*(?:\([^)]*\))?)", re.MULTILINE)
-"""Of modules of tests/, one to a line or over many lines. To parse whole files took a second and a half."""
+"""Imports of modules of tests/, one to a line or over many lines. To parse whole files took a second and a half."""
 
 
 @cache
-def imported(path: Path) -> set[str]:
-    """The modules of tests/ that the file imports, with what it takes from them."""
-    found: set[str] = set()
+def list_imported(path: Path) -> set[str]:
+    """List the modules of tests/ that the file imports, with what it takes from them."""
+    modules: set[str] = set()
     for node in (node for text in IMPORTS.findall(path.read_text()) for node in ast.parse(text).body):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            modules |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
+            modules |= {alias.name for alias in node.names}
+    return modules
 
 
 def test_nothing_imports_a_test_module() -> None:
-    arrows = [(str(path), name) for path in TESTS.rglob("*.py") for name in imported(path)]
+    arrows = [(str(path), name) for path in TESTS.rglob("*.py") for name in list_imported(path)]
     assert [arrow for arrow in arrows if any(part.startswith("test_") for part in arrow[1].split("."))] == []
 
 
@@ -38,7 +38,7 @@ def test_folders_of_tests_hold_nothing_but_tests(kind: str) -> None:
 
 
 def test_support_imports_no_command() -> None:
-    taken = {name.split(".")[1] for path in (TESTS / "support").rglob("*.py") for name in imported(path)}
+    taken = {name.split(".")[1] for path in (TESTS / "support").rglob("*.py") for name in list_imported(path)}
     assert taken == {"support"}
 
 
@@ -48,15 +48,15 @@ def test_folders_of_unit_tests_are_folders_of_the_code() -> None:
 
 
 def test_each_unit_test_is_in_one_session() -> None:
-    found = unit_sessions.commands(["-k", "word"])
-    folders = [tuple(part for part in command if Path(part).is_dir()) for command in found]
+    commands = unit_sessions.commands(["-k", "word"])
+    folders = [tuple(part for part in command if Path(part).is_dir()) for command in commands]
     named = [folder for session in unit_sessions.FOLDERS for folder in session]
     assert folders == [*unit_sessions.FOLDERS, ("tests/unit", "tests/contract")]
     assert len(set(named)) == len(named)
-    ignored = [[part for part in command if part.startswith("--ignore=")] for command in found]
+    ignored = [[part for part in command if part.startswith("--ignore=")] for command in commands]
     assert ignored == [[], [], [f"--ignore={folder}" for folder in named]]
-    assert len({part for command in found for part in command if part.startswith("cache_dir=")}) == 3
-    assert all("word" in command for command in found)
+    assert len({part for command in commands for part in command if part.startswith("cache_dir=")}) == 3
+    assert all("word" in command for command in commands)
 
 
 @pytest.mark.parametrize(

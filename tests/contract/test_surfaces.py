@@ -50,33 +50,33 @@ class _Words(HTMLParser):
 class Surfaces:
     def __init__(self, url: str, name: str) -> None:
         self.url, self.name = url, name
-        self.at = f"{url}/api/v1/namespaces/{NAMESPACE}/pods/{name}"
+        self.pod_url = f"{url}/api/v1/namespaces/{NAMESPACE}/pods/{name}"
 
-    def api(self, part: str) -> Any:
-        return httpx.get(f"{self.at}/{part}").json()
+    def get_answer(self, part: str) -> Any:
+        return httpx.get(f"{self.pod_url}/{part}").json()
 
-    def page(self, part: str = "") -> _Words:
-        found = _Words()
-        found.feed(httpx.get(f"{self.url}/ui/pods/{NAMESPACE}/{self.name}{part}").text)
-        return found
+    def read_page(self, part: str = "") -> _Words:
+        words = _Words()
+        words.feed(httpx.get(f"{self.url}/ui/pods/{NAMESPACE}/{self.name}{part}").text)
+        return words
 
-    def terminal(self) -> str:
+    def read_terminal(self) -> str:
         # In a pipe, where no line is folded.
         words = ["why", f"{NAMESPACE}/{self.name}", "-o", "wide", "--api-url", self.url]
         return CliRunner().invoke(app, words, env={"COLUMNS": "10000"}).stdout
 
-    def assistant(self, tool: str) -> dict[str, Any]:
+    def ask_assistant(self, tool: str) -> dict[str, Any]:
         async def ask() -> dict[str, Any]:
             async with Client(create_server(one_user(UrlTransport(self.url, "", "")))) as client:
                 done = await client.call_tool(tool, {"pod": self.name, "namespace": NAMESPACE})
-                found: dict[str, Any] = done.structured_content or {}
-                return found
+                answer: dict[str, Any] = done.structured_content or {}
+                return answer
 
         return asyncio.run(ask())
 
 
-def plain(value: str) -> str:
-    """Without folds, and without the marks of code, which the page shows in another way."""
+def simplify(value: str) -> str:
+    """Remove folds, and the marks of code, which the page shows in another way."""
     return " ".join(value.replace("`", "").split())
 
 
@@ -87,9 +87,9 @@ def surfaces(request: pytest.FixtureRequest) -> Iterator[Surfaces]:
 
 
 def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
-    diagnosis = surfaces.api("diagnosis")
-    page, terminal = plain("".join(surfaces.page().words)), plain(surfaces.terminal())
-    assistant = surfaces.assistant("why_pod")
+    diagnosis = surfaces.get_answer("diagnosis")
+    page, terminal = simplify("".join(surfaces.read_page().words)), simplify(surfaces.read_terminal())
+    assistant = surfaces.ask_assistant("why_pod")
     texts = [
         diagnosis["sentence"]["en"],
         *(other_obstacle["sentence"]["en"] for other_obstacle in diagnosis["other_obstacles"]),
@@ -101,40 +101,42 @@ def test_the_diagnosis_is_the_same_everywhere(surfaces: Surfaces) -> None:
         assert set(records) <= set(assistant["evidence"])
         texts += records
     assert texts
-    shown = {
+    texts_by_surface = {
         "page": page,
         "terminal": terminal,
-        "assistant": plain(assistant["text"]) + " ".join(assistant["evidence"]),
+        "assistant": simplify(assistant["text"]) + " ".join(assistant["evidence"]),
     }
-    missing = {(name, phrase) for name, words in shown.items() for phrase in texts if plain(phrase) not in words}
+    missing = {
+        (name, phrase) for name, words in texts_by_surface.items() for phrase in texts if simplify(phrase) not in words
+    }
     assert missing == set()
 
 
 def test_what_would_have_to_change_is_the_same_everywhere(surfaces: Surfaces) -> None:
-    suggestions = surfaces.api("suggestions")
-    shown = {
-        "page": plain("".join(surfaces.page("/changes").words)),
-        "terminal": plain(surfaces.terminal()),
-        "assistant": plain(surfaces.assistant("suggest")["text"]),
+    suggestions = surfaces.get_answer("suggestions")
+    texts_by_surface = {
+        "page": simplify("".join(surfaces.read_page("/changes").words)),
+        "terminal": simplify(surfaces.read_terminal()),
+        "assistant": simplify(surfaces.ask_assistant("suggest")["text"]),
     }
     places = {
-        name: [words.find(plain(item["sentence"]["en"])) for item in suggestions["items"]]
-        for name, words in shown.items()
+        name: [words.find(simplify(item["sentence"]["en"])) for item in suggestions["items"]]
+        for name, words in texts_by_surface.items()
     }
     # All of them are there, in the same order.
-    assert all(-1 not in found and found == sorted(found) for found in places.values()), places
+    assert all(-1 not in positions and positions == sorted(positions) for positions in places.values()), places
     assert bool(suggestions["items"]) is (suggestions["state"] == "refused")
 
 
 def test_the_groups_of_nodes_are_the_same_everywhere(surfaces: Surfaces) -> None:
     """Also those that Headlamp shows, which asks for ``groups``."""
-    groups = surfaces.api("groups")["groups"]
+    groups = surfaces.get_answer("groups")["groups"]
     assert len(groups) > 4
-    lines = surfaces.page().groups
-    rows = surfaces.terminal().partition("NODES  VERDICT")[2].splitlines()[1:]
+    lines = surfaces.read_page().groups
+    rows = surfaces.read_terminal().partition("NODES  VERDICT")[2].splitlines()[1:]
     assert len(lines) == len(groups) == len(rows)
     for group, line, row in zip(groups, lines, rows, strict=True):
-        page, names = plain("".join(line)), group["nodes"]
+        page, names = simplify("".join(line)), group["nodes"]
         verdict = text("en", f"verdict.{group['verdict']}")
         reasons = {f"{count['max_count']}/{group['devices']} {count['code']}" for count in group["counts"]}
         assert page.startswith(f"{len(names)} {verdict}")

@@ -24,8 +24,8 @@ def is_number(schema: dict[str, Any]) -> bool:
     return schema.get("type") in ("integer", "number") or any(map(is_number, schema.get("anyOf", ())))
 
 
-def fields() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Answer, field and schema of every field of every answer."""
+def list_fields() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """List answer, field and schema of every field of every answer."""
     for path in ANSWERS.glob("*.schema.json"):
         document = json.loads(path.read_bytes())
         for answer, schema in {path.name: document, **document.get("$defs", {})}.items():
@@ -34,7 +34,7 @@ def fields() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def test_a_number_that_has_a_unit_is_named_with_it() -> None:
-    numbers = {(answer, name) for answer, name, field in fields() if is_number(field)}
+    numbers = {(answer, name) for answer, name, field in list_fields() if is_number(field)}
     assert len(numbers) > 100
     without = [
         f"{answer}.{name}"
@@ -46,11 +46,11 @@ def test_a_number_that_has_a_unit_is_named_with_it() -> None:
 
 
 def test_an_object_of_numbers_says_what_they_are() -> None:
-    objects = [(answer, name, field) for answer, name, field in fields() if is_number(of_values(field))]
+    objects = [(answer, name, field) for answer, name, field in list_fields() if is_number(get_value_schema(field))]
     assert len({name for _, name, _ in objects}) > 3
     assert [f"{answer}.{name}" for answer, name, field in objects if not field.get("description")] == []
 
 
-def of_values(field: dict[str, Any]) -> dict[str, Any]:
+def get_value_schema(field: dict[str, Any]) -> dict[str, Any]:
     values = field.get("additionalProperties")
     return values if isinstance(values, dict) else {}
