@@ -8,20 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dev.bench import api, backlog, ingest, report, retries, scheduling, stages, steady, worker
+from dev.bench import api, backlog, ingest, report, retries, stages, steady, worker
 from dev.bench.api_load import api_load
 from dev.bench.away import index_away
 from dev.bench.backends import FOLDER
-from dev.bench.choosing import choosing
 from dev.bench.diagnosing import diagnosis
 from dev.bench.filter import filter_call, pod_update
 from dev.bench.filter_callers import filter_callers
 from dev.bench.overrides import overrides
 from dev.bench.page import page
 from dev.bench.pending import pending
-from dev.bench.planned import planned
-from dev.bench.refusals import refusals
-from dev.bench.server_start import server_start
 from dev.bench.start import start
 from dev.bench.takeover import takeover
 from dev.bench.watch import watch
@@ -31,21 +27,14 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "filter": filter_call,
     "filter-callers": filter_callers,
     "pod-update": pod_update,
-    "choosing": choosing,
     "diagnosis": diagnosis,
     "start": start,
-    "server-start": server_start,
-    "published": scheduling.published,
     "wire": wire,
     "worker": worker.worker,
-    "columns": worker.columns,
     "overrides": overrides,
     "bodies": stages.bodies,
     "retries": retries.retries,
-    "capacity": planned,
     "indexing": backlog.indexing,
-    "refusals": refusals,
-    "scaling": backlog.scaling,
     "steady": steady.steady,
     "index-away": index_away,
     "takeover": takeover,

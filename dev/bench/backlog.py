@@ -1,4 +1,4 @@
-"""How fast the index writer processes a backlog, against raw ``_bulk`` of the same bodies; one worker against two."""
+"""How fast the index writer processes a backlog, against raw ``_bulk`` of the same bodies."""
 
 import http.client
 import re
@@ -29,9 +29,7 @@ SIZES = {10: 2_000, 500: 500, 5_000: 100}
 CONNECTIONS = 2
 WARM_UP_SHARE = 0.2
 """Share of the work that is not measured: connecting, creating indices and compiling happen once only."""
-SCALING_NODES, SCALING_ATTEMPTS = 500, 2_000
 INDEXED = re.compile(r'^schedulerlog_index_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
-_PUBLISHED = re.compile(r"^schedulerlog_worker_attempts_published_total\{.*\} (\S+)$", re.MULTILINE)
 
 
 def indexing() -> Result:
@@ -169,22 +167,3 @@ def counted(url: str, counter: re.Pattern[str]) -> int:
         return int(sum(map(float, counter.findall(httpx.get(url, timeout=5).text))))
     except httpx.TransportError:
         return 0  # not started yet
-
-
-def scaling() -> Result:
-    """Twelve partitions, all filled before the workers start."""
-    attempts = cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True)
-    records = [record for attempt in attempts for record in attempt]
-    figures = []
-    for workers in (["worker-1"], ["worker-1", "worker-2"]):
-        with provisioned(FOLDER / "scaling") as (backends, processes):
-            send(backends.bootstrap_servers, DECISIONS.name, records)
-            speed, note = drained(processes, "worker", workers, _PUBLISHED, SCALING_ATTEMPTS)
-        figures.append(Figure(f"{len(workers)} worker(s)", speed, "attempts/s", note=note))
-    return Result(
-        "scaling",
-        "A backlog of decisions published by one worker and by two, the second joining while the first reads. On two "
-        "cores beside Kafka, a second worker has no core left where that uses more than one",
-        f"{SCALING_ATTEMPTS:,} attempts of {SCALING_NODES} nodes x {cluster.DEVICES_PER_NODE} devices",
-        against_first(figures, lambda first, this: this / first),
-    )

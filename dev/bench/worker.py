@@ -3,13 +3,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import chain
 
-import orjson
-
 from dev.bench import cluster
-from dev.bench.backends import FOLDER, send
+from dev.bench.backends import FOLDER
 from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.collector import collector
 from dev.bench.cpu import resident_mib
@@ -17,8 +14,7 @@ from dev.bench.report import Figure, Result, against_first
 from dev.bench.services import PATIENT, feed, start_both
 from dev.demo.processes import Processes
 from dev.demo.stack import provisioned
-from schemas.codec.records import EncodedRecord, decode
-from schemas.events import DevicesJudged
+from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 
 NODES = 5_000
@@ -90,36 +86,3 @@ def read(client: str, servers: str, topic: str, records: int, warm_up: int = 0) 
     command = [sys.executable, "-m", "dev.bench.consumers", client, servers, topic, str(records), str(warm_up)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     return float(json.loads(done.stdout.splitlines()[-1])["cpu_seconds"])
-
-
-def columns(attempts: int = 20, rows: int = 40_000) -> Result:
-    """The cost of one record per device through Faust, compared with the same verdicts in columns."""
-    with provisioned(FOLDER / "columns") as (backends, _):
-        servers = backends.bootstrap_servers
-        records = [record for attempt in cluster.attempts(NODES, attempts) for record in attempt]
-        in_columns = send(servers, "bench.columns", records)
-        by_device = send(servers, "bench.devices", one_per_device(records, rows))
-        columns_seconds = read("faust", servers, "bench.columns", in_columns)
-        devices_seconds = read("faust", servers, "bench.devices", by_device)
-    figures = [
-        Figure("one record per device", rows / devices_seconds, "verdicts per CPU second"),
-        Figure("columns", attempts * VERDICTS / columns_seconds, "verdicts per CPU second"),
-    ]
-    return Result(
-        "columns",
-        "Device verdicts in columns against one record per device, both decoded and counted by a Faust agent",
-        f"{attempts * VERDICTS:,} verdicts in {in_columns} records; {rows:,} in as many",
-        against_first(figures, lambda first, this: this / first),
-    )
-
-
-def one_per_device(records: list[EncodedRecord], rows: int) -> Iterator[EncodedRecord]:
-    left = rows
-    for record in records:
-        event = decode(record.value, record.headers)
-        if isinstance(event, DevicesJudged):
-            for row in event.each_device(lambda _node, _revision: None):
-                yield EncodedRecord(record.key, orjson.dumps(row._asdict()), [("ce_type", b"bench.device")])
-                left -= 1
-                if not left:
-                    return
