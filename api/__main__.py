@@ -31,7 +31,6 @@ from runtime.settings.settings import read
 from runtime.settings.variables import variable
 from runtime.telemetry import logs
 from runtime.telemetry.health import always, serving
-from runtime.telemetry.profiled import profiled
 from runtime.telemetry.tracing import tracing
 from schemas.reasons import Language
 
@@ -56,7 +55,6 @@ def _is_switched_off(given: Mapping[str, Any]) -> bool:
 
 
 @app.command()
-@profiled
 @takes(Settings, unless=_is_switched_off)
 def serve(settings: Settings) -> None:
     """Answer until SIGTERM or Ctrl-C."""

@@ -23,7 +23,6 @@ from runtime.cli.cli import application, one_line_for
 from runtime.errors import SettingError
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
 from runtime.settings.flags import takes
-from runtime.telemetry.profiled import profiled
 
 GROUP = "schedulerlog-ingest-raw-logs"
 POOL_LABEL = "kai.scheduler/node-pool"
@@ -40,7 +39,6 @@ def main() -> None:
 
 
 @app.command("hami-log")
-@profiled
 @takes(IngestSettings, LogOptions)
 def hami_log(
     settings: IngestSettings,
@@ -61,7 +59,6 @@ def hami_log(
 
 
 @app.command("kai-log")
-@profiled
 @takes(IngestSettings, LogOptions)
 def kai_log(
     settings: IngestSettings,
@@ -82,7 +79,6 @@ def kai_log(
 
 
 @app.command("sniffer")
-@profiled
 @takes(IngestSettings, SourceOptions, GrpcOptions)
 def sniffer(
     settings: IngestSettings,
@@ -108,7 +104,6 @@ def sniffer(
 
 
 @app.command("raw-logs")
-@profiled
 @takes(RawLogsSettings)
 def raw_logs(
     settings: RawLogsSettings,
@@ -122,7 +117,6 @@ def raw_logs(
 
 
 @app.command("kube-events")
-@profiled
 @takes(WatchSettings, ClusterOptions)
 def kube_events(settings: WatchSettings, asked: ClusterOptions) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""

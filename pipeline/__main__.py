@@ -21,7 +21,6 @@ from runtime.settings.flags import takes
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.telemetry import logs
-from runtime.telemetry.profiled import profiled
 from runtime.telemetry.tracing import tracing
 
 FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
@@ -30,12 +29,12 @@ FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
 app = application(__doc__)
 dead_letters = application("Records that could not be processed, and documents that the index refused.")
 app.add_typer(dead_letters, name="dead-letters")
-app.command()(profiled(events))
-app.command()(profiled(alerts))
-app.command()(profiled(index))
-app.command()(profiled(placements))
+app.command()(events)
+app.command()(alerts)
+app.command()(index)
+app.command()(placements)
 app.command()(check_rules)
-app.command()(profiled(alertmanager))
+app.command()(alertmanager)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -70,7 +69,6 @@ def provision_templates(
 
 
 @app.command()
-@profiled
 @takes(RetentionSettings)
 def retention(
     settings: RetentionSettings,
@@ -168,7 +166,6 @@ def replay(
 
 
 @app.command()
-@profiled
 @takes(WorkerSettings)
 def worker(settings: WorkerSettings) -> None:
     """Fold decisions into summaries, messages and counts, until SIGTERM."""

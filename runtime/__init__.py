@@ -4,7 +4,7 @@
 ``settings``       settings: sources, value types, and the groups that several processes share
 ``cli``            the parts that all commands of a command line share
 ``http``           HTTP servers within bounds that no client can exceed, and TLS certificates of both sides
-``telemetry``      logs, metrics, health, traces and profiles of a process
+``telemetry``      logs, metrics, health and traces of a process
 ``files``          files and folders of a process
 ``kafka``          Kafka; the only package that imports aiokafka
 ``opensearch``     OpenSearch; the only package that makes clients of it

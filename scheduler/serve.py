@@ -21,7 +21,6 @@ from runtime.http.server_tls import Certificates
 from runtime.kubernetes.resources import Key
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.telemetry.health import serving
-from runtime.telemetry.profiled import serving_profiles
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from scheduler import malloc
 from scheduler.answering.records import Records
@@ -93,7 +92,6 @@ async def serve(
         contextlib.closing(server.bind(settings.listen)) as listener,
         contextlib.closing(open_spool(settings)) as spool,
         contextlib.closing(open_binds(settings)) as binds,
-        serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
     ):
         hooks = stack.enter_context(_webhook_listener(settings))

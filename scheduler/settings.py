@@ -158,10 +158,6 @@ class Settings(EnvironmentSettings):
 
     verbosity: Verbosity = None
     """Print HAMi's log lines: 0 events, 2 scores too, 4 every node, 5 every device. Without it none."""
-    profiling: bool = False
-    """Serve CPU and memory profiles under /debug/pprof/."""
-    profiling_address: Annotated[ListenAddress, Flag(metavar="HOST:PORT")] = HostPort(LOOPBACK, 6060)
-    """Where profiles are served. They show the program's insides to everyone who can reach the address."""
 
     @property
     def lease_timings(self) -> LeaseTimings:

@@ -8,7 +8,5 @@
 ``spans``           the interface of spans, and the one that makes none
 ``tracing``         spans of OpenTelemetry, where the settings name a collector
 ``otlp``            makes and sends them, imported only then
-``profiled``        ``--profiling`` for a command that runs for long
-``profiling``       the profiles themselves, imported only with ``--profiling``
 ==================  =====================================================================
 """

@@ -1,6 +1,6 @@
 """The argument list of HAMi's scheduler, taken as it stands: each flag of v2.10 is understood or refused by name.
 
-Go writes switches as `--profiling=true`. What HAMi has and this scheduler has not is either without effect, which is
+Go writes switches as `--leader-elect=true`. What HAMi has and this scheduler has not is either without effect, which is
 reported, or refused where ignoring it would change decisions. Pure.
 """
 
@@ -24,6 +24,7 @@ _SWITCHES_WITHOUT_EFFECT: Final = {
     "--legacy-metrics": "docs/metrics.md has the names of the metrics",
     "--enable-ascend": _SERVED,
     "--enable-iluvatar": _SERVED,
+    "--profiling": "py-spy and memray attach to the process (docs/scheduler-edges.md)",
     "--debug": "-v chooses the log's level",
     "--logtostderr": _STDERR,
     "--alsologtostderr": _STDERR,

@@ -19,8 +19,8 @@ ALL: Final = ("tests/unit", "tests/contract")
 FOLDERS: Final = tuple(
     tuple(f"tests/unit/{name}" for name in names)
     for names in (
-        ("api", "assistant", "kube", "page", "summaries", "terminal"),
-        ("fit", "ingest", "pipeline", "scheduler"),
+        ("api", "cli", "engine/diagnosis", "engine/suggestions", "engine/summaries", "page"),
+        ("engine/fit", "ingest", "pipeline", "scheduler"),
     )
 )
 """Of the first session, which imports the API as the last does, and of the second, which need not."""

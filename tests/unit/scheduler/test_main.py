@@ -53,14 +53,6 @@ def taken() -> Iterator[int]:
         (["--no-publish", "--v", "high"], "--v: 'high' is not a level, write 0, 2, 4 or 5"),
         (["--no-publish", "-v=-1"], "--v: '-1' is not a level, write 0, 2, 4 or 5"),
         (["--no-publish", "--whole-nodes", "x"], "--whole-nodes: Input should be 'place' or 'simulate'"),
-        (
-            ["--no-publish", "--profiling", "--profiling-address", ":6060"],
-            "--profiling-address: ':6060' is not HOST:PORT",
-        ),
-        (
-            ["--no-publish", "--listen", "0", "--profiling", "--profiling-address", "192.0.2.1:0"],
-            "--profiling-address: can't listen on 192.0.2.1:0: ",
-        ),
         (["--no-publish", "--spool-sync", "never"], "--spool-sync: Input should be 'always' or 'interval'"),
         (["--no-publish", "--listen", "192.0.2.1:0"], "--listen: can't listen on 192.0.2.1:0"),
     ],

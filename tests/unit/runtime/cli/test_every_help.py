@@ -48,6 +48,14 @@ def test_the_commands_below_commands_are_found() -> None:
     } <= lines
 
 
+@pytest.mark.parametrize("line", [line for line in ALL if {"serve", "worker", "index"} & set(line)], ids=" ".join)
+def test_l10_no_service_offers_to_serve_profiles(line: tuple[str, ...]) -> None:
+    package, *words = line
+    screen = CliRunner().invoke(APPLICATIONS[package], [*words, "--help"], env=WIDE).output
+    assert "Options" in screen
+    assert "profil" not in screen.lower()
+
+
 def test_a_place_in_brackets_is_shown_as_it_is_written() -> None:
     result = CliRunner().invoke(ingest.__main__.app, ["hami-log", "--help"], env=WIDE)
     assert "NAMESPACE/NAME[/CONTAINER]" in result.output

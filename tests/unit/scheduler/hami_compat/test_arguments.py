@@ -11,7 +11,7 @@ from scheduler.__main__ import app
 from scheduler.hami_compat.arguments import translated
 from tests.support.builders.kube_objects import a_node
 
-SWITCHES = {"--profiling": "--no-profiling", "--leader-elect": "--no-leader-elect"}
+SWITCHES = {"--leader-elect": "--no-leader-elect"}
 
 # As HAMi's chart v2.10 writes them (charts/hami/templates/scheduler/deployment.yaml), with its default values, the
 # legacy metrics, both vendors, and the `-v=4` of `extraArgs`.
@@ -42,11 +42,11 @@ def test_the_charts_arguments_mean_here_what_they_mean_there() -> None:
 @pytest.mark.parametrize(
     ("words", "ours"),
     [
-        ("--profiling=true", "--profiling"),
-        ("--profiling=T", "--profiling"),
-        ("--profiling", "--profiling"),
-        ("--profiling=false", "--no-profiling"),
+        ("--leader-elect=true", "--leader-elect"),
+        ("--leader-elect=T", "--leader-elect"),
+        ("--leader-elect", "--leader-elect"),
         ("--leader-elect=0", "--no-leader-elect"),
+        ("--profiling=true", ""),
         ("--scheduler-name hami", "--name hami"),
         ("--kube-timeout=5", "--kube-timeout=5s"),
         ("--kube-timeout=10s", "--kube-timeout=10s"),
@@ -64,7 +64,7 @@ def test_each_form_is_read_as_go_reads_it(words: str, ours: str) -> None:
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("--profiling=yes", "--profiling: 'yes' is neither true nor false"),
+        ("--leader-elect=yes", "--leader-elect: 'yes' is neither true nor false"),
         ("--dcu-name=x", "--dcu-name: write the resource's name into the device configuration (--device-config-file)"),
         ("--metax-vcore", "--metax-vcore: write the resource's name into the device configuration"),
         ("--vmodule=score=5", "--vmodule: there is one level for all lines, write -v LEVEL"),
@@ -85,16 +85,16 @@ def serve(folder: Path, *words: str) -> Result:
     config.write_text("nvidia: {}\n")
     placed = [word.replace("0.0.0.0:443", "192.0.2.1:0").replace("/device-config.yaml", str(config)) for word in words]
     ours = ["--cluster", str(cluster), "--no-publish", "--spool", str(folder / "spool")]
-    return CliRunner().invoke(app, ["serve", *placed, *ours], env={"SCHEDULERLOG_SCHEDULER_PROFILING": "true"})
+    return CliRunner().invoke(app, ["serve", *placed, *ours], env={})
 
 
 def test_the_charts_arguments_start_the_scheduler(tmp_path: Path) -> None:
-    result = serve(tmp_path, *CHART, "--profiling=false", "--node-lock-retry-timeout=20s")
+    result = serve(tmp_path, *CHART, "--profiling=true", "--node-lock-retry-timeout=20s")
     *notes, last = result.stderr.splitlines()
     assert last.startswith("--listen: can't listen on 192.0.2.1:0")
-    assert len(notes) == 4
+    assert len(notes) == 5
 
 
 def test_a_wrong_switch_is_one_line(tmp_path: Path) -> None:
-    result = serve(tmp_path, "--profiling=maybe")
-    assert (result.exit_code, result.stderr) == (2, "--profiling: 'maybe' is neither true nor false\n")
+    result = serve(tmp_path, "--leader-elect=maybe")
+    assert (result.exit_code, result.stderr) == (2, "--leader-elect: 'maybe' is neither true nor false\n")
