@@ -23,7 +23,7 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.telemetry import logs
 from runtime.telemetry.tracing import tracing
 
-FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
+FAUST_MODULES = ("pipeline.worker.faust_app",)
 """Faust logs what a subclass of its services does under the module of the subclass."""
 
 app = application(__doc__)

@@ -29,7 +29,7 @@ from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import WriteResult
 from pipeline.sinks.msearch import Hits, Search
-from pipeline.worker import attempt_records
+from pipeline.worker.batch import encode_attempt, encode_count, encode_messages, forward_devices
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from runtime.kafka.consumer import TopicPartition, connected, new_consumer
 from runtime.kafka.record import Outgoing, Record
@@ -130,10 +130,10 @@ def _published(ended: ClosedAttempt) -> list[Outgoing]:
     summary = ended.summary
     own = {"episode": summary.attempt_id, "episode_started_at": summary.started_at}
     return [
-        *map(attempt_records.device_record, ended.device_records),
-        *attempt_records.attempt_records(summary.model_copy(update=own)),
-        *attempt_records.message_records(messages(summary)),
-        attempt_records.count_record(summary, ended.recorded_at, contribution(summary, None), None, 0),
+        *map(forward_devices, ended.device_records),
+        *encode_attempt(summary.model_copy(update=own)),
+        *encode_messages(messages(summary)),
+        encode_count(summary, ended.recorded_at, contribution(summary, None), None, 0),
     ]
 
 

@@ -68,15 +68,15 @@ def overrides() -> Result:
 
 def _undo(name: str) -> None:
     """Let the worker of this process be without the override."""
-    from pipeline.worker import faust_app, faust_consumer
+    from pipeline.worker import faust_app
 
     if name == IN_LOOP:
-        del faust_consumer.RunConsumer._new_consumer_thread
+        del faust_app.RunConsumer._new_consumer_thread
     elif name == RUNS:
         # A run of one record is a message for each record, as Faust has it.
         faust_app._RUN_RECORDS = 1  # type: ignore[misc]
     elif name == SPACE:
-        del faust_consumer.RunConsumer._wait_next_records
+        del faust_app.RunConsumer._wait_next_records
     elif name != WITH_ALL:
         sys.exit(f"no override is called {name}")
 

@@ -17,8 +17,8 @@ from pipeline.record_time import record_time
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
+from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from pipeline.worker.writer import Writer
-from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from runtime.kafka.record import Acknowledge, Record, about_attempt
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
@@ -121,13 +121,13 @@ class DecisionsAgent:
         self._writer.forget()
 
     async def _process(self, record: Record) -> None:
-        partition = self._partition(record.topic, record.partition)
+        partition = self._get_partition(record.topic, record.partition)
         # Read a second time while the first reading is under way: that one acknowledges it.
         if not partition.offsets.track(record.offset, record.acknowledge):
             return
         event = decode(record.value, record.headers)
         if isinstance(event, Rejected):
-            await self._dead_letter(partition, record, str(event))
+            await self._reject(partition, record, str(event))
         # These are what this worker publishes itself: on this topic they came from somebody else, and folding them
         # makes no attempt.
         elif not isinstance(event, AttemptEvent) or isinstance(
@@ -135,7 +135,7 @@ class DecisionsAgent:
         ):
             self._skip(partition, record, event, "passed_over")
         elif impossible := why_impossible(event.started_at, datetime.now(UTC)):
-            await self._dead_letter(partition, record, f"started_at: {impossible}")
+            await self._reject(partition, record, f"started_at: {impossible}")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
             await self._put(partition, FindingWrite(event, lambda: partition.complete([record.offset])))
@@ -144,7 +144,7 @@ class DecisionsAgent:
         else:
             await self._fold(partition, record, event)
 
-    def _partition(self, topic: str, number: int) -> _Partition:
+    def _get_partition(self, topic: str, number: int) -> _Partition:
         partition = self._partitions.get((topic, number))
         if partition is None:
             attempts = OpenAttempts(self._incomplete_after_seconds)
@@ -156,20 +156,20 @@ class DecisionsAgent:
         self._metrics.records(event.TYPE, outcome).inc()
         partition.complete([record.offset])
 
-    async def _dead_letter(self, partition: _Partition, record: Record, cause: str) -> None:
+    async def _reject(self, partition: _Partition, record: Record, cause: str) -> None:
         # The type that the record claims is no label: anybody who can produce could make up any number of them.
         self._metrics.records("unknown", "rejected").inc()
         self._dead_letter_log.note(record, cause)
         await self._put(partition, RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:
-        device_record = self._device_record(event, record)
+        device_record = self._to_device_record(event, record)
         # The bound is shared equally, so that one partition with many open attempts does not use up that of the others.
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
-        kept = device_record if can_wait else None
+        held_record = device_record if can_wait else None
         try:
             closed = partition.attempts.add(
-                event, record.offset, self._clock(), record_time(record), kept, trace_of(record.headers)
+                event, record.offset, self._clock(), record_time(record), held_record, trace_of(record.headers)
             )
         except Exception as error:
             # Of any kind: an error that leaves the agent holds back the partition (see above).
@@ -177,7 +177,7 @@ class DecisionsAgent:
                 "a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset,
                 extra=about_attempt(event),
             )  # fmt: skip
-            await self._dead_letter(partition, record, f"the fold failed: {type(error).__name__}: {error}")
+            await self._reject(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
         self._metrics.records(event.TYPE, "folded").inc()
         # Published before its attempt is closed, and acknowledged with it: after a crash it is published a second time,
@@ -187,14 +187,14 @@ class DecisionsAgent:
         if closed:
             await self._put_attempt(partition, closed)
 
-    def _device_record(self, event: AttemptEvent, record: Record) -> DeviceRecord | None:
+    def _to_device_record(self, event: AttemptEvent, record: Record) -> DeviceRecord | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
             return None
         return DeviceRecord(event, record)
 
     async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
-        about = about_attempt(closed.summary)
-        span = self._tracing.begin(f"fold {DECISIONS.name}", closed.trace, about, kind="consumer")
+        log_fields = about_attempt(closed.summary)
+        span = self._tracing.begin(f"fold {DECISIONS.name}", closed.trace, log_fields, kind="consumer")
 
         def on_written() -> None:
             span.end()

@@ -1,17 +1,22 @@
-"""What one round of the writer publishes, and the histories that follow from where it lies then. Pure."""
+"""Records that one round of the writer publishes, and the pod histories that name their positions. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
-from pipeline.worker import attempt_records
+from engine.summaries.messages import messages
+from engine.summaries.reports import filter_giver
 from pipeline.worker.open_attempts import DeviceRecord
 from runtime.kafka.record import Outgoing, Place
-from schemas.codec.records import encode
-from schemas.codec.trace_context import NO_TRACE, Trace
+from schemas.codec.chunking import records_of
+from schemas.codec.records import EncodedRecord, encode
+from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
 from schemas.events import (
+    AttemptCounted,
     AttemptRepeated,
     AttemptSummarized,
+    Contribution,
     DevicesJudged,
     FindingReported,
     MessageEmitted,
@@ -19,7 +24,77 @@ from schemas.events import (
     PublishedAttempt,
     SummaryLocation,
 )
-from schemas.topics import DEVICE_VERDICTS, FINDINGS
+from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, FINDINGS, MESSAGES
+
+
+def encode_attempt(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO_TRACE) -> list[Outgoing]:
+    """Encode a summary in its parts, or a repetition."""
+    records = records_of(event) if isinstance(event, AttemptSummarized) else [encode(event)]
+    return [Outgoing(ATTEMPTS.name, with_trace(record, trace)) for record in records]
+
+
+def encode_messages(lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE) -> Iterator[Outgoing]:
+    for line in lines:
+        yield Outgoing(MESSAGES.name, with_trace(encode(line), trace))
+
+
+def forward_devices(record: DeviceRecord) -> Outgoing:
+    """Return the record of device verdicts as it was read, byte for byte."""
+    read = record.read
+    # Decoded before, so it has a value; any producer may leave out the key.
+    same = EncodedRecord(read.key, read.value, list(read.headers))  # type: ignore[arg-type]
+    return Outgoing(DEVICE_VERDICTS.name, same)
+
+
+def gives_devices(report_id: str, summary: AttemptSummarized, written: AttemptSummarized | None) -> bool:
+    """Tell whether this report's device verdicts represent the attempt, of which ``written`` is published. Only one
+    report's do."""
+    giver, before = filter_giver(summary), filter_giver(written) if written else None
+    is_first = before is None or before.attempt_id == report_id or not (written and written.judged_devices)
+    return giver is not None and giver.attempt_id == report_id and is_first
+
+
+def rename_devices(records: Sequence[DeviceRecord], summary: AttemptSummarized) -> Iterator[DevicesJudged]:
+    """Yield a report's device verdicts with the id of its attempt, under which readers look for them."""
+    identity = {"attempt_id": summary.attempt_id, "started_at": summary.started_at}
+    return (record.event.model_copy(update=identity) for record in records)
+
+
+def encode_count(
+    summary: AttemptSummarized,
+    recorded_at: datetime,
+    adds: Contribution,
+    replaces: Contribution | None,
+    partition: int,
+) -> Outgoing:
+    """Encode the attempt's contribution to the counts of its minute, for the ``partition`` of its decisions."""
+    event = AttemptCounted.model_construct(
+        cluster=summary.cluster,
+        attempt_id=summary.attempt_id,
+        pod=summary.pod,
+        scheduler=summary.scheduler,
+        started_at=summary.started_at,
+        recorded_at=recorded_at,
+        adds=adds,
+        replaces=replaces,
+    )
+    return Outgoing(ATTEMPT_COUNTS.name, encode(event), partition)
+
+
+def select_new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | None) -> list[MessageEmitted]:
+    """Select the lines that were not published with ``written``. A line whose text has changed is published again."""
+    published = {(line.id, line.message) for line in messages(written)} if written else set()
+    return [line for line in lines if (line.id, line.message) not in published]
+
+
+def may_get_more(summary: AttemptSummarized) -> bool:
+    """Tell whether another record about the attempt may come. A pod that fits nowhere is never bound."""
+    return not summary.complete or summary.status == "pending"
+
+
+def estimate_size(summary: AttemptSummarized) -> int:
+    """Estimate the bytes of a summary in memory: a node is a name and a few numbers."""
+    return 2_000 + 120 * len(summary.nodes) + 400 * len(summary.refusals)
 
 
 class HistoryKey(NamedTuple):
@@ -35,24 +110,24 @@ class WriteBatch:
 
     outgoing: list[Outgoing] = field(default_factory=list)
     summaries: dict[str, AttemptSummarized] = field(default_factory=dict)
-    """By attempt id, whole; the last of an attempt that is published several times."""
+    """Full summaries by attempt id; the last one of an attempt that is published several times."""
     histories: dict[HistoryKey, PodHistoryChanged] = field(default_factory=dict)
-    """Where the summaries of this batch will lie is not known yet."""
+    """Changed histories. The positions of this batch's summaries are missing until it is sent."""
     _parts: dict[str, range] = field(default_factory=dict)
-    """By attempt id: which of ``outgoing`` are the parts of its summary."""
+    """Indices into ``outgoing`` of the parts of a summary, by attempt id."""
 
     def add_attempt(
         self, event: AttemptSummarized | AttemptRepeated, lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE
     ) -> None:
         """Add the record of the attempt, and of the messages that are new."""
-        records = attempt_records.attempt_records(event, trace)
+        records = encode_attempt(event, trace)
         if isinstance(event, AttemptSummarized):
             self._parts[event.attempt_id] = range(len(self.outgoing), len(self.outgoing) + len(records))
         self.outgoing += records
-        self.outgoing += attempt_records.message_records(lines, trace)
+        self.outgoing += encode_messages(lines, trace)
 
     def add_devices(self, records: Sequence[DeviceRecord]) -> None:
-        self.outgoing += map(attempt_records.device_record, records)
+        self.outgoing += map(forward_devices, records)
 
     def add_rows(self, events: Iterable[DevicesJudged]) -> None:
         """Add device verdicts that are published under another id than they were read."""
@@ -61,28 +136,28 @@ class WriteBatch:
     def add_finding(self, event: FindingReported) -> None:
         self.outgoing.append(Outgoing(FINDINGS.name, encode(event)))
 
-    def whole_summaries(self) -> list[AttemptSummarized]:
-        """Without those of repetitions."""
+    def list_full_summaries(self) -> list[AttemptSummarized]:
+        """List the summaries that this batch publishes in full, not as repetitions."""
         return [self.summaries[name] for name in self._parts]
 
-    def placed(self, places: Sequence[Place]) -> Iterator[tuple[HistoryKey, PodHistoryChanged]]:
-        """The histories, with where the summaries lie; ``places`` are those of ``outgoing``."""
-        found = {name: [places[at] for at in parts] for name, parts in self._parts.items()}
+    def locate_summaries(self, places: Sequence[Place]) -> Iterator[tuple[HistoryKey, PodHistoryChanged]]:
+        """Yield the histories with the positions of their summaries; ``places`` are the positions of ``outgoing``."""
+        positions = {name: [places[index] for index in parts] for name, parts in self._parts.items()}
         for key, history in self.histories.items():
-            attempts = [_placed(attempt, found) for attempt in history.attempts]
+            attempts = [_locate(attempt, positions) for attempt in history.attempts]
             yield key, history.model_copy(update={"attempts": attempts})
 
 
-def _placed(attempt: PublishedAttempt, found: dict[str, list[Place]]) -> PublishedAttempt:
+def _locate(attempt: PublishedAttempt, positions: dict[str, list[Place]]) -> PublishedAttempt:
     # Also of an attempt that repeats one of this batch.
-    if not (places := found.get(attempt.whole.attempt_id)):
+    if not (places := positions.get(attempt.whole.attempt_id)):
         return attempt
-    where = {"partition": places[0].partition, "offsets": [place.offset for place in places]}
-    return attempt.model_copy(update={"whole": attempt.whole.model_copy(update=where)})
+    location = {"partition": places[0].partition, "offsets": [position.offset for position in places]}
+    return attempt.model_copy(update={"whole": attempt.whole.model_copy(update=location)})
 
 
-def not_placed(summary: AttemptSummarized) -> SummaryLocation:
-    """Where a summary lies that is to be published, until that is known."""
+def reserve_location(summary: AttemptSummarized) -> SummaryLocation:
+    """Return a placeholder for the location of a summary that is not published yet."""
     return SummaryLocation.model_construct(
         attempt_id=summary.attempt_id, started_at=summary.started_at, partition=0, offsets=[0]
     )

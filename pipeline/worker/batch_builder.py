@@ -15,47 +15,54 @@ from engine.summaries.retries import ADDED, digests_of
 from engine.summaries.trends import contribution
 from pipeline.dead_letter import Source, dead_letter
 from pipeline.node_pools import pools_of
-from pipeline.worker import attempt_records
-from pipeline.worker.batch import HistoryKey, WriteBatch, not_placed
+from pipeline.worker.batch import (
+    HistoryKey,
+    WriteBatch,
+    encode_count,
+    gives_devices,
+    may_get_more,
+    rename_devices,
+    reserve_location,
+    select_new_messages,
+)
 from pipeline.worker.comparison import (
     PodPast,
-    attempt_before,
-    known_attempt,
-    past_of,
-    published_reports,
-    published_version,
+    derive_past,
+    find_attempt,
+    find_predecessor,
+    find_version,
+    list_reports,
     was_published,
     with_published,
 )
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt
-from pipeline.worker.pod_histories import PodHistories
-from pipeline.worker.published_summaries import PublishedSummaries
-from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
+from pipeline.worker.published import PodHistories, PublishedSummaries
+from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import history_key
 
 logger = logging.getLogger(__name__)
 
 
-class FoundAttempt(NamedTuple):
-    """The attempt that a report is about, as far as it was published."""
+class MatchedAttempt(NamedTuple):
+    """The published attempt that a report belongs to."""
 
-    known: PublishedAttempt | None
+    entry: PublishedAttempt | None
     written: AttemptSummarized | None
-    may_be: list[str]
-    """The attempts that a new one may be another report of."""
+    candidates: list[str]
+    """Ids of the attempts that a new one may duplicate."""
 
     @property
-    def is_whole(self) -> bool:
-        """Was it published as a whole? Then it stays so: another attempt may refer to it."""
-        return self.known is not None and self.known.whole.attempt_id == self.known.attempt_id
+    def is_stored_in_full(self) -> bool:
+        """True if it was published in full. Then it stays so, because another attempt may refer to it."""
+        return self.entry is not None and self.entry.whole.attempt_id == self.entry.attempt_id
 
-    def whole(self, own: AttemptSummarized) -> AttemptSummarized:
-        """The attempt with the report ``own``."""
+    def merge(self, report: AttemptSummarized) -> AttemptSummarized:
+        """Add the report to what is published of the attempt."""
         if self.written:
-            return combined(self.written, own)
-        return own.model_copy(update={"may_duplicate": self.may_be}) if self.may_be else own
+            return combined(self.written, report)
+        return report.model_copy(update={"may_duplicate": self.candidates}) if self.candidates else report
 
 
 class BatchBuilder:
@@ -70,7 +77,7 @@ class BatchBuilder:
         self._pool_of = pools_of(node_pools)
 
     async def build(self, writes: Sequence[QueuedWrite]) -> WriteBatch:
-        """All that follows from these writes."""
+        """Build the batch of everything that follows from these writes."""
         batch = WriteBatch()
         await self._histories.load({write.partition for write in writes if isinstance(write, AttemptWrite)})
         for write in writes:
@@ -78,7 +85,7 @@ class BatchBuilder:
                 case EarlyDevices():
                     batch.add_devices([write.device_record])
                 case RejectedRecord():
-                    self._dead_letter(batch, write.source, write.cause)
+                    self._add_dead_letter(batch, write.source, write.cause)
                 case FindingWrite():
                     batch.add_finding(write.event)
                 case AttemptWrite():
@@ -89,53 +96,53 @@ class BatchBuilder:
     async def _add(self, batch: WriteBatch, write: AttemptWrite) -> None:
         """Add the attempt that the report is about, with what was published of it, unless the report adds nothing."""
         closed = write.closed
-        own = closed.summary
-        key = HistoryKey(write.partition, history_key(own.cluster, own.pod, own.scheduler))
+        report = closed.summary
+        key = HistoryKey(write.partition, history_key(report.cluster, report.pod, report.scheduler))
         history = batch.histories.get(key) or self._histories.get(*key)
         if history and was_published(history, closed):
             return
-        found = await self._found(batch, history, own)
-        if found is None:
+        matched = await self._match(batch, history, report)
+        if matched is None:
             return
-        summary = found.whole(own)
-        if found.written and summary.version <= found.written.version:
+        summary = matched.merge(report)
+        if matched.written and summary.version <= matched.written.version:
             return
-        before = attempt_before(history, summary)
-        past = past_of(history, summary)
-        attempt, lines = await self._publish(batch, write, summary, found, before, past)
+        before = find_predecessor(history, summary)
+        past = derive_past(history, summary)
+        attempt, lines = await self._publish(batch, write, summary, matched, before, past)
         batch.histories[key] = with_published(history, summary, attempt, closed)
         self._count(summary, lines)
 
-    async def _found(
-        self, batch: WriteBatch, history: PodHistoryChanged | None, own: AttemptSummarized
-    ) -> FoundAttempt | None:
-        """The attempt that the report is about; None where the report is known to add nothing to it."""
-        known = known_attempt(history, own.attempt_id)
-        if known:
-            published = published_version(known, own.attempt_id)
+    async def _match(
+        self, batch: WriteBatch, history: PodHistoryChanged | None, report: AttemptSummarized
+    ) -> MatchedAttempt | None:
+        """Find the attempt that the report belongs to; None if the report adds nothing to it."""
+        entry = find_attempt(history, report.attempt_id)
+        if entry:
+            published = find_version(entry, report.attempt_id)
             # Of several reports one may be whole and another not: only putting them together shows what is new.
-            is_whole = not known.may_get_more and len(known.reports) == 1
-            if is_whole and published is not None and own.version <= published:
+            is_complete = not entry.may_get_more and len(entry.reports) == 1
+            if is_complete and published is not None and report.version <= published:
                 return None
-            written = await self._written(batch, known)
-            return FoundAttempt(known, written, [])
+            written = await self._load_summary(batch, entry)
+            return MatchedAttempt(entry, written, [])
         # An older one than the history has may still be in memory.
-        if written := self._cached(batch, own.attempt_id):
-            return FoundAttempt(None, written, [])
-        found, may_be = match(history.attempts, own) if history else (None, [])
-        if found and not (written := await self._written(batch, found)):
+        if written := self._get_cached(batch, report.attempt_id):
+            return MatchedAttempt(None, written, [])
+        predecessor, candidates = match(history.attempts, report) if history else (None, [])
+        if predecessor and not (written := await self._load_summary(batch, predecessor)):
             # Its records are past their retention: nothing could be put together.
-            return FoundAttempt(None, None, [found.attempt_id])
-        return FoundAttempt(found, written, may_be)
+            return MatchedAttempt(None, None, [predecessor.attempt_id])
+        return MatchedAttempt(predecessor, written, candidates)
 
-    async def _written(self, batch: WriteBatch, known: PublishedAttempt) -> AttemptSummarized | None:
-        return self._cached(batch, known.attempt_id) or await self._summaries.of(known)
+    async def _load_summary(self, batch: WriteBatch, entry: PublishedAttempt) -> AttemptSummarized | None:
+        return self._get_cached(batch, entry.attempt_id) or await self._summaries.load(entry)
 
-    def _cached(self, batch: WriteBatch, attempt_id: str) -> AttemptSummarized | None:
-        return batch.summaries.get(attempt_id) or self._summaries.cached(attempt_id)
+    def _get_cached(self, batch: WriteBatch, attempt_id: str) -> AttemptSummarized | None:
+        return batch.summaries.get(attempt_id) or self._summaries.get_cached(attempt_id)
 
-    def _wait(self, summary: AttemptSummarized, repeated: AttemptSummarized | None) -> PodWait | None:
-        """Why the pod waits; what is known of the attempt that this one repeats, as long as the texts are the same."""
+    def _derive_wait(self, summary: AttemptSummarized, repeated: AttemptSummarized | None) -> PodWait | None:
+        """Derive why the pod waits; reuse the answer of the repeated attempt as long as the texts are the same."""
         # Making it takes as long as a fifth of all else about a refused attempt, and most attempts are retries.
         if repeated and repeated.wait and all(getattr(repeated, name) == getattr(summary, name) for name in ADDED):
             return repeated.wait
@@ -146,25 +153,27 @@ class BatchBuilder:
         batch: WriteBatch,
         write: AttemptWrite,
         summary: AttemptSummarized,
-        found: FoundAttempt,
+        matched: MatchedAttempt,
         before: PublishedAttempt | None,
         past: PodPast,
     ) -> tuple[PublishedAttempt, list[MessageEmitted]]:
-        """Add the attempt's records, some of which may be published already; the attempt as the next one is compared
-        with it, and the messages that are new."""
-        written = found.written
+        """Add the attempt's records, some of which may be published already.
+
+        Return the attempt's entry in the history, with which the next one is compared, and the messages that are new.
+        """
+        written = matched.written
         digests = digests_of(summary)
         episode, episode_started_at, changes = summary.attempt_id, summary.started_at, list[str]()
         if before and continues_episode(before, summary, digests):
             episode, episode_started_at = before.episode, before.episode_started_at
         elif before:
-            changes = await self._changes(batch, before, summary)
-        lines = attempt_records.new_messages(messages(summary), written)
-        is_repetition = before is not None and not found.is_whole and repeats(before, summary, digests)
-        whole = self._cached(batch, before.whole.attempt_id) if before and is_repetition else None
-        wait = self._wait(summary, whole)
-        of_pod = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
-        with_past = summary.model_copy(update={**of_pod, "description": past.description})
+            changes = await self._describe_changes(batch, before, summary)
+        lines = select_new_messages(messages(summary), written)
+        is_repetition = before is not None and not matched.is_stored_in_full and repeats(before, summary, digests)
+        original = self._get_cached(batch, before.whole.attempt_id) if before and is_repetition else None
+        wait = self._derive_wait(summary, original)
+        pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
+        with_past = summary.model_copy(update={**pod_fields, "description": past.description})
         repeated = repetition(before, with_past, digests) if before and is_repetition else None
         if repeated:
             batch.add_attempt(repeated, lines, write.trace)
@@ -173,16 +182,14 @@ class BatchBuilder:
             self._add_devices(batch, write.closed, summary, written)
             compared = {
                 "episode": episode, "episode_started_at": episode_started_at, "changes": changes,
-                **of_pod,
+                **pod_fields,
             }  # fmt: skip
             batch.add_attempt(summary.model_copy(update=compared), lines, write.trace)
         for finding in findings(summary):
             batch.add_finding(finding)
         adds = contribution(summary, self._pool_of)
         replaces = contribution(written, self._pool_of) if written else None
-        batch.outgoing.append(
-            attempt_records.count_record(summary, write.closed.recorded_at, adds, replaces, write.partition)
-        )
+        batch.outgoing.append(encode_count(summary, write.closed.recorded_at, adds, replaces, write.partition))
         batch.summaries[summary.attempt_id] = summary.model_copy(update={"wait": wait})
         attempt = PublishedAttempt.model_construct(
             attempt_id=summary.attempt_id,
@@ -193,7 +200,7 @@ class BatchBuilder:
             ended_at=summary.ended_at,
             chosen=summary.chosen,
             is_refused=is_refused(summary),
-            reports=published_reports(found.known, summary, write.closed.summary),
+            reports=list_reports(matched.entry, summary, write.closed.summary),
             first_judged_at=past.first_judged_at,
             attempts=past.attempts,
             verdict_digest=digests.verdicts,
@@ -201,8 +208,8 @@ class BatchBuilder:
             added_digest=digests.added,
             episode=episode,
             episode_started_at=episode_started_at,
-            may_get_more=attempt_records.may_get_more(summary),
-            whole=before.whole if before and repeated else not_placed(summary),
+            may_get_more=may_get_more(summary),
+            whole=before.whole if before and repeated else reserve_location(summary),
             scheduler_message=repeated.scheduler_message if repeated else None,
             nominated=repeated.nominated if repeated else None,
         )
@@ -217,14 +224,16 @@ class BatchBuilder:
         report_id = closed.summary.attempt_id
         if report_id == summary.attempt_id:
             batch.add_devices(closed.device_records)
-        elif attempt_records.gives_devices(report_id, summary, written):
-            batch.add_rows(attempt_records.renamed(closed.device_records, summary))
+        elif gives_devices(report_id, summary, written):
+            batch.add_rows(rename_devices(closed.device_records, summary))
 
-    async def _changes(self, batch: WriteBatch, before: PublishedAttempt, summary: AttemptSummarized) -> list[str]:
-        whole = batch.summaries.get(before.whole.attempt_id) or await self._summaries.at(before.whole)
-        return differences(whole, summary) if whole else []
+    async def _describe_changes(
+        self, batch: WriteBatch, before: PublishedAttempt, summary: AttemptSummarized
+    ) -> list[str]:
+        full_summary = batch.summaries.get(before.whole.attempt_id) or await self._summaries.load_at(before.whole)
+        return differences(full_summary, summary) if full_summary else []
 
-    def _dead_letter(self, batch: WriteBatch, source: Source, cause: str) -> None:
+    def _add_dead_letter(self, batch: WriteBatch, source: Source, cause: str) -> None:
         self._metrics.dead_letters.inc()
         batch.outgoing.append(dead_letter(source, cause, datetime.now(UTC)))
 

@@ -1,4 +1,4 @@
-"""Every metric of the worker, by name, unit and what it counts. docs/metrics.md has a line for each."""
+"""Metrics of the worker, by name and unit. docs/metrics.md has a line for each."""
 
 from collections.abc import Callable
 from typing import Final
@@ -30,14 +30,14 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.topics = TopicsMetrics(PROCESS, self.registry)
-        self.records = self._counter(
+        self.records = self._add_counter(
             "records", "Records read, by event type and outcome: folded, passed_over, repeated, rejected.",
             "type", "outcome",
         )  # fmt: skip
-        self.attempts = self._counter(
+        self.attempts = self._add_counter(
             "attempts_published", "Summaries and repetitions published.", "status", "complete"
         )
-        self.messages = self._counter("messages_published", "Event messages published, by reason.", "reason")
+        self.messages = self._add_counter("messages_published", "Event messages published, by reason.", "reason")
         self.dead_letters = Counter(
             f"schedulerlog_{PROCESS}_dead_letters", "Records that could not be processed.", registry=self.registry
         )
@@ -50,7 +50,7 @@ class Metrics:
         """Add one of the ``GAUGES``."""
         Gauge(f"schedulerlog_{PROCESS}_{name}", GAUGES[name], registry=self.registry).set_function(read)
 
-    def _counter(self, name: str, about: str, *labels: str) -> Callable[..., Counter]:
-        """A function from values of the ``labels`` to their counter."""
-        counter = Counter(f"schedulerlog_{PROCESS}_{name}", about, labels, registry=self.registry)
+    def _add_counter(self, name: str, description: str, *labels: str) -> Callable[..., Counter]:
+        """Add a counter; return a function from values of the ``labels`` to their child."""
+        counter = Counter(f"schedulerlog_{PROCESS}_{name}", description, labels, registry=self.registry)
         return counter.labels

@@ -1,6 +1,6 @@
-"""Which records of a partition may be acknowledged: those that are published, up to the first that is not.
+"""Records of a partition that may be acknowledged: all published ones up to the first that is not.
 
-Pure. The consumer takes an acknowledged offset for all offsets before it (``faust_consumer``), so records have to be
+Pure. The consumer takes an acknowledged offset for all offsets before it (``faust_app``), so records have to be
 acknowledged in offset order, while attempts end, and are published, in any order. An attempt's records are acknowledged
 together: after a restart all of them are read again or none, and what was published is recognized.
 """
@@ -18,14 +18,14 @@ class OffsetTracker(Generic[T]):
     def __init__(self) -> None:
         self._pending: OrderedDict[int, T] = OrderedDict()
         self._completed: dict[int, int] = {}
-        """To the last offset of its attempt."""
+        """The last offset of its attempt, by published offset."""
 
     def __len__(self) -> int:
         return len(self._pending)
 
     @property
     def oldest(self) -> int | None:
-        """The first unacknowledged offset: it holds back all later ones. None where nothing is pending."""
+        """The first unacknowledged offset, which holds back all later ones; None if nothing is pending."""
         return next(iter(self._pending), None)
 
     def track(self, offset: int, record: T) -> bool:
@@ -40,25 +40,25 @@ class OffsetTracker(Generic[T]):
         return True
 
     def complete(self, offsets: Sequence[int]) -> list[T]:
-        """Mark these records, all that an attempt has, as published; those that may be acknowledged now, in offset
-        order."""
+        """Mark these records, all that an attempt has, as published. Return the records that may be acknowledged now,
+        in offset order."""
         # An offset that is not pending was completed before: the same attempt may be published twice.
         pending = [offset for offset in offsets if offset in self._pending]
         self._completed |= dict.fromkeys(pending, max(pending, default=0))
-        ready = list(self._ready())
+        ready = list(self._find_ready())
         for offset in ready:
             del self._completed[offset]
         return [self._pending.pop(offset) for offset in ready]
 
-    def _ready(self) -> Sequence[int]:
-        """The longest run of completed records, from the oldest on, that cuts no attempt in two."""
+    def _find_ready(self) -> Sequence[int]:
+        """Find the longest run of completed records, from the oldest on, that cuts no attempt in two."""
         run: list[int] = []
-        whole, reach = 0, -1
+        length, reach = 0, -1
         for offset in self._pending:
             if offset not in self._completed:
                 break
             run.append(offset)
             reach = max(reach, self._completed[offset])
             if reach <= offset:
-                whole = len(run)
-        return run[:whole]
+                length = len(run)
+        return run[:length]

@@ -1,7 +1,7 @@
-"""The open attempts of one partition: records go in until an attempt is complete, or has waited too long for the rest.
+"""Open attempts of one partition: records go in until an attempt is complete, or has waited too long for more.
 
-Pure: records and the time go in, ``ClosedAttempt`` comes out. Closed attempts are remembered for a while, so that a
-repeated record is recognized, and a record that comes after its attempt expired is folded with the earlier ones.
+Pure: records and the time go in, ``ClosedAttempt`` comes out. This module remembers closed attempts for a while: it
+recognizes a repeated record, and folds one that comes after its attempt expired with the earlier ones.
 """
 
 from collections import OrderedDict
@@ -17,22 +17,22 @@ from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
 
 REMEMBERED_ATTEMPTS: Final = 20_000
-"""Ids of complete attempts."""
+"""Limit of remembered ids of complete attempts."""
 REMEMBERED_SECONDS: Final = 600.0
-"""For so long. A record that is repeated later costs a second write, which changes nothing."""
+"""Time for which their ids are remembered. A record repeated later costs a second write, which changes nothing."""
 REMEMBERED_FOLDS: Final = 200
-"""Attempts that expired, with the records that had come."""
+"""Limit of expired attempts that are remembered with their records."""
 
 
 class DeviceRecord(NamedTuple):
-    """A record of device verdicts. Whether it is passed on depends on its attempt: a repetition has none."""
+    """A record of device verdicts. Its attempt decides whether it is passed on: a repetition has none."""
 
     event: DevicesJudged
     read: Record
 
     @property
     def size(self) -> int:
-        """Bytes in memory, approximately: the JSON, 16 for each row and 100 for each node that is decoded."""
+        """Approximate bytes in memory: the JSON, 16 for each row and 100 for each node that is decoded."""
         return len(self.read.value or b"") + 16 * len(self.event.verdict) + 100 * len(self.event.nodes)
 
 
@@ -42,12 +42,12 @@ class ClosedAttempt:
 
     summary: AttemptSummarized
     offsets: tuple[int, ...]
-    """Rising."""
+    """Offsets of its records, ascending."""
     recorded_at: datetime
-    """When Kafka took the last of the records."""
+    """Time at which Kafka took the last of the records."""
     device_records: tuple[DeviceRecord, ...] = ()
     has_expired: bool = False
-    """Was it closed by time, and not by its last record?"""
+    """True if it was closed by time, and not by its last record."""
     trace: Trace = NO_TRACE
     """The trace of its records; empty where they are not traced."""
 
@@ -83,7 +83,7 @@ class OpenAttempts:
         return len(self._open)
 
     def is_repetition(self, event: AttemptEvent) -> bool:
-        """Is the attempt complete, so that this record was folded before?"""
+        """Tell whether the attempt is complete, so that this record was folded before."""
         # A bind is not counted by the conclusion of its attempt, and usually comes after it.
         return event.attempt_id in self._complete and not isinstance(event, BindConcluded)
 
@@ -96,8 +96,8 @@ class OpenAttempts:
         device_record: DeviceRecord | None = None,
         trace: Trace = NO_TRACE,
     ) -> ClosedAttempt | None:
-        """Fold a record, which Kafka took at ``recorded_at``; the attempt, if it is complete now. The ``device_record``
-        is kept until then."""
+        """Fold a record, which Kafka took at ``recorded_at``, and hold its ``device_record``. Return the attempt if it
+        is complete now."""
         # The records of the filter stand before the bind in the log. Where the attempt isn't open any more, it is
         # published: the bind is a summary of its own, which the writer merges with that.
         if isinstance(event, BindConcluded) and event.attempt_id not in self._open:
@@ -130,7 +130,7 @@ class OpenAttempts:
             self._complete.popitem(last=False)
 
     def expire(self, now: float) -> Iterator[ClosedAttempt]:
-        """Close the attempts of which no record has come for too long: incomplete, as far as they are known."""
+        """Close the attempts of which no record has come for too long, as incomplete ones."""
         while self._open:
             attempt_id, attempt = next(iter(self._open.items()))
             if now - attempt.last_record_at < self._incomplete_after_seconds:

@@ -1,4 +1,4 @@
-"""The worker as a process: it works until a signal, or an error that waiting does not cure, ends it."""
+"""The worker as a process, which ends at a signal or at an error that waiting does not cure."""
 
 import asyncio
 import gc
@@ -19,8 +19,8 @@ from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.progress import WorkerProgress
+from pipeline.worker.write_queue import derive_policy
 from pipeline.worker.writer import Writer
-from pipeline.worker.writes import writer_policy
 from runtime.backoff import Backoff
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.reader import TopicReader
@@ -34,38 +34,38 @@ logger = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 5.0
-"""For each step of a clean stop: publishing what was read, then committing it."""
+"""Limit of each step of a clean stop: publishing what was read, then committing it."""
 REVOKE_SECONDS: Final = 1.0
-"""How long others wait for what is being published of the partitions that they get: well below a session."""
+"""Time that other workers wait for what this one still publishes of their new partitions: well below a session."""
 RESTART_SECONDS: Final = 1.0
 WATCH_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
-"""In a minute: as many as two workers with one instance id cause."""
+"""Rebalances a minute that two workers with one instance id cause."""
 _TOPICS: Final = (
     topics.DECISIONS, topics.ATTEMPTS, topics.MESSAGES, topics.FINDINGS, topics.DEVICE_VERDICTS, topics.ATTEMPT_COUNTS,
     topics.POD_HISTORIES, topics.TRENDS, topics.DEAD_LETTERS,
 )  # fmt: skip
 _DEAD_AFTER_SECONDS: Final = 20.0
-"""Without a tick the event loop then counts as dead."""
+"""Time without an update of the state after which the event loop counts as dead."""
 
 
 @dataclass(slots=True)
 class WorkerState:
-    """What the thread of the health checks reads."""
+    """State that the thread of the health checks reads."""
 
     ticked_at: float
     not_ready: str = "starting"
 
-    def alive(self) -> str:
+    def check_alive(self) -> str:
         silent = time.monotonic() - self.ticked_at
         return f"the event loop has been blocked for {silent:.0f} s" if silent > _DEAD_AFTER_SECONDS else ""
 
-    def ready(self) -> str:
+    def check_ready(self) -> str:
         return self.not_ready
 
 
 async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
-    """Work until SIGTERM or SIGINT.
+    """Run the worker until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` where topics are missing or have too few partitions, ``StuckError`` where there are
     records to read and no progress, ``SettingError`` where the metrics address is in use.
@@ -74,16 +74,16 @@ async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings, tracing))
+    await until_stopped(_run_worker(settings, tracing))
 
 
-async def _work(settings: WorkerSettings, tracing: Tracing) -> None:
+async def _run_worker(settings: WorkerSettings, tracing: Tracing) -> None:
     metrics, state = Metrics(), WorkerState(time.monotonic())
-    health = serving(settings.metrics_address, metrics.registry, state.alive, state.ready)
+    health = serving(settings.metrics_address, metrics.registry, state.check_alive, state.check_ready)
     with health, scratch_folder("worker") as folder:
         worker = Worker(settings, metrics, state, folder, tracing)
         try:
-            await worker.work()
+            await worker.run()
         finally:
             await worker.close()
 
@@ -102,7 +102,7 @@ class Worker:
         self._topics = topics_sink(settings, metrics.topics, longest_pause)
         self._published = TopicReader(settings, longest_pause)
         self._progress = WorkerProgress(settings.stuck_after.total_seconds())
-        self._writer = Writer(self._topics, self._published, metrics, writer_policy(settings))
+        self._writer = Writer(self._topics, self._published, metrics, derive_policy(settings))
         self._decisions = DecisionsAgent(
             self._writer,
             metrics,
@@ -134,16 +134,16 @@ class Worker:
     def _is_waiting(self) -> bool:
         return any(backoff.is_waiting for backoff in self._waiting)
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Read, fold and publish; returns only by an exception."""
         # With the ticks: a worker that waits for the broker is alive, and must not be restarted for it.
-        await first_of(self._provisioned(), self._tick())
+        await first_of(self._wait_for_topics(), self._update_state())
         self._writing = asyncio.create_task(self._writer.run())
         # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writer at its end.
         await first_of(
-            _shielded(self._writing),
+            _await_shielded(self._writing),
             self._read(),
-            self._tick(),
+            self._update_state(),
             self._expire(),
             self._watch_progress(),
             count_trends(self._settings, TrendMetrics(self._metrics.registry)),
@@ -159,7 +159,7 @@ class Worker:
             await asyncio.gather(self._writing, return_exceptions=True)
         await asyncio.gather(self._topics.close(), self._published.close())
 
-    async def _provisioned(self) -> None:
+    async def _wait_for_topics(self) -> None:
         """Return when Kafka answers and has the topics of this version."""
         self._state.not_ready = "waiting for Kafka"
         backoff = Backoff("Kafka", self._settings.max_backoff_seconds)
@@ -185,9 +185,9 @@ class Worker:
     async def _on_revoked(self) -> None:
         self._decisions.forget()
         # Before another worker reads the histories: what is under way would be written behind its first ones.
-        await self._in_time("published", self._writer.idle(), REVOKE_SECONDS)
+        await self._finish_within("published", self._writer.wait_until_idle(), REVOKE_SECONDS)
         now = time.monotonic()
-        self._rebalanced_at = [at for at in self._rebalanced_at if now - at < 60] + [now]
+        self._rebalanced_at = [moment for moment in self._rebalanced_at if now - moment < 60] + [now]
         if len(self._rebalanced_at) == MANY_REBALANCES:
             # Kafka fences a consumer when another one joins with its instance id, and the client only logs that the
             # broker does not know its member id any more: both rejoin, and fence each other, without end.
@@ -205,11 +205,11 @@ class Worker:
         if self._is_waiting:
             logger.warning("Kafka is down: records that are not published will be read again")
         else:
-            await self._in_time("published", self._writer.drained())
-        await self._in_time("committed", app.stop())
+            await self._finish_within("published", self._writer.wait_until_drained())
+        await self._finish_within("committed", app.stop())
         self._decisions.forget()
 
-    async def _in_time(self, done: str, step: Coroutine[Any, Any, object], seconds: float = STOP_SECONDS) -> None:
+    async def _finish_within(self, done: str, step: Coroutine[Any, Any, object], seconds: float = STOP_SECONDS) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await step
@@ -221,15 +221,15 @@ class Worker:
             await asyncio.sleep(min(1.0, self._settings.incomplete_after.total_seconds() / 4))
             await self._decisions.expire()
 
-    async def _tick(self) -> None:
+    async def _update_state(self) -> None:
         while True:
             self._state.ticked_at = time.monotonic()
             if self._app is not None:
                 reading = "" if faust_app.is_reading(self._app) else "waiting for partitions"
-                self._state.not_ready = self._waiting_for() or reading
+                self._state.not_ready = self._describe_waiting() or reading
             await asyncio.sleep(TICK_SECONDS)
 
-    def _waiting_for(self) -> str:
+    def _describe_waiting(self) -> str:
         return next(filter(None, (backoff.waiting_for() for backoff in self._waiting)), "")
 
     async def _watch_progress(self) -> None:
@@ -239,6 +239,6 @@ class Worker:
             await self._progress.check(app, is_excused=self._is_waiting)
 
 
-async def _shielded(task: asyncio.Task[None]) -> None:
+async def _await_shielded(task: asyncio.Task[None]) -> None:
     """Wait for a task that continues when this waiting is cancelled."""
     await asyncio.shield(task)

@@ -1,8 +1,9 @@
-"""Publishes what the agent hands over, in batches; then the records are acknowledged.
+"""Writer: publishes what the agent hands over, in batches, and then acknowledges the records.
 
 While one batch is under way the next one collects, so that a busy worker sends large batches and an idle one sends at
-once. The order within a batch: what is published of attempts, then the histories of their pods, which say where it
-lies, then the acknowledgement. After a crash in between the same records are published again, under the same ids.
+once. The order within a batch: the records of attempts, then the histories of their pods, which name the positions of
+those records, then the acknowledgement. After a crash in between the worker publishes the same records again, under
+the same ids.
 """
 
 import asyncio
@@ -10,11 +11,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pipeline.worker.batch_builder import BatchBuilder
-from pipeline.worker.byte_budget import ByteBudget
 from pipeline.worker.metrics import Metrics
-from pipeline.worker.pod_histories import PodHistories, ReadableTopics
-from pipeline.worker.published_summaries import PublishedSummaries
-from pipeline.worker.writes import EarlyDevices, QueuedWrite, WriterPolicy
+from pipeline.worker.published import PodHistories, PublishedSummaries, ReadableTopics
+from pipeline.worker.write_queue import ByteBudget, EarlyDevices, QueuedWrite, WriterPolicy
 from runtime.kafka.record import Outgoing, Place
 from schemas.codec.records import encode
 from schemas.topics import POD_HISTORIES
@@ -76,12 +75,12 @@ class Writer:
         self._histories.clear()
         self._summaries.clear()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Return when nothing is being published."""
         async with self._changed:
             await self._changed.wait_for(lambda: not self._is_writing)
 
-    async def drained(self) -> None:
+    async def wait_until_drained(self) -> None:
         """Return when everything that was put is published."""
         async with self._changed:
             await self._changed.wait_for(lambda: not self._queue and not self._is_writing)
@@ -116,14 +115,14 @@ class Writer:
         places = await self._topics.send(batch.outgoing)
         if generation != self.generation:
             return
-        histories = [(key, history, encode(history)) for key, history in batch.placed(places)]
+        histories = [(key, history, encode(history)) for key, history in batch.locate_summaries(places)]
         await self._topics.send([Outgoing(POD_HISTORIES.name, record, key.partition) for key, _, record in histories])
         if generation != self.generation:
             return
         for key, history, record in histories:
             self._histories.put(key.partition, history, record.value)
         # Not while the batch is built: what is in the cache counts as published.
-        for summary in batch.whole_summaries():
+        for summary in batch.list_full_summaries():
             self._summaries.put(summary)
         for write in writes:
             if not isinstance(write, EarlyDevices):

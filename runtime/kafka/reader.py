@@ -58,7 +58,7 @@ class TopicReader:
 
         await self._patiently(read)
 
-    async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
+    async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
         """The records at these offsets, which rise; those that the log no longer has are left out."""
 
         async def read() -> list[Any]:

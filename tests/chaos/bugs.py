@@ -40,7 +40,7 @@ def _take_batches() -> None:
                 arguments = record.topic, record.partition, record.offset, record.key, record.value, record.headers
                 yield Record(*arguments, record.timestamp, lambda: None)
 
-    setattr(faust_app, "records", read_records)
+    setattr(faust_app, "iterate_records", read_records)
 
 
 def _lose_conclusions() -> None:

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer
 from pipeline.__main__ import app
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
-from pipeline.worker.faust_consumer import RunConsumer
+from pipeline.worker.faust_app import RunConsumer
 from runtime.kafka.producer import TopicsSink
 from schemas.codec.records import decode
 from schemas.topics import ATTEMPTS, POD_HISTORIES

@@ -1,6 +1,6 @@
 """Overridden and read parts of Faust, mode, aiokafka and uvicorn, which are as they were when our code was written.
 
-See pipeline.worker.faust_consumer, runtime.kafka.consumer, runtime.kafka.refusals, runtime.kafka.unpacking,
+See pipeline.worker.faust_app, runtime.kafka.consumer, runtime.kafka.refusals, runtime.kafka.unpacking,
 runtime.http.patient_http, runtime.http.tls_listener and api.server.
 
 When a pin moves, a failure here names what to read again before the override is kept.
@@ -26,7 +26,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from api.server import ServerWithCertificate
-from pipeline.worker.faust_consumer import ConsumerInLoop, NoTables, RunConsumer
+from pipeline.worker.faust_app import ConsumerInLoop, NoTables, RunConsumer
 from runtime.http.patient_http import PatientHttp
 from runtime.http.tls_listener import PatientServer
 from runtime.kafka.refusals import ExplainedConnection, TokenAuthenticator

@@ -16,8 +16,8 @@ import orjson
 
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
+from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
-from pipeline.worker.writes import WriterPolicy
 from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
@@ -48,7 +48,7 @@ class _Topics:
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
         """Read nothing: the topics are empty."""
 
-    async def at(self, topic: str, partition: int, offsets: list[int]) -> list[Any]:
+    async def read_offsets(self, topic: str, partition: int, offsets: list[int]) -> list[Any]:
         return []
 
 
@@ -84,12 +84,12 @@ class _Agent:
         writing = asyncio.create_task(self._writer.run())
         pieces_read = [break_record(chance.choice(valid), chance) for _ in range(pieces)]
         await self._decisions.fold(self._read(pieces_read))
-        await self._writer.drained()
+        await self._writer.wait_until_drained()
         dead = self._topics.dead - before
         # What a broken piece added to the attempt is forgotten, as after a rebalance: only the whole one counts.
         self._decisions.forget()
         await self._decisions.fold(self._read(valid))
-        await self._writer.drained()
+        await self._writer.wait_until_drained()
         assert self._topics.dead == before + dead
         assert _get_attempt_id(valid) in self._topics.published
         self._topics.published.clear()

@@ -25,13 +25,13 @@ async def _read(servers: str) -> None:
     reader = TopicReader(kafka_at(servers))
     try:
         # Partition 1 has the odd numbers.
-        assert _values(await reader.at(TOPIC, 1, [2, 3, 9])) == [5, 7, 19]
-        assert _values(await reader.at(TOPIC, 0, [0])) == [0]
-        assert _values(await reader.at(TOPIC, 1, [9, 10, 11])) == [19]
-        assert await reader.at(TOPIC, 1, [50]) == []
+        assert _values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [5, 7, 19]
+        assert _values(await reader.read_offsets(TOPIC, 0, [0])) == [0]
+        assert _values(await reader.read_offsets(TOPIC, 1, [9, 10, 11])) == [19]
+        assert await reader.read_offsets(TOPIC, 1, [50]) == []
         await _delete_before(servers, TopicPartition(TOPIC, 1), 4)
-        assert _values(await reader.at(TOPIC, 1, [2, 3, 9])) == [19]
-        assert await reader.at(TOPIC, 1, [1]) == []
+        assert _values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [19]
+        assert await reader.read_offsets(TOPIC, 1, [1]) == []
         found: list[Any] = []
         await reader.read_all(TOPIC, [0, 1], found.append)
         assert [_values(r for r in found if r.partition == number) for number in (0, 1)] == [

@@ -12,7 +12,7 @@ import httpx
 
 from engine.summaries.fold import summarize
 from engine.summaries.retries import resolve
-from pipeline.worker.published_summaries import WITHOUT_COMPARISON
+from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, Rejected, decode, encode, encode_value
 from schemas.documents.attempts import repeated_of, summary_of

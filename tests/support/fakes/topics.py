@@ -40,7 +40,7 @@ class FakeTopics:
             for record in list(self._logs[topic, number]):
                 take(record)
 
-    async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
+    async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
         return [record for record in self._logs[topic, partition] if record.offset in offsets]
 
     def of(self, topic: str) -> list[Outgoing]:

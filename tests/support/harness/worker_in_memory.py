@@ -7,8 +7,8 @@ from typing import Any
 
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
+from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
-from pipeline.worker.writes import WriterPolicy
 from runtime.kafka.record import Record
 from tests.support.fakes.topics import FakeTopics, stream
 
@@ -33,12 +33,12 @@ class Worker:
 
     async def read(self, *records: Record) -> None:
         await self.decisions.fold(stream(records))
-        await self.writer.drained()
+        await self.writer.wait_until_drained()
 
     async def wait(self, seconds: float) -> None:
         self.clock.now += seconds
         await self.decisions.expire()
-        await self.writer.drained()
+        await self.writer.wait_until_drained()
 
 
 @asynccontextmanager

@@ -204,7 +204,7 @@ async def test_a_bind_after_a_restart_finds_its_attempt_on_the_topic() -> None:
 
 async def test_a_bind_whose_attempt_has_expired_from_the_topic_is_published_by_itself() -> None:
     class Expired(FakeTopics):
-        async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Record]:
+        async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Record]:
             return []
 
     topics, log = Expired(), Log()
@@ -280,7 +280,7 @@ async def test_after_a_rebalance_nothing_of_a_revoked_partition_is_published_or_
     await worker.decisions.fold(stream(log.records))
     worker.decisions.forget()
     running = asyncio.create_task(worker.writer.run())
-    await worker.writer.drained()
+    await worker.writer.wait_until_drained()
     running.cancel()
     assert topics.sent == []
     assert log.acknowledged == []
@@ -294,7 +294,7 @@ async def test_a_record_that_is_read_again_while_it_is_pending_counts_once() -> 
     await worker.decisions.fold(stream([*log.records, *log.records]))
     assert log.acknowledged == []
     running = asyncio.create_task(worker.writer.run())
-    await worker.writer.drained()
+    await worker.writer.wait_until_drained()
     running.cancel()
     assert log.acknowledged == [0, 1, 2]
 
@@ -311,7 +311,7 @@ async def test_reading_pauses_while_the_queue_is_full() -> None:
     assert worker.writer.queued_bytes <= 10_000
     running = asyncio.create_task(worker.writer.run())
     await reading
-    await worker.writer.drained()
+    await worker.writer.wait_until_drained()
     running.cancel()
     assert len(published(topics)) == 20
 
@@ -336,7 +336,7 @@ async def test_without_stored_devices_only_summaries_are_published() -> None:
     log.append(*an_attempt(REFUSING))
     async with a_worker(topics) as worker:
         await DecisionsAgent(worker.writer, Metrics(), store_devices=False).fold(stream(log.records))
-        await worker.writer.drained()
+        await worker.writer.wait_until_drained()
     assert list(published(topics)) == [about()["attempt_id"]]
     assert not topics.of(DEVICE_VERDICTS.name)
 

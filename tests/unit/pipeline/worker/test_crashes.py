@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from engine.summaries.fold import summarize
 from engine.summaries.messages import messages
 from engine.summaries.trends import contribution
-from pipeline.worker.published_summaries import WITHOUT_COMPARISON
+from pipeline.worker.published import WITHOUT_COMPARISON
 from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec.records import decode, encode_value
 from schemas.events import AttemptEvent, AttemptSummarized, Contribution, PodHistoryChanged
@@ -62,9 +62,9 @@ class UnreliableTopics:
         await self._topics.read_all(topic, partitions, take)
         await self._pause()
 
-    async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Record]:
+    async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Record]:
         await self._pause()
-        return await self._topics.at(topic, partition, offsets)
+        return await self._topics.read_offsets(topic, partition, offsets)
 
     async def _pause(self) -> None:
         for _ in range(self._chance.randint(0, 3)):
@@ -132,7 +132,7 @@ class Group:
         """All give up all partitions, and wait for what is under way; dead ones are started again."""
         for worker, task in self._workers.values():
             worker.decisions.forget()
-            await _either(worker.writer.idle(), task)
+            await _either(worker.writer.wait_until_idle(), task)
         await self._stop([number for number, (_, task) in self._workers.items() if self._chance.random() < 0.3])
         for number in range(2):
             if number not in self._workers:
@@ -160,7 +160,7 @@ class Group:
         worker, writing = self._workers[number]
         await _either(worker.decisions.fold(stream(records)), writing)
         if self._chance.random() < 0.7:
-            await _either(worker.writer.drained(), writing)
+            await _either(worker.writer.wait_until_drained(), writing)
         if writing.done():
             assert isinstance(writing.exception(), KilledError)
             del self._workers[number]
@@ -266,7 +266,7 @@ async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptE
         known = history.attempts
         assert [entry.attempt_id for entry in known] == [events[0].attempt_id for events in reversed(attempts[-4:])]
         for attempt in known:
-            (record,) = await topics.at(ATTEMPTS.name, attempt.whole.partition, attempt.whole.offsets)
+            (record,) = await topics.read_offsets(ATTEMPTS.name, attempt.whole.partition, attempt.whole.offsets)
             whole = decode(record.value, record.headers)
             assert isinstance(whole, AttemptSummarized)
             assert whole.attempt_id == attempt.whole.attempt_id

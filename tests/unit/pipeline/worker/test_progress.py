@@ -5,8 +5,37 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from pipeline.worker import faust_app, progress
-from pipeline.worker.progress import StuckError, WorkerProgress
+from pipeline.worker.progress import StuckError, Watchdog, WorkerProgress, count_lag
 from runtime.kafka import consumer
+
+
+def test_lag_counts_the_records_that_are_not_committed() -> None:
+    assert count_lag({0: (5, 9), 1: (3, 3), 2: (7, 0)}) == 4
+
+
+def test_a_committed_offset_that_does_not_move_while_records_wait_is_reported_after_the_time() -> None:
+    watchdog = Watchdog(stuck_after_seconds=10)
+    assert watchdog.check({0: (5, 9)}, 0.0, is_excused=False) == ""
+    assert watchdog.check({0: (5, 9)}, 10.0, is_excused=False) == ""
+    problem = watchdog.check({0: (5, 12)}, 11.0, is_excused=False)
+    assert problem == "partition 0: 7 records to read, committed offset 5 for 11 s"
+
+
+def test_a_moving_offset_an_empty_partition_and_a_store_that_is_down_are_not_reported() -> None:
+    watchdog = Watchdog(stuck_after_seconds=10)
+    for now in range(0, 100, 5):
+        assert watchdog.check({0: (now, 1_000), 1: (7, 7)}, float(now), is_excused=False) == ""
+    for now in range(100, 200, 5):
+        assert watchdog.check({0: (3, 9)}, float(now), is_excused=True) == ""
+    assert watchdog.check({0: (3, 9)}, 204.0, is_excused=False) == ""
+
+
+def test_a_partition_that_another_worker_has_now_is_forgotten() -> None:
+    watchdog = Watchdog(stuck_after_seconds=10)
+    watchdog.check({0: (5, 9)}, 0.0, is_excused=False)
+    assert watchdog.check({}, 50.0, is_excused=False) == ""
+    assert watchdog.check({0: (5, 9)}, 60.0, is_excused=False) == ""
+
 
 STUCK_SECONDS = 100.0
 APP: Any = object()
@@ -44,7 +73,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     broker = Broker()
-    monkeypatch.setattr(faust_app, "positions", broker.positions)
+    monkeypatch.setattr(faust_app, "fetch_positions", broker.positions)
     return broker
 
 
@@ -80,7 +109,7 @@ async def test_a_broker_that_holds_the_answer_is_waited_for(monkeypatch: pytest.
         await asyncio.Event().wait()
 
     monkeypatch.setattr(consumer, "ANSWER_SECONDS", 0.01)
-    monkeypatch.setattr(faust_app, "positions", hold)
+    monkeypatch.setattr(faust_app, "fetch_positions", hold)
     watched = WorkerProgress(STUCK_SECONDS)
     await watched.check(APP, is_excused=False)
     assert "no answer" in watched.waiting.waiting_for()

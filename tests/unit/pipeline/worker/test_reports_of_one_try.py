@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.summaries.trends import Minute, weights_of
-from pipeline.worker.published_summaries import WITHOUT_COMPARISON
+from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import (
     FILTER_END,

@@ -8,7 +8,7 @@ import pytest
 
 from engine.diagnosis.waiting import wait_of
 from engine.summaries.fold import summarize
-from pipeline.worker.published_summaries import WITHOUT_COMPARISON
+from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.ids import attempt_id

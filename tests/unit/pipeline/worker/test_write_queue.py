@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pipeline.worker.byte_budget import ByteBudget
+from pipeline.worker.write_queue import ByteBudget
 
 
 async def acquiring(budget: ByteBudget, size: int) -> asyncio.Task[None]:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from dev.bench.cpu import resident_mib
-from pipeline.worker.pod_histories import DECODED, PodHistories
+from pipeline.worker.published import DECODED, PodHistories
 from runtime.kafka.record import Outgoing
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodHistoryChanged, PodRef

@@ -1,18 +1,19 @@
-"""What the agent hands to the writer: an attempt, device records, a finding, or a record to dead-letter."""
+"""Writes that the agent hands to the writer, and the bound on the bytes of those that wait."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.dead_letter import Source
 from pipeline.settings import WorkerSettings
-from pipeline.worker.attempt_records import size_of
+from pipeline.worker.batch import estimate_size
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import FindingReported
 
 OnWritten = Callable[[], None]
-"""Called when all that follows from the write is on the topics: its records can be acknowledged."""
+"""Callback for when everything that follows from the write is on the topics: its records can be acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class AttemptWrite(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of memory until it is published, approximately: the summary, and its JSON."""
-        return 2 * size_of(self.closed.summary) + sum(record.size for record in self.closed.device_records)
+        """Approximate bytes of memory until it is published: the summary, and its JSON."""
+        return 2 * estimate_size(self.closed.summary) + sum(record.size for record in self.closed.device_records)
 
 
 class EarlyDevices(NamedTuple):
@@ -80,11 +81,45 @@ class FindingWrite(NamedTuple):
 QueuedWrite = AttemptWrite | EarlyDevices | RejectedRecord | FindingWrite
 
 
-def writer_policy(settings: WorkerSettings) -> WriterPolicy:
-    """As the settings say."""
+def derive_policy(settings: WorkerSettings) -> WriterPolicy:
+    """Derive the writer's bounds from the settings of the worker."""
     return WriterPolicy(
         linger_seconds=settings.linger.total_seconds(),
         queue_bytes=settings.queue_size,
         summary_cache_bytes=settings.summary_cache_size,
         node_pools=settings.node_pools,
     )
+
+
+class ByteBudget:
+    """Bytes in use, with a limit that all writers share: a busy writer uses what the others leave free."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._released = asyncio.Condition()
+        self._waiting = 0
+        self.used_bytes = 0
+
+    @property
+    def has_waiters(self) -> bool:
+        """True while a writer waits for bytes to be released."""
+        return self._waiting > 0
+
+    async def acquire(self, size: int) -> None:
+        """Reserve ``size`` bytes; waits until they are free."""
+        async with self._released:
+            self._waiting += 1
+            try:
+                # An item larger than the whole budget would never fit together with others: it goes by itself.
+                await self._released.wait_for(lambda: not self.used_bytes or self.used_bytes + size <= self._max_bytes)
+            finally:
+                self._waiting -= 1
+            # Still under the lock: between the wait and the sum no other waiter may take the same bytes.
+            self.used_bytes += size
+
+    async def release(self, size: int) -> None:
+        """Give back what was acquired."""
+        async with self._released:
+            self.used_bytes -= size
+            # All and not one: the first in the queue may need more than was released, and a smaller one behind it fits.
+            self._released.notify_all()
