@@ -3,6 +3,7 @@
     hami ──▶ fit ──▶ summaries ──▶ diagnosis ──▶ suggestions
 
 snapshot     a cluster at one moment, from its Kubernetes objects
+filters      kube-scheduler's own filters on a snapshot: verdicts per node, and its message
 hami         wire format of HAMi: annotations, registrations, allocations, reason codes
 fit          the decision about one pod: fit, scores, choice, and its events
 summaries    decisions folded into summaries, messages, episodes, placements

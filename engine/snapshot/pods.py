@@ -21,6 +21,7 @@ class HostPortBinding:
     address: str
     protocol: str
     port: int
+    is_of_sidecar: bool = False
 
     def conflicts(self, other: "HostPortBinding") -> bool:
         """Return whether both cannot be taken on one node."""
@@ -91,15 +92,16 @@ def _iterate_host_ports(spec: Object) -> Iterator[HostPortBinding]:
     """Yield the host ports of sidecars and containers, which are taken as long as the pod runs."""
     for place, container in read_items(spec, "initContainers", "spec"):
         if is_sidecar(container):
-            yield from _container_ports(container, place)
+            yield from _container_ports(container, place, is_of_sidecar=True)
     for place, container in read_items(spec, "containers", "spec"):
         if "ports" in container:
             yield from _container_ports(container, place)
 
 
-def _container_ports(container: Object, path: str) -> Iterator[HostPortBinding]:
+def _container_ports(container: Object, path: str, *, is_of_sidecar: bool = False) -> Iterator[HostPortBinding]:
     for place, port in read_items(container, "ports", path):
         number = read_int32(port, "hostPort", place)
         if number > 0:
             address = read_text(port, "hostIP", place) or ANY_ADDRESS
-            yield HostPortBinding(address, read_text(port, "protocol", place) or "TCP", number)
+            protocol = read_text(port, "protocol", place) or "TCP"
+            yield HostPortBinding(address, protocol, number, is_of_sidecar)

@@ -61,6 +61,11 @@ class PodVolume:
     """Whether the claim is made for the pod, with its name and the volume's."""
     disk: Disk | None = None
 
+    @property
+    def is_named_claim(self) -> bool:
+        """Whether the volume is a claim that the pod names, not one that is made for it."""
+        return self.disk is None and not self.is_ephemeral
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerReference:
@@ -140,7 +145,7 @@ class StorageClass:
 
     name: str
     provisioner: str
-    binding_mode: str | None
+    binding_mode: str
     topologies: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]
 
 
@@ -292,7 +297,7 @@ def read_storage_class(storage_class: Object) -> StorageClass:
     return StorageClass(
         name=read_text(read_mapping(storage_class, "metadata"), "name", "metadata"),
         provisioner=read_text(storage_class, "provisioner"),
-        binding_mode=read_text(storage_class, "volumeBindingMode") or None,
+        binding_mode=read_text(storage_class, "volumeBindingMode") or "Immediate",
         topologies=topologies,
     )
 

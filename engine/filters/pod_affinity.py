@@ -1,0 +1,167 @@
+"""InterPodAffinity: pods that this pod has to be near or away from, and pods that stay away from it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from engine.filters.cycle import SKIPPED, NodeCheck, Prepared, SchedulingCycle
+from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged, Verdict
+from engine.snapshot import kinds
+from engine.snapshot.affinity_terms import AffinityTerm, read_required_terms
+from engine.snapshot.node_info import NodeInfo
+from engine.snapshot.pods import Pod
+from engine.snapshot.selectors import Labels, LabelSelector
+from engine.snapshot.snapshot import Snapshot
+
+NAME: Final = "InterPodAffinity"
+_AFFINITY: Final = PluginRefusal(NAME, StatusCode.UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
+_ANTI_AFFINITY: Final = PluginRefusal(NAME, StatusCode.UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))
+_EXISTING: Final = PluginRefusal(
+    NAME, StatusCode.UNSCHEDULABLE, ("node(s) didn't satisfy existing pods anti-affinity rules",)
+)
+
+Place = tuple[str, str]
+"""A node label with its value: the nodes that have it are one place."""
+Counts = Mapping[Place, int]
+_NO_LABELS: Final[Labels] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityRules:
+    """The terms of a pod, with the namespaces that they select resolved to names."""
+
+    pod: Pod
+    namespace_labels: Labels
+    affinity: tuple[AffinityTerm, ...]
+    anti_affinity: tuple[AffinityTerm, ...]
+
+    def attracts(self, pod: Pod) -> bool:
+        """Return whether all affinity terms select a pod; without terms none is selected."""
+        if not self.affinity:
+            return False
+        return all(term.selects(pod.namespace, pod.labels, _NO_LABELS) for term in self.affinity)
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinityCheck(NodeCheck):
+    """Judges the places that a node is in."""
+
+    rules: AffinityRules
+    attracting: Counts
+    """Pods that all affinity terms select, by place."""
+    repelling: Counts
+    """Pods that an anti-affinity term selects, by place."""
+    avoiding: Counts
+    """Anti-affinity terms of pods that select this pod, by place."""
+
+    def judge(self, node: NodeInfo) -> Verdict:
+        """Refuse a node far from pods to be near, near pods to be away from, or near pods that avoid this one."""
+        labels = node.node.labels
+        if not self._is_near(labels):
+            return _AFFINITY
+        for term in self.rules.anti_affinity:
+            value = labels.get(term.topology_key)
+            if value is not None and self.repelling.get((term.topology_key, value), 0) > 0:
+                return _ANTI_AFFINITY
+        if self.avoiding and any(self.avoiding.get(place, 0) > 0 for place in labels.items()):
+            return _EXISTING
+        return None
+
+    def _is_near(self, labels: Labels) -> bool:
+        is_near = True
+        for term in self.rules.affinity:
+            value = labels.get(term.topology_key)
+            if value is None:
+                return False
+            is_near = is_near and self.attracting.get((term.topology_key, value), 0) > 0
+        # The first pod of a group that attracts itself may go anywhere.
+        return is_near or (not self.attracting and self.rules.attracts(self.rules.pod))
+
+    def with_pods(self, pods: Sequence[Pod], node: NodeInfo) -> "PodAffinityCheck":
+        """Count more pods on a node."""
+        return self._count(pods, node, 1)
+
+    def without_pods(self, pods: Sequence[Pod], node: NodeInfo) -> "PodAffinityCheck":
+        """Count fewer pods on a node."""
+        return self._count(pods, node, -1)
+
+    def _count(self, pods: Sequence[Pod], node: NodeInfo, sign: int) -> "PodAffinityCheck":
+        counts = tuple(dict(before) for before in (self.attracting, self.repelling, self.avoiding))
+        for pod in pods:
+            _count_pod(self.rules, pod, node.node.labels, counts, sign)
+            _count_avoiding(self.rules, pod, node.node.labels, counts[2], sign)
+        attracting, repelling, avoiding = counts
+        return replace(self, attracting=attracting, repelling=repelling, avoiding=avoiding)
+
+
+def prepare(cycle: SchedulingCycle) -> Prepared:
+    """Count the pods on all nodes by place; skip the check where no term on either side matters."""
+    snapshot, namespace = cycle.snapshot, cycle.pod.namespace
+    affinity = read_required_terms(cycle.spec, "podAffinity", namespace)
+    anti_affinity = read_required_terms(cycle.spec, "podAntiAffinity", namespace)
+    if unread := _missing_kinds(snapshot, affinity + anti_affinity):
+        return Unjudged(NAME, unread)
+    rules = AffinityRules(
+        cycle.pod,
+        snapshot.namespace_labels(namespace),
+        tuple(_resolve_namespaces(snapshot, term) for term in affinity),
+        tuple(_resolve_namespaces(snapshot, term) for term in anti_affinity),
+    )
+    check = _count_nodes(rules, snapshot.nodes.values())
+    return check if affinity or anti_affinity or check.avoiding else SKIPPED
+
+
+def _missing_kinds(snapshot: Snapshot, terms: tuple[AffinityTerm, ...]) -> frozenset[str]:
+    """Name unread kinds: pods always matter, namespaces where a term selects them by labels."""
+    if not snapshot.missing_kinds(kinds.NAMESPACE):
+        return snapshot.missing_kinds(kinds.POD)
+    existing = (term for node in snapshot.nodes.values() for pod in node.pods for term in pod.anti_affinity)
+    selects = any(term.namespace_selector.requirements for term in (*terms, *existing))
+    return snapshot.missing_kinds(kinds.POD, *((kinds.NAMESPACE,) if selects else ()))
+
+
+def _resolve_namespaces(snapshot: Snapshot, term: AffinityTerm) -> AffinityTerm:
+    """Add the namespaces that a selector selects by their names; an empty selector still selects all."""
+    if term.namespace_selector.is_empty or term.namespace_selector.requirements is None:
+        return term
+    selected = {name for (_, name), labels in snapshot.namespaces().items() if term.namespace_selector.matches(labels)}
+    return replace(term, namespaces=term.namespaces | selected, namespace_selector=LabelSelector(None))
+
+
+def _count_nodes(rules: AffinityRules, nodes: Iterable[NodeInfo]) -> PodAffinityCheck:
+    counts: tuple[dict[Place, int], ...] = ({}, {}, {})
+    has_terms = bool(rules.affinity or rules.anti_affinity)
+    for node in nodes:
+        labels = node.node.labels
+        for pod in node.pods:
+            if has_terms:
+                _count_pod(rules, pod, labels, counts, 1)
+            if pod.anti_affinity:
+                _count_avoiding(rules, pod, labels, counts[2], 1)
+    return PodAffinityCheck(rules, *counts)
+
+
+def _count_pod(rules: AffinityRules, pod: Pod, labels: Labels, counts: tuple[dict[Place, int], ...], sign: int) -> None:
+    if rules.affinity and rules.attracts(pod):
+        for term in rules.affinity:
+            _count_place(counts[0], term, labels, sign)
+    for term in rules.anti_affinity:
+        if term.selects(pod.namespace, pod.labels, _NO_LABELS):
+            _count_place(counts[1], term, labels, sign)
+
+
+def _count_avoiding(rules: AffinityRules, pod: Pod, labels: Labels, avoiding: dict[Place, int], sign: int) -> None:
+    for term in pod.anti_affinity:
+        if term.selects(rules.pod.namespace, rules.pod.labels, rules.namespace_labels):
+            _count_place(avoiding, term, labels, sign)
+
+
+def _count_place(counts: dict[Place, int], term: AffinityTerm, labels: Labels, sign: int) -> None:
+    """Count one pod; a place without any is removed, because an empty count has a meaning of its own."""
+    value = labels.get(term.topology_key)
+    if value is None:
+        return
+    place = (term.topology_key, value)
+    counts[place] = counts.get(place, 0) + sign
+    if not counts[place]:
+        del counts[place]

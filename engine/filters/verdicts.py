@@ -1,0 +1,37 @@
+"""Verdicts of kube-scheduler's plugins, in its own words."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class StatusCode(StrEnum):
+    """Codes of a refusal."""
+
+    UNSCHEDULABLE = "Unschedulable"
+    """Refused as things are; the end of other pods may help."""
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    """Refused whatever other pods do."""
+    ERROR = "Error"
+    """Not decided; the whole attempt fails with the reason as its message."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRefusal:
+    """A refusal by one plugin, of a node or of the pod as such."""
+
+    plugin: str
+    code: StatusCode
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A verdict that one plugin cannot give, because objects that it needs could not be read."""
+
+    plugin: str
+    kinds: frozenset[str]
+    """Kinds (`engine.snapshot.kinds`) that would have to be read."""
+
+
+Verdict = PluginRefusal | Unjudged | None
+"""None: the plugin lets the node pass."""

@@ -1,0 +1,129 @@
+"""NodeVolumeLimits: the number of volumes that a CSI driver can attach to a node."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from engine.filters.cycle import SKIPPED, NodeCheck, Prepared, SchedulingCycle
+from engine.filters.migrated_disks import MIGRATIONS, MIGRATIONS_BY_PLUGIN, counted_handle
+from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged, Verdict
+from engine.snapshot import kinds
+from engine.snapshot.node_info import NodeInfo
+from engine.snapshot.pods import Pod
+from engine.snapshot.snapshot import Snapshot
+from engine.snapshot.volumes import CsiNode, VolumeClaim
+
+NAME: Final = "NodeVolumeLimits"
+_REFUSAL: Final = PluginRefusal(NAME, StatusCode.UNSCHEDULABLE, ("node(s) exceed max volume count",))
+
+Handle = tuple[str, str]
+"""Driver and identity of a volume."""
+
+
+class _ForeignClaimError(Exception):
+    """A claim with the name of a pod's own volume that was made for something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeLimitCheck(NodeCheck):
+    """Judges the volumes on a node together with the pod's."""
+
+    snapshot: Snapshot
+    pod: Pod
+
+    def judge(self, node: NodeInfo) -> Verdict:
+        """Refuse a node on which a driver would have too many volumes."""
+        csi_node = self.snapshot.csi_node(node.node.name)
+        try:
+            added = set(iterate_handles(self.snapshot, self.pod, csi_node))
+            if not added or csi_node is None or not csi_node.limits:
+                return None
+            in_use = {
+                handle for pod in node.pods if pod.volumes for handle in iterate_handles(self.snapshot, pod, csi_node)
+            }
+        except _ForeignClaimError as error:
+            return PluginRefusal(NAME, StatusCode.ERROR, (str(error),))
+        attached = in_use | set(self._iterate_attached(node.node.name))
+        return _REFUSAL if _exceeds(added - in_use, attached, csi_node) else None
+
+    def _iterate_attached(self, node: str) -> Iterator[Handle]:
+        for attachment in self.snapshot.attachments.get(node, ()):
+            volume = self.snapshot.volume(attachment.volume)
+            if attachment.driver and volume and volume.csi_driver:
+                yield attachment.driver, volume.csi_handle
+
+
+def _exceeds(added: set[Handle], attached: set[Handle], csi_node: CsiNode) -> bool:
+    for driver in {driver for driver, _ in added}:
+        limit = csi_node.limits.get(driver)
+        count = sum(1 for other, _ in added if other == driver) + sum(1 for other, _ in attached if other == driver)
+        if limit is not None and count > limit:
+            return True
+    return False
+
+
+def iterate_handles(snapshot: Snapshot, pod: Pod, csi_node: CsiNode | None) -> Iterator[Handle]:
+    """Yield the volumes of a pod that count on a node."""
+    for volume in pod.volumes:
+        if volume.disk is not None:
+            handle = counted_handle(volume.disk, csi_node)
+        else:
+            claim = snapshot.volume_claim(pod.namespace, volume.claim)
+            if claim and volume.is_ephemeral and not is_claim_of(claim, pod):
+                raise _ForeignClaimError(foreign_claim_text(claim, pod))
+            handle = _claim_handle(snapshot, claim, csi_node) if claim else None
+        if handle and handle[0] and handle[1]:
+            yield handle
+
+
+def is_claim_of(claim: VolumeClaim, pod: Pod) -> bool:
+    """Return whether a claim was made for a pod."""
+    return claim.controller is not None and claim.controller.uid == pod.uid
+
+
+def foreign_claim_text(claim: VolumeClaim, pod: Pod) -> str:
+    """Report a claim that was not made for the pod whose volume has its name."""
+    return f"PVC {claim.namespace}/{claim.name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
+
+
+def _claim_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
+    volume = snapshot.volume(claim.volume) if claim.volume else None
+    if volume is None:
+        return _unbound_handle(snapshot, claim, csi_node)
+    if volume.csi_driver:
+        return volume.csi_driver, volume.csi_handle
+    zones = volume.labels.get("failure-domain.beta.kubernetes.io/zone") or volume.labels.get(
+        "topology.kubernetes.io/zone", ""
+    )
+    return counted_handle(volume.disk, csi_node, zones) if volume.disk else None
+
+
+def _unbound_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
+    """Count a claim without a volume as one more of the driver that will provision it."""
+    storage_class = snapshot.storage_class(claim.storage_class) if claim.storage_class else None
+    if storage_class is None:
+        return None
+    identity = f"{claim.namespace}/{claim.name}"
+    migration = MIGRATIONS_BY_PLUGIN.get(storage_class.provisioner)
+    if migration is None:
+        return storage_class.provisioner, identity
+    return (migration.driver, identity) if migration.is_counted and csi_node else None
+
+
+_NEEDED: Final = (
+    kinds.CSI_NODE,
+    kinds.VOLUME_CLAIM,
+    kinds.VOLUME,
+    kinds.STORAGE_CLASS,
+    kinds.VOLUME_ATTACHMENT,
+    kinds.POD,
+)
+
+
+def prepare(cycle: SchedulingCycle) -> Prepared:
+    """Check only pods with claims or with disks that a CSI driver serves."""
+    if not any(volume.disk is None or volume.disk.source in MIGRATIONS for volume in cycle.pod.volumes):
+        return SKIPPED
+    if unread := cycle.snapshot.missing_kinds(*_NEEDED):
+        return Unjudged(NAME, unread)
+    return VolumeLimitCheck(cycle.snapshot, cycle.pod)
