@@ -1,5 +1,7 @@
 """What ``pipx install schedulerlog`` installs: one command, ``schedulerlog``, and ``python -m schedulerlog``.
 
+``schedulerlog.events`` has the event models and their codec, for consumers of the topics.
+
 The wheel has this one name for Python. The packages of this project (``api``, ``process``, …) lie below it, in
 ``schedulerlog/packages``, because names as common as theirs would clash with those of other programs. They are imported
 by their own names all the same: ``main`` puts their folder first on the path of this process, and of no other

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from schemas.codec.records import CONTENT_TYPE
-from schemas.codec.trace_context import PARENT_HEADER, STATE_HEADER
-from schemas.events import EVENTS, Event
-from schemas.ids import schema_id
-from schemas.topics import (
+from .codec.records import CONTENT_TYPE
+from .codec.trace_context import PARENT_HEADER, STATE_HEADER
+from .events import EVENTS, Event
+from .ids import schema_id
+from .topics import (
     ALERTS,
     ATTEMPT_COUNTS,
     ATTEMPTS,

@@ -14,8 +14,8 @@ import orjson
 import yaml
 from pydantic import BaseModel
 
-from schemas import asyncapi
-from schemas.answers import (
+from . import asyncapi
+from .answers import (
     attempts,
     clusters,
     comparisons,
@@ -29,9 +29,9 @@ from schemas.answers import (
     waiting,
     watching,
 )
-from schemas.events import EVENTS
-from schemas.ids import schema_id
-from schemas.reasons import Reason, catalogue
+from .events import EVENTS
+from .ids import schema_id
+from .reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from schemas.index_fields import otel_aliases
+from .index_fields import otel_aliases
 
 MAPPING_VERSION: Final = 8
 """Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only

@@ -8,8 +8,8 @@ this project, and OpenSearch refuses it as one.
 from datetime import timedelta
 from typing import Any, Final
 
-from schemas.index_family import Index
-from schemas.index_fields import (
+from .index_family import Index
+from .index_fields import (
     ATTEMPT,
     BOOLEAN,
     COUNT,

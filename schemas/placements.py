@@ -4,10 +4,10 @@ from datetime import datetime
 
 from pydantic import Field
 
-from schemas.events.base import Model, PodRef
-from schemas.events.device_models import DeviceAllocation
-from schemas.events.field_types import ClusterName, Moment, Words
-from schemas.events.pods import PodDescription
+from .events.base import Model, PodRef
+from .events.device_models import DeviceAllocation
+from .events.field_types import ClusterName, Moment, Words
+from .events.pods import PodDescription
 
 
 class PodPlacement(Model):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from schemas.events import (
+from .events import (
     AlertChanged,
     AttemptConcluded,
     AttemptCounted,

@@ -4,9 +4,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
-from schemas.answers.devices import DeviceLog
-from schemas.events import BindOutcome, PodDescription, Report, Request
+from ..events import BindOutcome, PodDescription, Report, Request
+from .base import Answer
+from .devices import DeviceLog
 
 PhaseStatus = Literal["passed", "failed", ""]
 """Empty: the phase was not reached."""

@@ -4,8 +4,8 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.attempts import ContainerLog
-from schemas.answers.base import Answer
+from .attempts import ContainerLog
+from .base import Answer
 
 
 class ScoreTerm(Answer):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
+from .base import Answer
 
 
 class DeviceLog(Answer):

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import NUMBERS, Answer
+from .base import NUMBERS, Answer
 
 Actor = Literal["you", "administrator", "wait"]
 """``you``: who made the pod. ``wait``: it passes when others end or finish."""

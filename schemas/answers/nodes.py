@@ -4,8 +4,8 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
-from schemas.events import NodeProblem
+from ..events import NodeProblem
+from .base import Answer
 
 
 class RegistrationListed(Answer):

@@ -4,8 +4,8 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.base import NUMBERS, Answer
-from schemas.events import Condition, DeviceAllocation, NodeProblem, ObjectProblem, PodDescription
+from ..events import Condition, DeviceAllocation, NodeProblem, ObjectProblem, PodDescription
+from .base import NUMBERS, Answer
 
 
 class Finding(Answer):

@@ -4,10 +4,10 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
-from schemas.answers.diagnosis import Actor
-from schemas.answers.suggestions import AdmittingChangeFound
-from schemas.answers.trends import Trends
+from .base import Answer
+from .diagnosis import Actor
+from .suggestions import AdmittingChangeFound
+from .trends import Trends
 
 
 class ReasonReported(Answer):

@@ -4,10 +4,10 @@ from typing import Final
 
 from pydantic import Field
 
-from schemas.answers.attempts import FullSchedulerLog
-from schemas.answers.base import Answer
-from schemas.answers.diagnosis import Diagnosis
-from schemas.answers.suggestions import Suggestions
+from .attempts import FullSchedulerLog
+from .base import Answer
+from .diagnosis import Diagnosis
+from .suggestions import Suggestions
 
 
 class Simulation(Answer):

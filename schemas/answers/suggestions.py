@@ -4,8 +4,8 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
-from schemas.answers.diagnosis import Actor, InBothLanguages
+from .base import Answer
+from .diagnosis import Actor, InBothLanguages
 
 Constraint = Literal[
     "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",

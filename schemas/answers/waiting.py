@@ -4,9 +4,9 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
-from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import ObjectProblem
+from ..events import ObjectProblem
+from .base import Answer
+from .diagnosis import InBothLanguages
 
 
 class DeviceRefused(Answer):

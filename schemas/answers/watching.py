@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from schemas.answers.base import Answer
+from .base import Answer
 
 
 class WatchMetadata(Answer):

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from schemas.codec.code_tables import cut_refusals, one_refusal_table
-from schemas.codec.records import MAX_VALUE_BYTES, EncodedRecord, encode, encode_value
-from schemas.events import AttemptSummarized, Refusal
-from schemas.events.columns import widest_character
+from ..events import AttemptSummarized, Refusal
+from ..events.columns import widest_character
+from .code_tables import cut_refusals, one_refusal_table
+from .records import MAX_VALUE_BYTES, EncodedRecord, encode, encode_value
 
 HEAD_BYTES: Final = 4 * 1024
 """Reserved in every record for what it holds once: names, requests, tables of words."""

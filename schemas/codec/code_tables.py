@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import Refusal
+from ..events import Refusal
 
 Ints = npt.NDArray[np.int64]
 T = TypeVar("T", bound=Hashable)

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from schemas.codec.records import Rejected
-from schemas.events import MAX_REQUESTS, AttemptConcluded, DetailDropped, DevicesJudged, Event
+from ..events import MAX_REQUESTS, AttemptConcluded, DetailDropped, DevicesJudged, Event
+from .records import Rejected
 
 _MAX_TEXT: Final = 10_000
 _CUT: Final = " … (cut: the record was too large)"

@@ -13,9 +13,9 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from schemas.events import EVENTS, Event
-from schemas.events.base import Model
-from schemas.ids import schema_id
+from ..events import EVENTS, Event
+from ..events.base import Model
+from ..ids import schema_id
 
 CONTENT_TYPE: Final = "application/json"
 MAX_VALUE_BYTES: Final = 64 * 1024

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from schemas.codec.records import EncodedRecord
+from .records import EncodedRecord
 
 PARENT_HEADER: Final = "ce_traceparent"
 STATE_HEADER: Final = "ce_tracestate"

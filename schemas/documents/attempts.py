@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.head import attempt_fields, description_fields
-from schemas.events import (
+from ..codec.records import Rejected, read, rfc3339
+from ..events import (
     UNREGISTERED,
     AttemptRepeated,
     AttemptSummarized,
     Refusal,
 )
+from .head import attempt_fields, description_fields
 
 _NODE_UNREGISTERED: Final = "node unregistered"
 """The reason of a node with the verdict ``UNREGISTERED`` and no refusal that says more."""

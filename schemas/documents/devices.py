@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import orjson
 from pydantic import FailFast
 
-from schemas.codec.records import Rejected, read
-from schemas.documents.head import attempt_fields
-from schemas.events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, Request, Words
+from ..codec.records import Rejected, read
+from ..events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, Request, Words
+from .head import attempt_fields
 
 
 class JudgedNodes(AttemptEvent):

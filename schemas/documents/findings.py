@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from schemas.codec.records import rfc3339
-from schemas.documents.head import attempt_fields
-from schemas.events import (
+from ..codec.records import rfc3339
+from ..events import (
     FindingReported,
 )
+from .head import attempt_fields
 
 
 def finding_document(event: FindingReported) -> dict[str, Any]:

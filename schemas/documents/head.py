@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from schemas.codec.records import rfc3339
-from schemas.events import AttemptEvent, PodDescription
+from ..codec.records import rfc3339
+from ..events import AttemptEvent, PodDescription
 
 
 def attempt_fields(event: AttemptEvent) -> dict[str, Any]:

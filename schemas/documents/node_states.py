@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from schemas.codec.records import Rejected, read, rfc3339
-from schemas.events import NodeStateChanged
+from ..codec.records import Rejected, read, rfc3339
+from ..events import NodeStateChanged
 
 
 def node_state_document(event: NodeStateChanged, written_at: datetime, value: bytes | None = None) -> dict[str, Any]:

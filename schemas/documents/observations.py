@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-from schemas.codec.records import Rejected, read, rfc3339
-from schemas.events import (
+from ..codec.records import Rejected, read, rfc3339
+from ..events import (
     Condition,
     NodeChecked,
     NodeEvent,

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.head import description_fields
-from schemas.placements import PodPlacement
+from ..codec.records import Rejected, read, rfc3339
+from ..placements import PodPlacement
+from .head import description_fields
 
 
 def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[str, Any]:

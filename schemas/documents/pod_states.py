@@ -9,12 +9,12 @@ back.
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from schemas.codec.records import rfc3339
-from schemas.documents.attempts import reasons_of
-from schemas.documents.head import attempt_fields, description_fields
-from schemas.events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef, PodWait
-from schemas.events.base import pod_key
-from schemas.ids import microseconds
+from ..codec.records import rfc3339
+from ..events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef, PodWait
+from ..events.base import pod_key
+from ..ids import microseconds
+from .attempts import reasons_of
+from .head import attempt_fields, description_fields
 
 WAITING: Final = "waiting"
 PLACED: Final = "placed"

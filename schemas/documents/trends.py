@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from schemas.codec.records import rfc3339
-from schemas.events import TrendsCounted
+from ..codec.records import rfc3339
+from ..events import TrendsCounted
 
 
 def trend_documents(event: TrendsCounted) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -49,8 +49,8 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 
 from typing import Final
 
-from schemas.events.alerts import AlertChanged
-from schemas.events.base import (
+from .alerts import AlertChanged
+from .base import (
     FILTER_END,
     FITS,
     NOT_REACHED,
@@ -72,7 +72,7 @@ from schemas.events.base import (
     pod_key,
     source_of,
 )
-from schemas.events.decisions import (
+from .decisions import (
     MAX_REQUESTS,
     AttemptConcluded,
     BindConcluded,
@@ -80,13 +80,13 @@ from schemas.events.decisions import (
     LockHolder,
     NodesJudged,
 )
-from schemas.events.device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, PickedDevice
-from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
-from schemas.events.field_types import DEFAULT_CLUSTER, ClusterName, Count, Integer, Moment, Words
-from schemas.events.findings import FindingReported
-from schemas.events.messages import MessageEmitted
-from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged, VendorFields
-from schemas.events.observations import (
+from .device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, PickedDevice
+from .devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
+from .field_types import DEFAULT_CLUSTER, ClusterName, Count, Integer, Moment, Words
+from .findings import FindingReported
+from .messages import MessageEmitted
+from .node_states import MigSpan, MigUse, NodeStateChanged, VendorFields
+from .observations import (
     Condition,
     NodeChecked,
     NodeEvent,
@@ -97,10 +97,10 @@ from schemas.events.observations import (
     PodObserved,
     WorkloadObserved,
 )
-from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, PublishedReport, SummaryLocation
-from schemas.events.pods import Owner, PodDescription
-from schemas.events.schedulers import SchedulerObserved, settings_digest_of
-from schemas.events.summaries import (
+from .pod_histories import PodHistoryChanged, PublishedAttempt, PublishedReport, SummaryLocation
+from .pods import Owner, PodDescription
+from .schedulers import SchedulerObserved, settings_digest_of
+from .summaries import (
     MAX_PARTS,
     MAX_REPEATED_TEXT,
     AttemptRepeated,
@@ -110,8 +110,8 @@ from schemas.events.summaries import (
     Report,
     Status,
 )
-from schemas.events.trends import AttemptCounted, Contribution, TrendsCounted
-from schemas.events.waits import PodWait
+from .trends import AttemptCounted, Contribution, TrendsCounted
+from .waits import PodWait
 
 __all__ = [
     "DEFAULT_CLUSTER",

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, Event
-from schemas.events.field_types import Moment
-from schemas.events.observations import NodeProblem
-from schemas.ids import microseconds
+from ..ids import microseconds
+from .base import TYPE_PREFIX, Event
+from .field_types import Moment
+from .observations import NodeProblem
 
 
 def fingerprint(rule: str, labels: Mapping[str, str]) -> str:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from pydantic import ConfigDict, Field
 
-from schemas.described import DescribedModel
-from schemas.events.field_types import ClusterName, Count, Flag, Moment, Words
+from ..described import DescribedModel
+from .field_types import ClusterName, Count, Flag, Moment, Words
 
 TYPE_PREFIX: Final = "io.schedulerlog."
 

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
-from schemas.events.columns import Codes, CodeText, Floats, check_codes
-from schemas.events.device_models import PickedDevice
-from schemas.events.field_types import Count, Flag, Moment, Words
-from schemas.events.node_columns import check_node_columns, restore_scores, written_node_columns
-from schemas.events.pods import PodDescription
-from schemas.ids import microseconds
+from ..ids import microseconds
+from .base import TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
+from .columns import Codes, CodeText, Floats, check_codes
+from .device_models import PickedDevice
+from .field_types import Count, Flag, Moment, Words
+from .node_columns import check_node_columns, restore_scores, written_node_columns
+from .pods import PodDescription
 
 MAX_REQUESTS: Final = 500
 """Containers of a pod in its events: with more, a record would be larger than Kafka takes."""

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from schemas.events.base import Model
-from schemas.events.field_types import Count, Flag, Integer
+from .base import Model
+from .field_types import Count, Flag, Integer
 
 
 class MigInstanceProfile(Model):

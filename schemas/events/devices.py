@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from schemas.events.base import NOT_REPORTED, TYPE_PREFIX, AttemptEvent, Request
-from schemas.events.columns import CodeText, Integers, check_codes, check_lengths, code_text
-from schemas.events.field_types import Count, Flag, Words
-from schemas.events.node_states import NodeStateChanged
+from .base import NOT_REPORTED, TYPE_PREFIX, AttemptEvent, Request
+from .columns import CodeText, Integers, check_codes, check_lengths, code_text
+from .field_types import Count, Flag, Words
+from .node_states import NodeStateChanged
 
 NO_STATE = -1
 """In ``revision``: the source has no state of the node."""

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, AttemptEvent
-from schemas.events.field_types import Integer, Moment
-from schemas.ids import microseconds
+from ..ids import microseconds
+from .base import TYPE_PREFIX, AttemptEvent
+from .field_types import Integer, Moment
 
 
 class FindingReported(AttemptEvent):

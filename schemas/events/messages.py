@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import ClassVar, Literal
 
-from schemas.events.base import TYPE_PREFIX, AttemptEvent
-from schemas.events.field_types import Moment
+from .base import TYPE_PREFIX, AttemptEvent
+from .field_types import Moment
 
 
 class MessageEmitted(AttemptEvent):

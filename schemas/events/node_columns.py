@@ -4,9 +4,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from schemas.events.base import Refusal
-from schemas.events.columns import Codes, CodeText, Floats, check_codes, check_lengths, code_text
-from schemas.events.field_types import Words
+from .base import Refusal
+from .columns import Codes, CodeText, Floats, check_codes, check_lengths, code_text
+from .field_types import Words
 
 
 class HasNodeColumns(Protocol):

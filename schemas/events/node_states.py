@@ -4,11 +4,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, Model
-from schemas.events.columns import Codes, Integers, check_codes, check_lengths
-from schemas.events.device_models import DeviceKind
-from schemas.events.field_types import Count, Flag, Words
-from schemas.events.observations import NodeEvent
+from .base import TYPE_PREFIX, Model
+from .columns import Codes, Integers, check_codes, check_lengths
+from .device_models import DeviceKind
+from .field_types import Count, Flag, Words
+from .observations import NodeEvent
 
 
 class MigSpan(Model):

@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, Event, Model, PodRef, pod_key, source_of
-from schemas.events.columns import Integers, check_lengths
-from schemas.events.device_models import DeviceAllocation
-from schemas.events.field_types import Count, Flag, Moment, Words
-from schemas.events.pods import Owner, PodDescription
-from schemas.ids import microseconds
+from ..ids import microseconds
+from .base import TYPE_PREFIX, Event, Model, PodRef, pod_key, source_of
+from .columns import Integers, check_lengths
+from .device_models import DeviceAllocation
+from .field_types import Count, Flag, Moment, Words
+from .pods import Owner, PodDescription
 
 
 class NodeEvent(Event):

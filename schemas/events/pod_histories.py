@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, Event, Model, PodRef
-from schemas.events.field_types import Count, Flag, Integer, Moment
-from schemas.events.pods import PodDescription
-from schemas.events.summaries import Status
+from .base import TYPE_PREFIX, Event, Model, PodRef
+from .field_types import Count, Flag, Integer, Moment
+from .pods import PodDescription
+from .summaries import Status
 
 KEPT_ATTEMPTS: Final = 4
 """Attempts kept in a history. A further report of an older attempt no longer finds it."""

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.events.base import Model
-from schemas.events.field_types import Integer, Moment
+from .base import Model
+from .field_types import Integer, Moment
 
 
 class Owner(Model):

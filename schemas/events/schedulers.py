@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.events.base import TYPE_PREFIX, Event, source_of
-from schemas.events.field_types import Moment
-from schemas.ids import microseconds
+from ..ids import microseconds
+from .base import TYPE_PREFIX, Event, source_of
+from .field_types import Moment
 
 
 class SchedulerObserved(Event):

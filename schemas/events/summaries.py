@@ -4,14 +4,14 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Model, Refusal, Request
-from schemas.events.columns import Codes, CodeText, Floats, check_codes
-from schemas.events.decisions import LockHolder
-from schemas.events.device_models import PickedDevice
-from schemas.events.field_types import Count, Flag, Moment, Words
-from schemas.events.node_columns import check_node_columns, restore_scores, written_node_columns
-from schemas.events.pods import PodDescription
-from schemas.events.waits import PodWait
+from .base import TYPE_PREFIX, AttemptEvent, Model, Refusal, Request
+from .columns import Codes, CodeText, Floats, check_codes
+from .decisions import LockHolder
+from .device_models import PickedDevice
+from .field_types import Count, Flag, Moment, Words
+from .node_columns import check_node_columns, restore_scores, written_node_columns
+from .pods import PodDescription
+from .waits import PodWait
 
 MAX_PARTS: Final = 65_536
 """Parts of one summary: bounds the memory that a reader reserves, whatever a record claims."""

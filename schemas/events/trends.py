@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Event, Model
-from schemas.events.columns import Integers, check_lengths
-from schemas.events.field_types import Count, Moment, Words
-from schemas.events.summaries import Status
-from schemas.ids import microseconds
+from ..ids import microseconds
+from .base import TYPE_PREFIX, AttemptEvent, Event, Model
+from .columns import Integers, check_lengths
+from .field_types import Count, Moment, Words
+from .summaries import Status
 
 
 class Contribution(Model):

@@ -1,7 +1,7 @@
 """What an attempt says to lists of waiting pods."""
 
-from schemas.events.base import Model, Request
-from schemas.events.field_types import Count, Words
+from .base import Model, Request
+from .field_types import Count, Words
 
 
 class PodWait(Model):

@@ -41,7 +41,8 @@ from pathlib import Path
 import schedulerlog
 folder = Path(schedulerlog.__file__).parent / "packages"
 sys.path.insert(0, str(folder))
-for module in pkgutil.walk_packages([str(folder / sys.argv[1])], f"{sys.argv[1]}."):
+package = sys.argv[1].replace("/", ".")
+for module in pkgutil.walk_packages([str(folder / sys.argv[1])], f"{package}."):
     import_module(module.name)
 """
 
@@ -112,7 +113,7 @@ def test_a_command_names_the_extra_that_it_lacks(
 @pytest.mark.parametrize("extra", SERVICES)
 def test_an_extra_brings_all_that_its_modules_import(installed: Installed, tmp_path: Path, extra: str) -> None:
     link_requirements(installed, [extra], folder := _folder(tmp_path, extra))
-    package = {"sniffer": "ingest", "mcp": "assistant"}.get(extra, extra)
+    package = {"sniffer": "ingest", "mcp": "cli/assistant", "embedded": "dev/embedded"}.get(extra, extra)
     done = installed.run("python", "-c", EVERY_MODULE, package, also=folder, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -123,6 +124,31 @@ def _folder(above: Path, name: str) -> Path:
 
 
 def test_every_package_of_the_repository_is_in_the_wheel(installed: Installed) -> None:
-    here = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"bench", "tests", "schedulerlog"}
+    here = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "schedulerlog"}
     below = {path.parent.name for path in (installed.site_packages / "schedulerlog" / "packages").glob("*/__init__.py")}
     assert below == here
+
+
+# Runs the first program of docs/events.md on a golden record.
+CONSUMER = """
+import json, sys
+from pathlib import Path
+page, record = Path(sys.argv[1]).read_text(), Path(sys.argv[2])
+class message:
+    value = record.with_suffix(".json").read_bytes()
+    headers = json.loads(record.with_suffix(".headers.json").read_bytes())
+    headers = [(key, text.encode()) for key, text in headers.items()]
+exec(page.split("```python")[1].split("```")[0])
+print(sorted({name.split(".")[0] for name in sys.modules} & {"schemas", "engine", "runtime", "api"}))
+"""
+
+
+def test_a_consumer_imports_only_the_models_of_the_wheel(installed: Installed, tmp_path: Path) -> None:
+    record = ROOT / "tests/contract/golden/io.schedulerlog.nodes.judged.v1/001"
+    done = installed.run("python", "-c", CONSUMER, str(ROOT / "docs/events.md"), str(record), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    *lines, packages = done.stdout.splitlines()
+    assert [line.split()[-2:] for line in lines] == [
+        ["node1", "refused"], ["node2", "refused"], ["node3", "fits"], ["node4", "fits"], ["node5", "picked"],
+    ]  # fmt: skip
+    assert packages == "[]"
