@@ -9,14 +9,14 @@ from typing import Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
-from engine.hami.checked_event import node_checked
+from engine.hami.checked_event import to_node_checked
 from engine.hami.node_checks import (
     PROBLEMS,
     RegistrationProblem,
     VendorRegistration,
-    oldest_handshake,
-    registration_problems,
-    vendor_registrations,
+    check_registrations,
+    find_oldest_handshake,
+    list_vendor_registrations,
 )
 from scheduler.cluster.cluster_api import Object
 from scheduler.metrics import Metrics
@@ -55,9 +55,9 @@ class NodeChecks:
     def node_changed(self, node: Object) -> None:
         """Check a node; call it after the columns were updated with the same node."""
         name = node["metadata"]["name"]
-        self._registrations[name] = registrations = vendor_registrations(node, self._columns.vendors)
+        self._registrations[name] = registrations = list_vendor_registrations(node, self._columns.vendors)
         self._oldest.pop(name, None)
-        if (oldest := oldest_handshake(registrations)) is not None:
+        if (oldest := find_oldest_handshake(registrations)) is not None:
             self._oldest[name] = oldest
         self._check(name, self._clock())
 
@@ -69,7 +69,7 @@ class NodeChecks:
 
     def _check(self, name: str, now: datetime) -> None:
         cause = self._columns.unregistered_cause(name) or ""
-        problems = list(registration_problems(self._registrations[name], cause, now, self._policy.handshake_timeout))
+        problems = list(check_registrations(self._registrations[name], cause, now, self._policy.handshake_timeout))
         # Without the message, which holds the handshake's age and so differs at every look.
         codes = [(problem.code, problem.vendor) for problem in problems]
         if codes != self._reported.get(name, []):
@@ -78,7 +78,7 @@ class NodeChecks:
 
     def _report(self, name: str, problems: Sequence[RegistrationProblem], now: datetime) -> None:
         cluster, scheduler = self._identity
-        event = node_checked(cluster, name, now, problems, scheduler=scheduler)
+        event = to_node_checked(cluster, name, now, problems, scheduler=scheduler)
         self._events.write([event])
 
     async def check(self) -> None:

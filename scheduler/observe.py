@@ -9,9 +9,9 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import has_ended, overclaim
 from engine.fit.events.identity import Identity
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
-from engine.hami.node_registration import cordoned_devices
-from engine.hami.pod_allocations import pod_allocations
-from engine.hami.registered_event import node_registered
+from engine.hami.node_registration import list_cordoned_devices
+from engine.hami.pod_allocations import list_allocations
+from engine.hami.registered_event import to_node_registered
 from engine.hami.registration import Registration
 from runtime.kubernetes.object_fields import conditions
 from runtime.kubernetes.pod_description import pod_description
@@ -75,7 +75,7 @@ class Observer:
         name = node["metadata"]["name"]
         registration, cause = self._columns.registration(name), self._columns.unregistered_cause(name) or ""
         devices = frozenset(device.uuid for device in registration.devices) if registration else frozenset()
-        cordoned = devices & cordoned_devices(node["metadata"].get("annotations") or {})
+        cordoned = devices & list_cordoned_devices(node["metadata"].get("annotations") or {})
         self._report(name, _Reported(registration, cause, cordoned), annotation(node, HANDSHAKE) or "")
         if self._checks:
             self._checks.node_changed(node)
@@ -93,7 +93,7 @@ class Observer:
         if self._reported.get(name, _Reported()) != found:
             self._reported[name] = found
             cluster, scheduler = self._identity
-            event = node_registered(
+            event = to_node_registered(
                 cluster, name, self._clock(), found.registration, cause=found.cause, handshake=handshake,
                 scheduler=scheduler, cordoned=found.cordoned,
             )  # fmt: skip
@@ -139,7 +139,7 @@ class Observer:
             node=placed.node,
             conditions=conditions(pod),
             description=pod_description(pod, self._pod_labels),
-            allocations=pod_allocations(pod),
+            allocations=list_allocations(pod),
             bind_phase=annotation(pod, BIND_PHASE) or "",
         )
         self._events.write([event])

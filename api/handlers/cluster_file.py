@@ -17,7 +17,7 @@ from api.http.param_types import AttemptInPath, parse_time
 from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
 from api.index.nodes.cluster_states import ClusterStates, read_states_at, read_states_of_attempt
 from api.index.reading.client import OpenSearch
-from engine.hami.cluster_objects import cluster_objects
+from engine.hami.cluster_objects import build_cluster_objects
 from schemas.codec.records import rfc3339
 
 
@@ -56,7 +56,7 @@ class ClusterFileHandlers:
 
 
 def _file(found: ClusterStates, about: str) -> Response:
-    written = cluster_objects(found.states, found.without_devices)
+    written = build_cluster_objects(found.states, found.without_devices)
     notes = [
         f"{about}. Memory, cores and slots in use are held by one pod on each node.",
         "Quotas, taints and other vendors' devices are not part of it.",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.hami.vendors import code_of
+from engine.hami.vendors import find_code
 from schemas.events import Request
 
 _WHOLE: Final = 100
@@ -37,7 +37,7 @@ def least_lacking(columns: ClusterColumns, nodes: Sequence[str], asked: Request)
     of = {name: column[rows] for name, column in columns.devices.column.items() if name in _COLUMNS}
     usable = of["is_healthy"] & ~of["is_cordoned"]
     if asked.vendor:
-        usable &= of["vendor"] == code_of(columns.vendors, asked.vendor)
+        usable &= of["vendor"] == find_code(columns.vendors, asked.vendor)
     wanted = asked.memory_mib or of["total_memory"] * (asked.memory_percent or _WHOLE) // _WHOLE
     memory = _least(wanted - of["total_memory"] + of["used_memory"], usable, asked.count)
     cores = _least(asked.cores_percent - of["total_cores"] + of["used_cores"], usable, asked.count)

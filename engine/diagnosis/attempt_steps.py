@@ -11,7 +11,7 @@ from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, yes_or_no
 from engine.diagnosis.refused_nodes import RefusedNodes, judged_nodes, refused_nodes
 from engine.diagnosis.texts import obstacle_of_error, phrase
 from engine.diagnosis.wording import NOTHING, enumerated, listed, of_attempt, quoted, share
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from engine.hami.reason_codes import ReasonCode
 from schemas.events import AttemptSummarized
 
@@ -160,7 +160,7 @@ def _device_quota(facts: DiagnosisFacts) -> tuple[Evidence, dict[str, Word]] | N
     found = []
     for quota in facts.quotas or ():
         for name, amount in quota.hard.items():
-            hard, used = whole(amount), whole(quota.used.get(name, "0"))
+            hard, used = parse_whole(amount), parse_whole(quota.used.get(name, "0"))
             # Kubernetes counts `requests.nvidia.com/…` itself, HAMi what it calls `limits.nvidia.com/…`.
             if name.startswith(_QUOTA_PREFIX) and "/" in name and hard and used is not None:
                 found.append((used / hard, name, used, hard, quota.source))

@@ -9,7 +9,7 @@ from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, yes_or_no
 from engine.diagnosis.texts import phrase
 from engine.diagnosis.wording import NOTHING, devices_asked, listed, requests_of, share, span
 from engine.hami.node_checks import HANDSHAKE_TOO_OLD
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from schemas.events import NodeProblem
 
 MAX_EVIDENCE: Final = 5
@@ -53,7 +53,7 @@ def quota_left(facts: DiagnosisFacts) -> TreeStep:
 
 def _used_up(quota: Quota) -> Iterator[tuple[Quota, str, int, int]]:
     for name, amount in quota.hard.items():
-        hard, used = whole(amount), whole(quota.used.get(name, "0"))
+        hard, used = parse_whole(amount), parse_whole(quota.used.get(name, "0"))
         if hard is not None and used is not None and used >= hard:
             yield quota, name, used, hard
 

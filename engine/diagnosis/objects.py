@@ -9,10 +9,10 @@ from engine.fit.events.event_builder import request_of
 from engine.fit.judge.request.pod_request import container_requests
 from engine.hami import node_lock
 from engine.hami.annotations import BIND_PHASE, NODE_LOCK
-from engine.hami.checked_event import node_checked
-from engine.hami.node_checks import registration_problems, vendor_registrations
+from engine.hami.checked_event import to_node_checked
+from engine.hami.node_checks import check_registrations, list_vendor_registrations
 from engine.hami.node_registration import read_node
-from engine.hami.vendor_catalog import vendors_on_node
+from engine.hami.vendor_catalog import list_vendors
 from runtime.kubernetes.object_fields import Fields, conditions, entries, moment, part, text
 from schemas.events import ObjectProblem
 
@@ -36,7 +36,7 @@ def pod_state(pod: Fields, path: str, now: datetime) -> ObservedPod:
         created_at=moment(text(metadata, "creationTimestamp")),
         gates=tuple(text(gate, "name") for gate in entries(spec, "schedulingGates")),
         conditions=found,
-        requests=[request_of(request) for request in container_requests(pod, vendors_on_node(()))],
+        requests=[request_of(request) for request in container_requests(pod, list_vendors(()))],
         nominated=text(status, "nominatedNodeName"),
         bind_phase=text(metadata, "annotations", BIND_PHASE),
         spec=spec,
@@ -127,12 +127,12 @@ def owner_problem(events: Iterable[Fields], pod: str, path: str) -> OwnerProblem
 
 def node_state(node: Fields, path: str, now: datetime) -> NodeFacts:
     name, annotations = text(node, "metadata", "name"), part(node, "metadata", "annotations")
-    vendors = vendors_on_node(annotations)
+    vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
-    devices = reading.all_devices(vendors)
+    devices = reading.combine_devices(vendors)
     # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
-    found = vendor_registrations(node, vendors, UTC)
-    problems = registration_problems(found, str(reading.problem or ""), now, HANDSHAKE_LIMIT)
+    found = list_vendor_registrations(node, vendors, UTC)
+    problems = check_registrations(found, str(reading.problem or ""), now, HANDSHAKE_LIMIT)
     ready = next((condition.status for condition in conditions(node) if condition.type == "Ready"), "")
     return NodeFacts(
         name,
@@ -140,7 +140,7 @@ def node_state(node: Fields, path: str, now: datetime) -> NodeFacts:
         ready == "True" if ready else None,
         node,
         len(devices.registration.devices) if devices else 0,
-        node_checked("cluster", name, now, problems).problems,
+        to_node_checked("cluster", name, now, problems).problems,
         _lock(annotations),
     )
 
@@ -150,7 +150,7 @@ def _lock(annotations: Mapping[str, Any]) -> HeldLock | None:
     if not isinstance(value, str) or not value:
         return None
     try:
-        lock = node_lock.parse(value)
+        lock = node_lock.parse_lock(value)
     except node_lock.NodeLockError:
         return None
     return HeldLock(lock.since, "/".join(lock.owner) if any(lock.owner) else "")

@@ -6,7 +6,7 @@ from typing import Final
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod, OwnerProblem
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.wording import listed, named, of_bind, of_condition, quoted
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
 _STARTED: Final = frozenset(("Running", *ENDED))
@@ -48,7 +48,7 @@ def _not_made(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str, Word]
     quota = next((candidate for candidate in facts.quotas or () if behind.startswith(f"{candidate.name},")), None)
     # Of the quota's resources, the one of which the largest share is used.
     amounts = (
-        [(whole(quota.used.get(name, "0")) or 0, whole(hard), name) for name, hard in quota.hard.items()]
+        [(parse_whole(quota.used.get(name, "0")) or 0, parse_whole(hard), name) for name, hard in quota.hard.items()]
         if quota
         else []
     )

@@ -188,7 +188,7 @@ SINGLE: Final[dict[str, tuple[tuple[Vendor, Fields], ...]]] = {
 """The vendors of a section, each with the keys that it reads."""
 
 LISTED: Final[dict[str, tuple[str, Callable[[str], Vendor], Fields]]] = {
-    "iluvatars": ("commonWord", vendor_catalog.iluvatar, _CHIP),
-    "vnpus": ("commonWord", vendor_catalog.ascend, _CHIP),
-    "vendors": ("word", vendor_catalog.custom_vendor, {**_COMMON, "word": ("", "", read_text)}),
+    "iluvatars": ("commonWord", vendor_catalog.build_iluvatar, _CHIP),
+    "vnpus": ("commonWord", vendor_catalog.build_ascend, _CHIP),
+    "vendors": ("word", vendor_catalog.build_custom_vendor, {**_COMMON, "word": ("", "", read_text)}),
 }

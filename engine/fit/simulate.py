@@ -17,7 +17,7 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.fit.judge.request.pod_annotations import constraints_of
 from engine.fit.manifests import Manifest
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from engine.summaries.answer import detail, schedulerlog_json
 from engine.summaries.fold import summarize
@@ -56,7 +56,7 @@ def attempt_on(
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.of(identity, ref, now)
     answer = decide(columns, pod, list(nodes), policy)
-    constraints = constraints_of(mapping(metadata.get("annotations")), columns.vendors)
+    constraints = constraints_of(to_mapping(metadata.get("annotations")), columns.vendors)
     circumstances = Circumstances(pod_description(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from engine.hami.go_values import INT32, go_integer
+from engine.hami.go_values import INT32, parse_integer
 from engine.hami.mig import Placement
 
 
 class AllocatedDevice(NamedTuple):
-    """A device, or a share of one, allocated to a container. type: the vendor's word; cores: percent of a device."""
+    """Device, or share of a device, of a container. type: the vendor's word; cores: percent of a device."""
 
     uuid: str
     type: str
@@ -24,11 +24,11 @@ class AllocatedDevice(NamedTuple):
 
 
 class AllocationError(ValueError):
-    """The annotation can't be read; the message names the part and the mistake. Such a pod holds nothing."""
+    """Unreadable annotation of a pod, which then holds nothing; the message names the part and the mistake."""
 
 
 def encode_devices(containers: Iterable[Iterable[AllocatedDevice]]) -> str:
-    """The annotation's value; a container without devices is a `;` alone."""
+    """Encode the annotation's value; a container without devices is only a `;`."""
     return "".join(
         "".join(f"{device.uuid},{device.type},{device.memory_mib},{device.cores}:" for device in container) + ";"
         for container in containers
@@ -36,29 +36,31 @@ def encode_devices(containers: Iterable[Iterable[AllocatedDevice]]) -> str:
 
 
 def decode_devices(text: str) -> tuple[tuple[AllocatedDevice, ...], ...]:
-    """The devices of each container. The text after the last `;` counts as a container too, as in HAMi.
+    """Decode the devices of each container. The text after the last `;` counts as a container too, as in HAMi.
 
-    Raises `AllocationError` for a device with fewer than four fields or with an invalid number. A part without a comma
-    is skipped.
+    Parts without a comma are skipped. Raises `AllocationError` for a device with fewer than four fields or with an
+    invalid number.
     """
     # HAMi splits at every ``;`` too, so ``a;`` is two containers, the second without devices.
-    return tuple(tuple(_device(part) for part in segment.split(":") if "," in part) for segment in text.split(";"))
+    return tuple(
+        tuple(_decode_device(part) for part in segment.split(":") if "," in part) for segment in text.split(";")
+    )
 
 
-def _device(part: str) -> AllocatedDevice:
+def _decode_device(part: str) -> AllocatedDevice:
     fields = part.split(",")
     # More than four are accepted, as in HAMi: its decoder reads the first four and ignores the rest.
     if len(fields) < 4:
         raise AllocationError(f"device {part!r:.80} has {len(fields)} fields, write uuid,type,memory,cores")
     # HAMi holds both in an int32 and refuses the annotation when one does not fit.
-    memory, cores = go_integer(fields[2], *INT32), go_integer(fields[3], *INT32)
+    memory, cores = parse_integer(fields[2], *INT32), parse_integer(fields[3], *INT32)
     if memory is None or cores is None:
         raise AllocationError(f"device {part!r:.80}: write whole numbers of 32 bits for memory and cores")
     return AllocatedDevice(fields[0], fields[1], memory, cores)
 
 
 class MigAllocation(NamedTuple):
-    """One MIG instance of a pod. container, device: positions in the pod and in the container.
+    """MIG instance of a pod. container, device: positions in the pod and in the container.
 
     The device plugin fills the last three fields when it has created the instance.
     """
@@ -74,7 +76,7 @@ class MigAllocation(NamedTuple):
 
 
 def encode_mig(allocations: Sequence[MigAllocation]) -> str:
-    """The annotation's value, with HAMi's order of fields."""
+    """Encode the annotation's value, with HAMi's order of fields."""
     rows = [
         {
             "containerIndex": row.container,
@@ -89,7 +91,7 @@ def encode_mig(allocations: Sequence[MigAllocation]) -> str:
 
 
 def decode_mig(text: str) -> tuple[MigAllocation, ...]:
-    """The MIG instances of a pod, none for an empty text.
+    """Decode the MIG instances of a pod; an empty text holds none.
 
     Raises `AllocationError` for an incomplete entry, a value of a wrong type, and a device that is named twice.
     """
@@ -102,44 +104,46 @@ def decode_mig(text: str) -> tuple[MigAllocation, ...]:
     # Go decodes ``null`` into an empty slice without an error.
     if not isinstance(rows, list | None):
         raise AllocationError("is not a JSON array")
-    allocations = tuple(_mig_allocation(row, place) for place, row in enumerate(rows or ()))
-    places = [(row.container, row.device) for row in allocations]
-    if len(set(places)) != len(places):
+    allocations = tuple(_decode_mig_allocation(row, position) for position, row in enumerate(rows or ()))
+    positions = [(row.container, row.device) for row in allocations]
+    if len(set(positions)) != len(positions):
         raise AllocationError("names one device of one container twice")
     return allocations
 
 
-def _mig_allocation(row: Any, place: int) -> MigAllocation:
-    fields = _fields(row, f"entry {place}")
-    span = _fields(fields.get("placement"), f"entry {place}, placement")
-    placement = Placement(_number(span, "start", 2**32 - 1) or 0, _number(span, "size", 2**32 - 1) or 0)
+def _decode_mig_allocation(row: Any, position: int) -> MigAllocation:
+    fields = _lower_keys(row, f"entry {position}")
+    span = _lower_keys(fields.get("placement"), f"entry {position}, placement")
+    placement = Placement(_read_number(span, "start", 2**32 - 1) or 0, _read_number(span, "size", 2**32 - 1) or 0)
     allocation = MigAllocation(
-        _number(fields, "containerindex", 2**63 - 1) or 0,
-        _number(fields, "deviceindex", 2**63 - 1) or 0,
-        _string(fields, "gpuuuid"),
-        _string(fields, "profile"),
+        _read_number(fields, "containerindex", 2**63 - 1) or 0,
+        _read_number(fields, "deviceindex", 2**63 - 1) or 0,
+        _read_string(fields, "gpuuuid"),
+        _read_string(fields, "profile"),
         placement,
-        _string(fields, "miguuid"),
-        _number(fields, "gpuinstanceid", 2**63 - 1),
-        _number(fields, "computeinstanceid", 2**63 - 1),
+        _read_string(fields, "miguuid"),
+        _read_number(fields, "gpuinstanceid", 2**63 - 1),
+        _read_number(fields, "computeinstanceid", 2**63 - 1),
     )
     runtime = (allocation.mig_uuid or None, allocation.gpu_instance, allocation.compute_instance)
     if not (allocation.uuid and allocation.profile and placement.size):
-        raise AllocationError(f"entry {place} is incomplete, write gpuUUID, profile and placement")
+        raise AllocationError(f"entry {position} is incomplete, write gpuUUID, profile and placement")
     # The device plugin writes the three together, so a part of them is a damaged annotation.
     if 0 < sum(part is not None for part in runtime) < len(runtime):
-        raise AllocationError(f"entry {place} has some of migUUID, gpuInstanceID, computeInstanceID, write all or none")
+        raise AllocationError(
+            f"entry {position} has some of migUUID, gpuInstanceID, computeInstanceID, write all or none"
+        )
     return allocation
 
 
-def _fields(row: Any, place: str) -> Mapping[str, Any]:
+def _lower_keys(row: Any, location: str) -> Mapping[str, Any]:
     if not isinstance(row, dict | None):
-        raise AllocationError(f"{place} is not a JSON object")
+        raise AllocationError(f"{location} is not a JSON object")
     # As ``encoding/json``: keys in any case, and null leaves the field at its zero value.
     return {key.lower(): value for key, value in (row or {}).items() if value is not None}
 
 
-def _number(fields: Mapping[str, Any], field: str, high: int) -> int | None:
+def _read_number(fields: Mapping[str, Any], field: str, high: int) -> int | None:
     value = fields.get(field)
     # In Python a bool is an int; Go refuses ``true`` for a number.
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high):
@@ -147,7 +151,7 @@ def _number(fields: Mapping[str, Any], field: str, high: int) -> int | None:
     return value
 
 
-def _string(fields: Mapping[str, Any], field: str) -> str:
+def _read_string(fields: Mapping[str, Any], field: str) -> str:
     value = fields.get(field, "")
     if not isinstance(value, str):
         raise AllocationError(f"field {field} is {value!r:.40}, write a string")

@@ -1,73 +1,76 @@
-"""Devices that no annotation lists: `status.capacity` of a node says how many there are, and what they share.
+"""Devices that no annotation lists: `status.capacity` of a node says how many there are, and how much they share.
 
 The sizes are constants of HAMi's code, vendor by vendor (`GetNodeDevices`). Allocations of running pods refer to
-devices by a UUID that follows from the node's name alone.
+devices by a UUID that follows from the node's name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from engine.hami.json_values import mapping
-from engine.hami.quantities import whole
+from engine.hami.json_values import to_mapping
+from engine.hami.quantities import parse_whole
 from engine.hami.registration import Device
 from engine.hami.vendors import Family, Vendor
 
 _MAX_DEVICES: Final = 1024
-"""No node has more devices; a capacity that says so is a mistake."""
+"""Most devices that a node can have; a larger capacity is a mistake."""
 _MTHREADS_CORES: Final = 16
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 NODE_TYPE: Final = "AWSNodeType"
 
 
-def devices_by_capacity(node: Mapping[str, Any], vendor: Vendor) -> tuple[Device, ...] | None:
-    """The devices of a vendor; None where the node names no capacity, or none of it."""
-    capacity = mapping(mapping(node.get("status")).get("capacity"))
+def derive_devices(node: Mapping[str, Any], vendor: Vendor) -> tuple[Device, ...] | None:
+    """Derive the devices of a vendor from the node's capacity; None where the capacity names none of them."""
+    capacity = to_mapping(to_mapping(node.get("status")).get("capacity"))
     names = vendor.resources
-    if not whole(capacity.get(names.cores if vendor.family in (Family.CAMBRICON, Family.MTHREADS) else names.count)):
+    if not parse_whole(
+        capacity.get(names.cores if vendor.family in (Family.CAMBRICON, Family.MTHREADS) else names.count)
+    ):
         return None
-    count, cores, memory = (whole(capacity.get(name)) for name in (names.count, names.cores, names.memory))
-    metadata = mapping(node.get("metadata"))
+    count, cores, memory = (parse_whole(capacity.get(name)) for name in (names.count, names.cores, names.memory))
+    metadata = to_mapping(node.get("metadata"))
     name = f"{metadata.get('name', '')}-{vendor.node.register}"
-    made = _MADE[vendor.family](vendor, count or 0, cores or 0, memory or 0)
-    kind = str(mapping(metadata.get("labels")).get(INSTANCE_TYPE, ""))
+    shares = _BUILDERS[vendor.family](vendor, count or 0, cores or 0, memory or 0)
+    kind = str(to_mapping(metadata.get("labels")).get(INSTANCE_TYPE, ""))
     extra = ((NODE_TYPE, kind),) if vendor.family is Family.NEURON else ()
     return tuple(
         Device(uuid=f"{name}-{index}", index=index, model=vendor.word, is_healthy=True, extra=extra, **amounts)
-        for index, amounts in enumerate(made)
+        for index, amounts in enumerate(shares)
     )
 
 
 Amounts = Mapping[str, Any]
 
 
-def _equal(count: int, slots: int, memory_mib: int, cores: int) -> list[Amounts]:
+def _build_equal(count: int, slots: int, memory_mib: int, cores: int) -> list[Amounts]:
     return [{"slots": slots, "memory_mib": memory_mib, "cores": cores}] * max(0, min(count, _MAX_DEVICES))
 
 
-def _shared(vendor: Vendor, cores: int, memory: int, cores_each: int) -> list[Amounts]:
-    """One device per `cores_each` cores, with equal shares of memory, in HAMi's 32 bits."""
+def _build_shared(vendor: Vendor, cores: int, memory: int, cores_each: int) -> list[Amounts]:
+    """Build a device per `cores_each` cores, with equal shares of memory, in HAMi's 32 bits."""
     total = memory * vendor.amounts.memory_unit_mib * cores_each
     share = total // cores if total >= 0 < cores else 0
-    return _equal(-(-cores // cores_each), 100, min(share, 2**31 - 1), cores_each)
+    return _build_equal(-(-cores // cores_each), 100, min(share, 2**31 - 1), cores_each)
 
 
-def _kunlun(count: int) -> list[Amounts]:
+def _build_kunlun(count: int) -> list[Amounts]:
     return [
-        {**amounts, "numa": int(index >= count // 2)} for index, amounts in enumerate(_equal(count, 100, 98304, 100))
+        {**amounts, "numa": int(index >= count // 2)}
+        for index, amounts in enumerate(_build_equal(count, 100, 98304, 100))
     ]
 
 
-def _neuron(count: int, cores: int) -> list[Amounts]:
-    """Their cores are a mask: a bit per core."""
+def _build_neuron(count: int, cores: int) -> list[Amounts]:
+    """Build AWS Neuron's devices, whose cores are a mask: a bit per core."""
     device_cores = max(cores, 0) // count if count > 0 else 0
-    return _equal(count, device_cores, 0, 2 ** min(device_cores, 31) - 1)
+    return _build_equal(count, device_cores, 0, 2 ** min(device_cores, 31) - 1)
 
 
-_MADE: Final[Mapping[Family, Callable[[Vendor, int, int, int], Iterable[Amounts]]]] = {
-    Family.CAMBRICON: lambda vendor, _, cores, memory: _shared(vendor, cores, memory, 100),
-    Family.MTHREADS: lambda vendor, _, cores, memory: _shared(vendor, cores, memory, _MTHREADS_CORES),
-    Family.METAX_GPU: lambda _, count, *__: _equal(count, 1, 65536, 100),
-    Family.GCU: lambda _, count, *__: _equal(count, 1, 100, 100),
-    Family.KUNLUN: lambda _, count, *__: _kunlun(count),
-    Family.NEURON: lambda _, count, cores, __: _neuron(count, cores),
+_BUILDERS: Final[Mapping[Family, Callable[[Vendor, int, int, int], Iterable[Amounts]]]] = {
+    Family.CAMBRICON: lambda vendor, _, cores, memory: _build_shared(vendor, cores, memory, 100),
+    Family.MTHREADS: lambda vendor, _, cores, memory: _build_shared(vendor, cores, memory, _MTHREADS_CORES),
+    Family.METAX_GPU: lambda _, count, *__: _build_equal(count, 1, 65536, 100),
+    Family.GCU: lambda _, count, *__: _build_equal(count, 1, 100, 100),
+    Family.KUNLUN: lambda _, count, *__: _build_kunlun(count),
+    Family.NEURON: lambda _, count, cores, __: _build_neuron(count, cores),
 }

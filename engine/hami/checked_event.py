@@ -1,4 +1,4 @@
-"""The `node.checked` event of a node, the same for every source that checks the node."""
+"""Event `node.checked` of a node, the same for every source that checks the node."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,25 +8,25 @@ from engine.hami.node_checks import RegistrationProblem
 from schemas.events import NodeChecked, NodeProblem
 
 _MAX_HANDSHAKE_CHARACTERS: Final = 200
-"""A reported handshake is cut here: real ones are shorter, but an annotation may hold anything."""
+"""Limit of a reported handshake: real ones are shorter, but an annotation may hold anything."""
 
 
-def node_checked(
+def to_node_checked(
     cluster: str, node: str, observed_at: datetime, problems: Iterable[RegistrationProblem], *, scheduler: str = ""
 ) -> NodeChecked:
-    """The problems that the node has now."""
-    listed = list(map(_node_problem, problems))
+    """Convert the problems that the node has now to its event."""
+    listed = list(map(_to_node_problem, problems))
     return NodeChecked(cluster=cluster, node=node, observed_at=observed_at, scheduler=scheduler, problems=listed)
 
 
-def _node_problem(problem: RegistrationProblem) -> NodeProblem:
+def _to_node_problem(problem: RegistrationProblem) -> NodeProblem:
     fields: dict[str, Any] = {"code": problem.code, "vendor": problem.vendor, "message": problem.message}
     if problem.handshake:
-        at = problem.handshake_at
+        written_at = problem.handshake_at
         fields |= {
             "handshake": problem.handshake.text[:_MAX_HANDSHAKE_CHARACTERS],
             # The contract has no time before 1970.
-            "handshake_at": at if at and at.year >= 1970 else None,
+            "handshake_at": written_at if written_at and written_at.year >= 1970 else None,
             "is_asked": problem.handshake.is_request,
         }
     if problem.allocatable is not None:

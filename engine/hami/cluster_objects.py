@@ -1,7 +1,7 @@
-"""Kubernetes objects that hold the devices of recorded node states: what `python -m scheduler simulate` takes.
+"""Kubernetes objects that hold the devices of recorded node states: the input of `python -m scheduler simulate`.
 
-A Node has its devices in HAMi's annotations. What was in use of them is held by one Pod on each node: a state has
-the sums and not the pods. NVIDIA's devices only; other vendors' are left out, and named.
+A Node has its devices in HAMi's annotations. One Pod on each node holds everything that was in use: a state has the
+sums and not the pods. Only NVIDIA's devices are written; the result names devices of other vendors as left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,18 +18,18 @@ from schemas.events import NOT_REPORTED, DeviceKind, MigUse, NodeStateChanged
 from schemas.json_types import Json
 
 NAMESPACE: Final = "schedulerlog"
-"""The namespace of the pods that hold what was in use."""
+"""Namespace of the pods that hold what was in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
     objects: list[Json]
     left_out: list[str]
-    """What the objects lack of the states, in words."""
+    """Descriptions of the parts of the states that the objects lack."""
 
 
-def cluster_objects(states: Iterable[NodeStateChanged], without_devices: Iterable[str] = ()) -> ClusterObjects:
-    """Nodes and pods of ``states``, one state of each node. ``without_devices``: other nodes that were there."""
+def build_cluster_objects(states: Iterable[NodeStateChanged], without_devices: Iterable[str] = ()) -> ClusterObjects:
+    """Build the nodes and pods of ``states``, one state per node, and the nodes ``without_devices``."""
     objects: list[Json] = []
     left_out: list[str] = []
     for state in states:
@@ -41,8 +41,8 @@ def cluster_objects(states: Iterable[NodeStateChanged], without_devices: Iterabl
                 f"{state.node}: all devices, because its source does not report how many pods may share them"
             )
             rows = []
-        objects.append(_node(state, rows))
-        objects += _pods(state, rows)
+        objects.append(_build_node(state, rows))
+        objects += _build_pods(state, rows)
     objects += [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in without_devices]
     return ClusterObjects(objects, left_out)
 
@@ -51,19 +51,19 @@ def _is_nvidia(kind: DeviceKind) -> bool:
     return kind.vendor in ("", NVIDIA.word)
 
 
-def _node(state: NodeStateChanged, rows: Sequence[int]) -> Json:
+def _build_node(state: NodeStateChanged, rows: Sequence[int]) -> Json:
     written: dict[str, str] = {}
     if rows:
-        written[annotations.REGISTER] = orjson.dumps([_device(state, row) for row in rows]).decode()
-    if scores := _pair_scores(state, rows):
+        written[annotations.REGISTER] = orjson.dumps([_build_device(state, row) for row in rows]).decode()
+    if scores := _list_pair_scores(state, rows):
         written[annotations.PAIR_SCORES] = orjson.dumps(scores).decode()
     if cordoned := [state.uuid[row] for row in rows if state.cordoned[row]]:
         written[annotations.CORDONED_DEVICES] = ",".join(cordoned)
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": state.node, "annotations": written}}
 
 
-def _device(state: NodeStateChanged, row: int) -> Json:
-    """As a device plugin registers it."""
+def _build_device(state: NodeStateChanged, row: int) -> Json:
+    """Build the device's entry as a device plugin registers it."""
     kind = state.kinds[state.kind[row]]
     profiles = [
         {
@@ -89,37 +89,36 @@ def _device(state: NodeStateChanged, row: int) -> Json:
     return device | ({"migprofiles": profiles} if profiles else {})
 
 
-def _pair_scores(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
+def _list_pair_scores(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
     size = len(state.uuid)
     if not state.pair_scores.size:
         return []
     table = state.pair_scores.reshape(size, size)
     return [
-        {"uuid": state.uuid[one], "score": {state.uuid[other]: int(table[one, other]) for other in rows}}
-        for one in rows
+        {"uuid": state.uuid[row], "score": {state.uuid[peer]: int(table[row, peer]) for peer in rows}} for row in rows
     ]
 
 
-def _pods(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
-    """The pods that hold what was in use of the devices; none where nothing was."""
+def _build_pods(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
+    """Build the pods that hold what was in use of the devices; no pod where nothing was in use."""
     held: list[AllocatedDevice] = []
     instances: list[MigAllocation] = []
     # A pod's shares of one device count as one, which has an instance or has none: what is not known needs its own pod.
     without_instance: list[AllocatedDevice] = []
     use_of = {use.device: use for use in state.mig}
     for row in rows:
-        use, shares = use_of.get(row), _held(state, row)
+        use, shares = use_of.get(row), _divide_use(state, row)
         if use and use.spans and use.unknown and len(shares) > len(use.spans):
             without_instance.append(shares.pop())
-        instances += _instances(state, row, use, len(held))
+        instances += _list_instances(state, row, use, len(held))
         held += shares
     return [
-        *([_pod(state, f"in-use-on-{state.node}", held, instances)] if held else []),
-        *([_pod(state, f"also-in-use-on-{state.node}", without_instance, [])] if without_instance else []),
+        *([_build_pod(state, f"in-use-on-{state.node}", held, instances)] if held else []),
+        *([_build_pod(state, f"also-in-use-on-{state.node}", without_instance, [])] if without_instance else []),
     ]
 
 
-def _pod(
+def _build_pod(
     state: NodeStateChanged, name: str, held: Sequence[AllocatedDevice], instances: Sequence[MigAllocation]
 ) -> Json:
     written = {
@@ -139,8 +138,8 @@ def _pod(
     }
 
 
-def _held(state: NodeStateChanged, row: int) -> list[AllocatedDevice]:
-    """A share for each slot in use; the first has all of the memory and cores."""
+def _divide_use(state: NodeStateChanged, row: int) -> list[AllocatedDevice]:
+    """Divide the use of a device into a share per slot; the first share has all of the memory and cores."""
     memory, cores, slots = (
         max(int(column[row]), 0) for column in (state.memory_used_mib, state.cores_used_percent, state.slots_used)
     )
@@ -151,15 +150,15 @@ def _held(state: NodeStateChanged, row: int) -> list[AllocatedDevice]:
     return first + [AllocatedDevice(state.uuid[row], NVIDIA.word, 0, 0)] * (slots - 1)
 
 
-def _instances(state: NodeStateChanged, row: int, use: MigUse | None, first_device: int) -> list[MigAllocation]:
-    """The MIG instances on the device; those that are not known have no entry, as on a cluster."""
+def _list_instances(state: NodeStateChanged, row: int, use: MigUse | None, first_device: int) -> list[MigAllocation]:
+    """List the MIG instances on the device; unknown ones have no entry, as on a cluster."""
     kind = state.kinds[state.kind[row]]
-    found = []
-    for place, span in enumerate(use.spans if use else []):
+    allocations = []
+    for position, span in enumerate(use.spans if use else []):
         names = [profile.name for profile in kind.mig_profiles if (span.start, span.size) in profile.placements]
         placement = Placement(span.start, span.size)
         # Where two profiles have this placement, either blocks the same slices.
-        found.append(
-            MigAllocation(0, first_device + place, state.uuid[row], names[0] if names else "unknown", placement)
+        allocations.append(
+            MigAllocation(0, first_device + position, state.uuid[row], names[0] if names else "unknown", placement)
         )
-    return found
+    return allocations

@@ -19,15 +19,15 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class InvalidValueError(ValueError):
-    """A value that Go refuses. place: where it is (`device 3, field devmem`); problem: what to write instead."""
+    """Value that Go refuses. location: its position (`device 3, field devmem`); problem: what to write instead."""
 
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(place, problem)
-        self.place, self.problem = place, problem
+    def __init__(self, location: str, problem: str) -> None:
+        super().__init__(location, problem)
+        self.location, self.problem = location, problem
 
 
-def go_integer(text: str, low: int, high: int) -> int | None:
-    """What `strconv.ParseInt(text, 10, …)` returns: ASCII digits with an optional sign; None where it fails."""
+def parse_integer(text: str, low: int, high: int) -> int | None:
+    """Parse decimal digits with an optional sign as `strconv.ParseInt(text, 10, …)`; None where that fails."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     # ``int`` alone would also accept spaces, underscores and digits of other scripts; a very long text would cost
     # quadratic time.
@@ -37,13 +37,13 @@ def go_integer(text: str, low: int, high: int) -> int | None:
     return value if low <= value <= high else None
 
 
-def go_boolean(text: str) -> bool | None:
-    """What `strconv.ParseBool` returns; None where it fails."""
+def parse_boolean(text: str) -> bool | None:
+    """Parse as `strconv.ParseBool`; None where that fails."""
     return True if text in _TRUE else False if text in _FALSE else None
 
 
 def parse_json(text: str) -> Any:
-    """Raises `InvalidValueError`."""
+    """Parse a JSON text. Raises `InvalidValueError`."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -51,64 +51,64 @@ def parse_json(text: str) -> Any:
 
 
 ReadValue = Callable[[Any, str], Any]
-"""Returns the checked value of a field; its second argument is the field's place. Raises `InvalidValueError`."""
+"""Reader of a field's value, with the field's location for errors. Raises `InvalidValueError`."""
 
 Fields = Mapping[str, tuple[str, ReadValue]]
-"""Key in JSON, in lower case -> our name of the field, and how its value is read."""
+"""Key in JSON, in lower case -> our name of the field, and the reader of its value."""
 
 
-def json_fields(item: Any, known: Fields, place: str) -> dict[str, Any]:
-    """The known fields of a JSON object, by our names; absent ones are left out."""
+def read_fields(item: Any, readers: Fields, location: str) -> dict[str, Any]:
+    """Read the fields of a JSON object that have a reader, by our names; absent and unknown ones are left out."""
     if item is None:
         return {}
     if not isinstance(item, dict):
-        raise InvalidValueError(place, f"is {json_kind(item)}, write a JSON object")
+        raise InvalidValueError(location, f"is {describe_kind(item)}, write a JSON object")
     fields: dict[str, Any] = {}
     for key, value in item.items():
         # ``encoding/json`` prefers the exact key and else compares without regard to case; nearly every key is exact.
-        field = known.get(key) or known.get(key.lower())
+        field = readers.get(key) or readers.get(key.lower())
         # Unknown keys are those of a newer HAMi.
         if field and value is not None:
             name, read = field
-            fields[name] = read(value, f"{place}, field {key}")
+            fields[name] = read(value, f"{location}, field {key}")
     return fields
 
 
-def json_array(value: Any, place: str) -> list[Any]:
-    """An empty list for null, as Go's nil slice."""
+def read_array(value: Any, location: str) -> list[Any]:
+    """Read an array; null is an empty one, as Go's nil slice."""
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InvalidValueError(place, f"is {json_kind(value)}, write a JSON array")
+        raise InvalidValueError(location, f"is {describe_kind(value)}, write a JSON array")
     return value
 
 
-def json_integer(low: int, high: int) -> Callable[[Any, str], int]:
-    """A reader of whole numbers from `low` to `high`."""
+def make_integer_reader(low: int, high: int) -> Callable[[Any, str], int]:
+    """Make a reader of whole numbers from `low` to `high`."""
 
-    def read(value: Any, place: str) -> int:
+    def read(value: Any, location: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidValueError(place, f"is {json_kind(value)}, write a whole number")
+            raise InvalidValueError(location, f"is {describe_kind(value)}, write a whole number")
         if not low <= value <= high:
-            raise InvalidValueError(place, f"is {value}, write a number from {low} to {high}")
+            raise InvalidValueError(location, f"is {value}, write a number from {low} to {high}")
         return value
 
     return read
 
 
-def json_string(value: Any, place: str) -> str:
+def read_string(value: Any, location: str) -> str:
     if not isinstance(value, str):
-        raise InvalidValueError(place, f"is {json_kind(value)}, write a string")
+        raise InvalidValueError(location, f"is {describe_kind(value)}, write a string")
     return value
 
 
-def json_boolean(value: Any, place: str) -> bool:
+def read_boolean(value: Any, location: str) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValueError(place, f"is {json_kind(value)}, write true or false")
+        raise InvalidValueError(location, f"is {describe_kind(value)}, write true or false")
     return value
 
 
-def json_kind(value: Any) -> str:
-    """The kind of a JSON value, for error messages."""
+def describe_kind(value: Any) -> str:
+    """Describe the kind of a JSON value, for error messages."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), f"the number {value!r:.40}")

@@ -1,4 +1,4 @@
-"""The handshake annotation of a node (`hami.io/node-handshake`), in every form in which HAMi has written it.
+"""Handshake annotation of a node (`hami.io/node-handshake`), in every form in which HAMi has written it.
 
     Requesting_2006-01-02 15:04:05    the scheduler's request, in its local time; since v2.8 device plugins never answer
     Requesting_2024.01.10 04:30:04    as HAMi's protocol document has it, also with Deleted_
@@ -6,7 +6,7 @@
     1767225600    seconds since 1970, as troubleshooting guides take it to be
 
 The scheduler's decisions follow HAMi, which understands the time of the first form only (`device.CheckHealth`).
-Findings for people use any time that is there.
+Findings for people use any time that the text holds.
 """
 
 import re
@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 
 ANSWER_LIMIT_SECONDS: Final = 60
-"""HAMi gives a node without allocatable devices up when its request has been open for this long."""
+"""Age of an open request after which HAMi gives up a node without allocatable devices."""
 
 _REQUEST: Final = "Requesting"
 _TIME: Final = re.compile(
@@ -32,12 +32,12 @@ class Handshake(NamedTuple):
     is_request: bool
     """The scheduler asked and nothing has answered yet."""
     written: datetime | None
-    """The time in the text, without a zone where the text has none; None where it holds no time."""
+    """Time in the text, without a zone where the text has none; None where it holds no time."""
     has_hami_layout: bool
     """HAMi itself understands the time."""
 
-    def written_at(self, zone: tzinfo | None = None) -> datetime | None:
-        """In UTC. zone: of a time that was written without one; None: this machine's."""
+    def to_utc(self, zone: tzinfo | None = None) -> datetime | None:
+        """Convert the written time to UTC. zone: of a time that was written without a zone; None: this machine's."""
         if self.written is None:
             return None
         try:
@@ -47,33 +47,33 @@ class Handshake(NamedTuple):
 
 
 def parse_handshake(text: str) -> Handshake:
-    """Accepts any text: one without a readable time has `written` None."""
+    """Parse any text; a handshake without a readable time has `written` None."""
     # ``CheckHealth`` splits at the first underscore and parses the rest with exactly one layout.
     before, _, time = text.partition("_")
     has_hami_layout = _REQUEST in before and _HAMI_TIME.fullmatch(time) is not None
-    return Handshake(text, _REQUEST in text, _time_in(text), has_hami_layout)
+    return Handshake(text, _REQUEST in text, _parse_time(text), has_hami_layout)
 
 
-def _time_in(text: str) -> datetime | None:
+def _parse_time(text: str) -> datetime | None:
     try:
         if _UNIX.fullmatch(text):
             # Unix seconds have no zone to guess.
             return datetime.fromtimestamp(int(text), UTC)
         # Searched, not matched: a ``Reported`` time has Go's monotonic clock behind it (``m=+1104711.7``).
-        found = _TIME.search(text)
-        return datetime(*map(int, found.groups()[:6]), tzinfo=_zone(found[7])) if found else None  # type: ignore[misc, arg-type]
+        match = _TIME.search(text)
+        return datetime(*map(int, match.groups()[:6]), tzinfo=_parse_zone(match[7])) if match else None  # type: ignore[misc, arg-type]
     except (ValueError, OverflowError):
         return None
 
 
-def _zone(text: str | None) -> tzinfo | None:
+def _parse_zone(text: str | None) -> tzinfo | None:
     if not text:
         return None
     return UTC if text == "Z" else datetime.strptime(text, "%z").tzinfo
 
 
 def is_given_up(handshake: Handshake | None, allocatable: int, now: datetime | None) -> bool:
-    """Whether HAMi drops the node's devices: its request is a minute old, and nothing is allocatable.
+    """Tell whether HAMi drops the node's devices: its request is a minute old, and nothing is allocatable.
 
     now: the scheduler's local time without a zone, as the request is written; None: no request is ever too old.
     """
@@ -86,15 +86,15 @@ def is_given_up(handshake: Handshake | None, allocatable: int, now: datetime | N
     return (now - handshake.written).total_seconds() >= ANSWER_LIMIT_SECONDS
 
 
-def handshake_of(annotations: Mapping[str, Any], name: str) -> Handshake | None:
-    """The handshake under the annotation `name`; None where there is none."""
+def read_handshake(annotations: Mapping[str, Any], name: str) -> Handshake | None:
+    """Read the handshake under the annotation `name`; None where there is none."""
     text = annotations.get(name) if name else None
     return parse_handshake(text) if isinstance(text, str) else None
 
 
-def allocatable_devices(node: Mapping[str, Any], resource: str) -> int:
-    """`status.allocatable[resource]` of a Node object; 0 where it is absent or not a whole number."""
+def count_allocatable(node: Mapping[str, Any], resource: str) -> int:
+    """Count `status.allocatable[resource]` of a Node object; 0 where it is absent or not a whole number."""
     status = node.get("status")
     allocatable = status.get("allocatable") if isinstance(status, Mapping) else None
     # Written by the kubelet from what the device plugin reports; it drops to 0 when the plugin goes away.
-    return whole(allocatable.get(resource)) or 0 if isinstance(allocatable, Mapping) else 0
+    return parse_whole(allocatable.get(resource)) or 0 if isinstance(allocatable, Mapping) else 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Placement(NamedTuple):
-    """A span of memory slices, `[start, start + size)`."""
+    """Span of memory slices, `[start, start + size)`."""
 
     start: int = 0
     size: int = 0
@@ -20,7 +20,7 @@ class Placement(NamedTuple):
 
 
 class MigProfile(NamedTuple):
-    """One size of instance: its memory (MiB), cores (percent of the device) and possible placements."""
+    """Size of instances: memory (MiB), cores (percent of the device) and possible placements."""
 
     name: str = ""
     memory_mib: int = 0
@@ -30,29 +30,29 @@ class MigProfile(NamedTuple):
 
 
 class MigChoice(NamedTuple):
-    """The instance a request gets."""
+    """Instance that a request gets."""
 
     profile: MigProfile
     placement: Placement
 
 
-def choose(profiles: Iterable[MigProfile], memory_mib: int, taken: Iterable[Placement]) -> MigChoice | None:
-    """The smallest profile with at least `memory_mib` and a placement that overlaps none of `taken`; None for none."""
+def choose_instance(profiles: Iterable[MigProfile], memory_mib: int, taken: Iterable[Placement]) -> MigChoice | None:
+    """Choose the smallest profile with enough memory and a placement that overlaps none of `taken`; None for none."""
     held = tuple(taken)
     enough = (profile for profile in profiles if profile.memory_mib >= memory_mib)
     # HAMi's order; Python's sort is stable, so profiles that are equal in both are tried in the order of the
     # registration.
     for profile in sorted(enough, key=lambda profile: (profile.memory_mib, profile.slices)):
-        placement = _free_placement(profile, held)
+        placement = _find_placement(profile, held)
         if placement is not None:
             return MigChoice(profile, placement)
     return None
 
 
-def _free_placement(profile: MigProfile, held: tuple[Placement, ...]) -> Placement | None:
+def _find_placement(profile: MigProfile, held: tuple[Placement, ...]) -> Placement | None:
     # HAMi decides by the beginning of the name.
     prefers_high = profile.name.startswith(("1g", "3g"))
-    for placement in sorted(profile.placements, key=lambda at: at.start, reverse=prefers_high):
+    for placement in sorted(profile.placements, key=lambda placement: placement.start, reverse=prefers_high):
         if not any(placement.overlaps(other) for other in held):
             return placement
     return None

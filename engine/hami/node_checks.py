@@ -1,15 +1,15 @@
-"""Problems in how a node registers its devices, as findings for people. Decisions do not depend on them. Pure.
+"""Problems in the registrations of a node's devices, as findings for people. Decisions do not depend on them. Pure.
 
 A node lists its devices in one annotation and keeps a handshake with the scheduler in another. Only nodes that should
-have devices are checked: those with allocatable ones, or with one of these annotations.
+have devices are checked: nodes with allocatable ones, or with one of these annotations.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from engine.hami.handshake import Handshake, allocatable_devices, handshake_of
-from engine.hami.json_values import mapping
+from engine.hami.handshake import Handshake, count_allocatable, read_handshake
+from engine.hami.json_values import to_mapping
 
 if TYPE_CHECKING:
     from engine.hami.vendors import Vendor
@@ -23,37 +23,40 @@ PROBLEMS: Final = (HANDSHAKE_TOO_OLD, HANDSHAKE_UNREADABLE, REGISTRATION_MISSING
 
 
 class VendorRegistration(NamedTuple):
-    """How a node registers the devices of one vendor."""
+    """Registration of one vendor's devices by a node."""
 
     vendor: str
     register: str
-    """The annotation's name."""
+    """Name of the annotation."""
     is_present: bool
-    """The annotation is there and not empty."""
+    """The annotation exists and is not empty."""
     handshake: Handshake | None
     handshake_at: datetime | None
-    """In UTC; None where no time can be read."""
+    """Time of the handshake in UTC; None where no time can be read."""
     allocatable: int
 
 
-def vendor_registrations(
+def list_vendor_registrations(
     node: Mapping[str, Any], vendors: "Sequence[Vendor]", zone: tzinfo | None = None
 ) -> list[VendorRegistration]:
-    """One per vendor whose devices the node should have. zone: of handshakes without one; None: this machine's."""
-    annotations = mapping(mapping(node.get("metadata")).get("annotations"))
-    found = (_registration(vendor, node, annotations, zone) for vendor in vendors if vendor.node.register)
-    return [registration for registration in found if registration]
+    """List the registrations of all vendors whose devices the node should have.
+
+    zone: of handshakes without one; None: this machine's.
+    """
+    annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
+    registrations = (_read_registration(vendor, node, annotations, zone) for vendor in vendors if vendor.node.register)
+    return [registration for registration in registrations if registration]
 
 
-def _registration(
+def _read_registration(
     vendor: "Vendor", node: Mapping[str, Any], annotations: Mapping[str, Any], zone: tzinfo | None
 ) -> VendorRegistration | None:
-    keys, allocatable = vendor.node, allocatable_devices(node, vendor.resources.count)
+    keys, allocatable = vendor.node, count_allocatable(node, vendor.resources.count)
     has_handshake = bool(keys.handshake) and annotations.get(keys.handshake) is not None
     if allocatable <= 0 and not has_handshake and keys.register not in annotations:
         return None
-    handshake = handshake_of(annotations, keys.handshake)
-    written_at = handshake.written_at(zone) if handshake else None
+    handshake = read_handshake(annotations, keys.handshake)
+    written_at = handshake.to_utc(zone) if handshake else None
     is_present = bool(annotations.get(keys.register))
     return VendorRegistration(vendor.word, keys.register, is_present, handshake, written_at, allocatable)
 
@@ -67,10 +70,10 @@ class RegistrationProblem(NamedTuple):
     allocatable: int | None = None
 
 
-def registration_problems(
+def check_registrations(
     registrations: Sequence[VendorRegistration], cause: str, now: datetime, limit: timedelta
 ) -> Iterator[RegistrationProblem]:
-    """What is wrong with a node now.
+    """Yield the problems that a node has now.
 
     cause: why its registration can't be used; empty if it can. limit: a handshake older than this is too old; zero
     switches the check off.
@@ -85,25 +88,25 @@ def registration_problems(
                 allocatable=registration.allocatable,
             )
         if registration.handshake:
-            yield from _handshake_problems(registration, registration.handshake, now, limit)
+            yield from _check_handshake(registration, registration.handshake, now, limit)
     if cause:
         yield RegistrationProblem(REGISTRATION_UNUSABLE, "", cause)
 
 
-def _handshake_problems(
+def _check_handshake(
     registration: VendorRegistration, handshake: Handshake, now: datetime, limit: timedelta
 ) -> Iterator[RegistrationProblem]:
     written_at = registration.handshake_at
     if written_at is None:
         code, message = HANDSHAKE_UNREADABLE, f"no time can be read in the handshake {handshake.text[:100]!r}"
     elif limit and now - written_at > limit:
-        code, message = HANDSHAKE_TOO_OLD, _too_old(registration, handshake, now - written_at, limit)
+        code, message = HANDSHAKE_TOO_OLD, _describe_age(registration, handshake, now - written_at, limit)
     else:
         return
     yield RegistrationProblem(code, registration.vendor, message, handshake, written_at, registration.allocatable)
 
 
-def _too_old(registration: VendorRegistration, handshake: Handshake, age: timedelta, limit: timedelta) -> str:
+def _describe_age(registration: VendorRegistration, handshake: Handshake, age: timedelta, limit: timedelta) -> str:
     text = (
         f"the handshake {handshake.text[:100]!r} is {age.total_seconds():.0f} s old "
         f"(limit {limit.total_seconds():.0f} s): "
@@ -119,6 +122,6 @@ def _too_old(registration: VendorRegistration, handshake: Handshake, age: timede
     )
 
 
-def oldest_handshake(registrations: Sequence[VendorRegistration]) -> datetime | None:
-    """The time of the node's oldest handshake; None where none can be read."""
-    return min((found.handshake_at for found in registrations if found.handshake_at), default=None)
+def find_oldest_handshake(registrations: Sequence[VendorRegistration]) -> datetime | None:
+    """Find the time of the node's oldest handshake; None where none can be read."""
+    return min((registration.handshake_at for registration in registrations if registration.handshake_at), default=None)

@@ -1,7 +1,7 @@
-"""The node lock: `hami.io/mutex.lock` on a node names the pod that is being bound to it (HAMi's `nodelock.go`).
+"""Node lock: `hami.io/mutex.lock` on a node names the pod that is being bound to it (HAMi's `nodelock.go`).
 
-`<RFC 3339 time>,<namespace>,<pod>`; before HAMi v2.3 the time alone. It is read, written and judged here. Error texts
-are HAMi's, those of Go's time parser included.
+`<RFC 3339 time>,<namespace>,<pod>`; before HAMi v2.3 only the time. This module reads, writes and judges it. Error
+texts are HAMi's, with the texts of Go's time parser.
 """
 
 import re
@@ -13,10 +13,10 @@ from engine.hami.reason_codes import ReasonCode
 from runtime import durations
 
 CONTENTION: Final = ReasonCode.NODE_LOCK_CONTENTION.value
-"""The end of every error about a lock that another pod holds."""
+"""End of every error about a lock that another pod holds."""
 
 EXPIRES_AFTER: Final = timedelta(minutes=5)
-"""HAMi takes over an older lock, unless its --node-lock-timeout says another time."""
+"""Age at which HAMi takes over a lock, unless its --node-lock-timeout says another time."""
 
 PodKey = tuple[str, str]
 """(namespace, name)"""
@@ -37,22 +37,22 @@ _STEPS: Final = (
     (r"\d\d", "05"),
     (r"(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", "Z07:00"),
 )
-"""The parts of a time in order: a pattern, and the name that Go's parser gives the part in its errors."""
+"""Parts of a time in order: a pattern, and the name that Go's parser gives the part in its errors."""
 
 
 class NodeLockError(ValueError):
-    """The annotation is not a lock; the text is HAMi's."""
+    """Text of an annotation that is not a lock; the message is HAMi's."""
 
 
 class Lock(NamedTuple):
-    """since: when the node was locked; owner: the pod that locked it, ("", "") in the old form, which has none."""
+    """Lock of a node. since: time of locking; owner: the pod that locked it, ("", "") in the old form."""
 
     since: datetime
     owner: PodKey
 
 
-def parse(value: str) -> Lock:
-    """Raises `NodeLockError` with HAMi's text."""
+def parse_lock(value: str) -> Lock:
+    """Parse an annotation. Raises `NodeLockError` with HAMi's text."""
     parts = value.split(",")
     if len(parts) == 1:
         return Lock(parse_time(value), ("", ""))
@@ -62,22 +62,22 @@ def parse(value: str) -> Lock:
     return Lock(parse_time(parts[0]), (parts[1], parts[2]))
 
 
-def owner_of(value: str) -> PodKey | None:
-    """The pod in a lock; None for the old form and for other texts."""
+def parse_owner(value: str) -> PodKey | None:
+    """Parse the pod in a lock; None for the old form and for other texts."""
     parts = value.split(",")
     return (parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def parse_time(text: str) -> datetime:
-    """RFC 3339 as Go reads it. Raises `NodeLockError` with Go's text."""
-    rest = text
+    """Parse RFC 3339 as Go reads it. Raises `NodeLockError` with Go's text."""
+    remainder = text
     for pattern, name in _STEPS:
-        found = re.match(pattern, rest, re.ASCII)
-        if not found:
-            raise NodeLockError(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{rest}" as "{name}"')
-        rest = rest[found.end() :]
-    if rest:
-        raise NodeLockError(f'parsing time "{text}": extra text: "{rest}"')
+        match = re.match(pattern, remainder, re.ASCII)
+        if not match:
+            raise NodeLockError(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{remainder}" as "{name}"')
+        remainder = remainder[match.end() :]
+    if remainder:
+        raise NodeLockError(f'parsing time "{text}": extra text: "{remainder}"')
     try:
         return datetime.fromisoformat(_to_microseconds(text)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -86,7 +86,7 @@ def parse_time(text: str) -> datetime:
 
 def _to_microseconds(text: str) -> str:
     # Go accepts nanoseconds and a comma before them; ``fromisoformat`` stops at microseconds.
-    return re.sub(r"[.,](\d{1,6})\d*", lambda found: "." + found[1].ljust(6, "0"), text)
+    return re.sub(r"[.,](\d{1,6})\d*", lambda match: "." + match[1].ljust(6, "0"), text)
 
 
 def format_lock(since: datetime, owner: PodKey) -> str:
@@ -95,7 +95,7 @@ def format_lock(since: datetime, owner: PodKey) -> str:
 
 
 class Step(Enum):
-    """What the bind does about the node's lock."""
+    """Steps that a bind may take with the node's lock."""
 
     TAKE = auto()
     """Write our lock: the node is free, or its lock is too old."""
@@ -107,11 +107,14 @@ class Step(Enum):
     """A lock in the old form, whose owner can't be looked up: fail."""
 
 
-def next_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta) -> Step:
-    """Raises `NodeLockError` for an annotation that is not a lock. A lock is valid up to and including `timeout`."""
+def choose_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta) -> Step:
+    """Choose the bind's step. A lock is valid up to and including `timeout`.
+
+    Raises `NodeLockError` for an annotation that is not a lock.
+    """
     if value is None:
         return Step.TAKE
-    lock = parse(value)
+    lock = parse_lock(value)
     # First, and for our own lock too: another may take an expired lock, so it is written again.
     if now - lock.since > timeout:
         return Step.TAKE
@@ -122,29 +125,29 @@ def next_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta)
 
 
 def is_ours_to_release(value: str | None, pod: PodKey) -> bool:
-    """Whether the pod whose bind failed may remove the lock.
+    """Tell whether the pod whose bind failed may remove the lock.
 
     As in HAMi, it also removes a lock without an owner (the old form, or any other text): the next try succeeds.
     """
-    return value is not None and ("," not in value or owner_of(value) == pod)
+    return value is not None and ("," not in value or parse_owner(value) == pod)
 
 
-def contention_error(node: str, timeout: timedelta) -> str:
+def describe_contention(node: str, timeout: timedelta) -> str:
     return f"node {node} has been locked within {durations.format_go(timeout)}: {CONTENTION}"
 
 
-def wait_error(node: str, waited: timedelta) -> str:
-    """The error of a member of a pod group that waited for the lock."""
+def describe_wait(node: str, waited: timedelta) -> str:
+    """Describe the failure of a member of a pod group that waited for the lock."""
     return f"timed out after {durations.format_go(waited)} waiting for node {node} to be unlocked: {CONTENTION}"
 
 
 def is_contention(error: str) -> bool:
-    """Whether a bind failed because another pod holds the node's lock."""
+    """Tell whether a bind failed because another pod holds the node's lock."""
     return error.endswith(CONTENTION)
 
 
-def conflict_error(node: str, cause: str) -> str:
-    """The error when the node changed each time that we tried to write the lock."""
+def describe_conflict(node: str, cause: str) -> str:
+    """Describe the failure where the node changed each time that we tried to write the lock."""
     # Go's ``%+v`` of the ``wait.Backoff`` with which HAMi retries the write; a part of its error text.
     strategy = "{Duration:100ms Factor:2 Jitter:0.5 Steps:5 Cap:0s}"
     return f"failed to set node lock (node={node}, retry strategy={strategy}): {cause}"

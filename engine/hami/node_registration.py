@@ -9,27 +9,27 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import CORDONED_DEVICES, PAIR_SCORES, REGISTER
-from engine.hami.capacity_registration import devices_by_capacity
+from engine.hami.capacity_registration import derive_devices
 from engine.hami.drs_registration import decode_drs
 from engine.hami.go_values import (
     INT64,
     Fields,
     InvalidValueError,
-    json_array,
-    json_fields,
-    json_integer,
-    json_kind,
-    json_string,
+    describe_kind,
+    make_integer_reader,
     parse_json,
+    read_array,
+    read_fields,
+    read_string,
 )
-from engine.hami.handshake import allocatable_devices, handshake_of, is_given_up
-from engine.hami.json_values import mapping
+from engine.hami.handshake import count_allocatable, is_given_up, read_handshake
+from engine.hami.json_values import to_mapping
 from engine.hami.registration import Malformed, Registration, decode_metax, decode_registration
-from engine.hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, code_of, find_vendor
+from engine.hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, find_code, find_vendor
 
 
 class NodeDevices(NamedTuple):
-    """The devices of a node. pair_scores: how well two of them communicate, by UUID and UUID.
+    """Devices of a node. pair_scores: how well two of them communicate, by UUID and UUID.
 
     vendors: per device the code of its vendor, 0 for none; empty where vendors were not looked at.
     """
@@ -40,16 +40,16 @@ class NodeDevices(NamedTuple):
 
 
 class VendorDevices(NamedTuple):
-    """The devices of one vendor other than NVIDIA. code: its place in the table of vendors."""
+    """Devices of one vendor other than NVIDIA. code: the vendor's position in the table of vendors."""
 
     code: int
     registration: Registration
 
 
 class NodeReading(NamedTuple):
-    """The registrations in a Node object, as they are. nvidia: None where NVIDIA's annotation is absent.
+    """Registrations in a Node object, as they are. nvidia: None where NVIDIA's annotation is absent.
 
-    others: by code, those of the other vendors that the node has something of.
+    others: by code, the registrations of the other vendors that the node has something of.
     """
 
     nvidia: NodeDevices | Malformed | None
@@ -57,39 +57,42 @@ class NodeReading(NamedTuple):
 
     @property
     def problem(self) -> Malformed | None:
-        """The first registration that can't be read, NVIDIA's before all others."""
-        all_found = (self.nvidia, *self.others.values())
-        return next((found for found in all_found if isinstance(found, Malformed)), None)
+        """First registration that can't be read, NVIDIA's before all others."""
+        registrations = (self.nvidia, *self.others.values())
+        return next((registration for registration in registrations if isinstance(registration, Malformed)), None)
 
-    def all_devices(self, vendors: Vendors) -> NodeDevices | None:
-        """All devices that can be read; None for none."""
+    def combine_devices(self, vendors: Vendors) -> NodeDevices | None:
+        """Combine all devices that can be read; None for none."""
         others = [
-            VendorDevices(code, found)
-            for code, found in self.others.items()
-            if isinstance(found, Registration) and found.devices
+            VendorDevices(code, registration)
+            for code, registration in self.others.items()
+            if isinstance(registration, Registration) and registration.devices
         ]
-        return combine(self.nvidia if isinstance(self.nvidia, NodeDevices) else None, others, vendors)
+        return combine_devices(self.nvidia if isinstance(self.nvidia, NodeDevices) else None, others, vendors)
 
 
 def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = None) -> NodeReading:
-    """The registrations of `vendors` in a Node object.
+    """Read the registrations of `vendors` in a Node object.
 
     now: the scheduler's local time without a zone; with it, other vendors' devices are left out where HAMi gives them
     up for an unanswered handshake. NVIDIA's rule needs the node's history, so the caller applies it.
     """
-    annotations = mapping(mapping(node.get("metadata")).get("annotations"))
+    annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
     nvidia = find_vendor(vendors, NVIDIA.word)
-    found = {
+    others = {
         code: read_vendor(node, vendor, now) for code, vendor in enumerate(vendors, 1) if vendor.word != NVIDIA.word
     }
     return NodeReading(
-        decode_node(annotations, nvidia.node.register) if nvidia else None,
-        {code: devices for code, devices in found.items() if devices is not None},
+        decode_nvidia(annotations, nvidia.node.register) if nvidia else None,
+        {code: registration for code, registration in others.items() if registration is not None},
     )
 
 
-def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> NodeDevices | Malformed | None:
-    """NVIDIA's devices; None where none are registered. As in HAMi, malformed pair scores unregister the node."""
+def decode_nvidia(annotations: Mapping[str, Any], register: str = REGISTER) -> NodeDevices | Malformed | None:
+    """Decode NVIDIA's devices; None where none are registered.
+
+    As in HAMi, malformed pair scores unregister the node.
+    """
     if register not in annotations:
         return None
     registration = decode_registration(annotations[register], register)
@@ -103,37 +106,39 @@ def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> Nod
 def read_vendor(
     node: Mapping[str, Any], vendor: Vendor, now: datetime | None = None
 ) -> Registration | Malformed | None:
-    """The devices of one vendor other than NVIDIA; None where the node has none."""
-    annotations = mapping(mapping(node.get("metadata")).get("annotations"))
+    """Read the devices of one vendor other than NVIDIA; None where the node has none."""
+    annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
     if vendor.node.form is Form.CAPACITY:
-        devices = devices_by_capacity(node, vendor)
+        devices = derive_devices(node, vendor)
         return None if devices is None else Registration(devices, "json")
     text = annotations.get(vendor.node.register)
     if text is None:
         return None
     if vendor.family is Family.CUSTOM:
-        allocatable = allocatable_devices(node, vendor.resources.count)
-        if is_given_up(handshake_of(annotations, vendor.node.handshake), allocatable, now):
+        allocatable = count_allocatable(node, vendor.resources.count)
+        if is_given_up(read_handshake(annotations, vendor.node.handshake), allocatable, now):
             return None
     if vendor.node.form is Form.METAX:
         return decode_metax(text, vendor.node.register, vendor.word)
     if vendor.node.form is Form.DRS:
-        name = str(mapping(node.get("metadata")).get("name", ""))
+        name = str(to_mapping(node.get("metadata")).get("name", ""))
         return decode_drs(text, vendor.node.register, name, vendor.word)
     return decode_registration(text, vendor.node.register, vendor.node.form)
 
 
-def combine(nvidia: NodeDevices | None, others: Iterable[VendorDevices], vendors: Vendors) -> NodeDevices | None:
-    """All devices of a node, NVIDIA's first; None for none.
+def combine_devices(
+    nvidia: NodeDevices | None, others: Iterable[VendorDevices], vendors: Vendors
+) -> NodeDevices | None:
+    """Combine all devices of a node, NVIDIA's first; None for none.
 
     A device in NVIDIA's annotation is NVIDIA's only if its model contains the word; otherwise it has no vendor.
     """
     parts = tuple(others)
     if nvidia is None and not parts:
         return None
-    vendor, code = find_vendor(vendors, NVIDIA.word), code_of(vendors, NVIDIA.word)
+    vendor, code = find_vendor(vendors, NVIDIA.word), find_code(vendors, NVIDIA.word)
     devices = nvidia.registration.devices if nvidia else ()
-    codes = tuple(code if vendor and vendor.owns(device.model, vendor.word) else 0 for device in devices)
+    codes = tuple(code if vendor and vendor.matches(device.model, vendor.word) else 0 for device in devices)
     for part in parts:
         devices += part.registration.devices
         codes += (part.code,) * len(part.registration.devices)
@@ -142,28 +147,28 @@ def combine(nvidia: NodeDevices | None, others: Iterable[VendorDevices], vendors
 
 
 def decode_pair_scores(text: object) -> dict[str, dict[str, int]] | Malformed:
-    """`{uuid: {uuid: score}}`: how well each device communicates with each other one; higher is better."""
+    """Decode `{uuid: {uuid: score}}`: how well each device communicates with each other one; higher is better."""
     if not isinstance(text, str):
         return Malformed(PAIR_SCORES, "", f"is {type(text).__name__}, write a string")
     try:
-        items = enumerate(json_array(parse_json(text), ""))
-        rows = [json_fields(item, _PAIR_FIELDS, f"entry {place}") for place, item in items]
+        items = enumerate(read_array(parse_json(text), ""))
+        rows = [read_fields(item, _PAIR_FIELDS, f"entry {position}") for position, item in items]
     except InvalidValueError as wrong:
-        return Malformed(PAIR_SCORES, wrong.place, wrong.problem)
+        return Malformed(PAIR_SCORES, wrong.location, wrong.problem)
     return {row.get("uuid", ""): row.get("score", {}) for row in rows}
 
 
-def _scores(value: Any, place: str) -> dict[str, int]:
+def _read_scores(value: Any, location: str) -> dict[str, int]:
     if not isinstance(value, dict):
-        raise InvalidValueError(place, f"is {json_kind(value)}, write a JSON object")
-    read = json_integer(*INT64)
-    return {uuid: read(score, f"{place} of {uuid}") for uuid, score in value.items() if score is not None}
+        raise InvalidValueError(location, f"is {describe_kind(value)}, write a JSON object")
+    read = make_integer_reader(*INT64)
+    return {uuid: read(score, f"{location} of {uuid}") for uuid, score in value.items() if score is not None}
 
 
-_PAIR_FIELDS: Final[Fields] = {"uuid": ("uuid", json_string), "score": ("score", _scores)}
+_PAIR_FIELDS: Final[Fields] = {"uuid": ("uuid", read_string), "score": ("score", _read_scores)}
 
 
-def cordoned_devices(annotations: Mapping[str, Any]) -> frozenset[str]:
-    """UUIDs of the devices that `hami.io/device-cordon` takes out of use."""
+def list_cordoned_devices(annotations: Mapping[str, Any]) -> frozenset[str]:
+    """List the UUIDs of the devices that `hami.io/device-cordon` takes out of use."""
     listed = annotations.get(CORDONED_DEVICES)
     return frozenset(uuid.strip() for uuid in listed.split(",")) if isinstance(listed, str) else frozenset()

@@ -15,20 +15,20 @@ _SCALE: Final = {
 }
 _INT64_MAX: Final = 2**63 - 1
 _EXACT: Final = Context(prec=300)
-"""Enough digits for every product of what `_FORM` and `_MAX_LENGTH` accept."""
+"""Context with enough digits for every product of what `_FORM` and `_MAX_LENGTH` accept."""
 _MAX_LENGTH: Final = 64  # a longer text is either beyond 64 bits or padding that no API server writes
 _MAX_BITS: Final = 200  # an integer of `_MAX_LENGTH` digits is not longer
 
 
-def whole(value: Any) -> int | None:
-    """The integer value of a quantity; None if it is not a quantity, not a whole number, or beyond 64 bits.
+def parse_whole(value: Any) -> int | None:
+    """Parse a quantity as an integer; None if it is not a quantity, not a whole number, or beyond 64 bits.
 
     A JSON number is accepted as well as a string (Go's `resource.Quantity` reads both).
     """
     # The usual form, in a ninth of the time that Decimal takes; 18 digits always fit into 64 bits.
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         return int(value)
-    number = _number(value)
+    number = _parse_number(value)
     if number is None:
         return None
     # Exact arithmetic: 0.1Gi or 1e18 as floats would round to another whole number.
@@ -37,8 +37,8 @@ def whole(value: Any) -> int | None:
 
 
 def has_unit(value: Any) -> bool:
-    """Whether Kubernetes writes the quantity with a unit: `16Gi`, and 6000 as well, which it writes as `6k`."""
-    number = _number(value)
+    """Tell whether Kubernetes writes the quantity with a unit: `16Gi`, and 6000 as well, which it writes as `6k`."""
+    number = _parse_number(value)
     if not number:
         return False
     form = _FORM.fullmatch(value) if isinstance(value, str) else None
@@ -48,8 +48,8 @@ def has_unit(value: Any) -> bool:
     return number % 1000 == 0 or number != number.to_integral_value()
 
 
-def go_quantity(value: int) -> str:
-    """How Kubernetes writes a whole number: thousands as a unit (`6k`)."""
+def format_quantity(value: int) -> str:
+    """Format a whole number as Kubernetes does: thousands as a unit (`6k`)."""
     units = iter("kMGTPE")
     text, unit = value, ""
     while text and text % 1000 == 0 and (more := next(units, "")):
@@ -57,20 +57,20 @@ def go_quantity(value: int) -> str:
     return f"{text}{unit}"
 
 
-def rounded_up(value: Any) -> int:
-    """Go's `Quantity.Value()`: fractions are rounded away from zero, values beyond 64 bits clamped; 0 if it is none."""
-    number = _number(value) or Decimal(0)
+def round_up(value: Any) -> int:
+    """Round as Go's `Quantity.Value()`: away from zero, clamped to 64 bits; 0 for a value that is no quantity."""
+    number = _parse_number(value) or Decimal(0)
     # In Python's decimal ROUND_UP means away from zero, which is Go's rule for both signs.
     away = number.to_integral_value(ROUND_UP)
     return max(-_INT64_MAX - 1, min(int(away), _INT64_MAX))
 
 
 def is_quantity(value: Any) -> bool:
-    """Whether an API server accepts the value as a quantity."""
-    return _number(value) is not None
+    """Tell whether an API server accepts the value as a quantity."""
+    return _parse_number(value) is not None
 
 
-def _number(value: Any) -> Decimal | None:
+def _parse_number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
@@ -78,10 +78,10 @@ def _number(value: Any) -> Decimal | None:
     # ``repr`` of a float is the shortest text that gives the same float back.
     text = value if isinstance(value, str) else repr(value)
     form = _FORM.fullmatch(text) if len(text) <= _MAX_LENGTH else None
-    return _exact(form) if form else None
+    return _compute_exactly(form) if form else None
 
 
-def _exact(form: re.Match[str]) -> Decimal | None:
+def _compute_exactly(form: re.Match[str]) -> Decimal | None:
     digits, suffix, exponent = form.groups()
     power = int(exponent or 0)
     # ``1e9999`` would be expanded to ten thousand digits.

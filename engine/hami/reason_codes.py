@@ -48,4 +48,4 @@ class ReasonCode(StrEnum):
 _ALL: Final = tuple(ReasonCode)
 # By position, so that a new code above the first verdict about a node counts as one of a device.
 DEVICE_REASON_CODES: Final = _ALL[: _ALL.index(ReasonCode.NODE_INSUFFICIENT_DEVICE)]
-"""The codes that refuse a device."""
+"""Codes that refuse a device."""

@@ -1,4 +1,4 @@
-"""The `node.registered` event of a node, the same for every source that observes the node."""
+"""Event `node.registered` of a node's devices, the same for every source that observes the node."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -13,7 +13,7 @@ from schemas.events import NodeRegistered
 _INT64_MAX: Final = 2**63 - 1
 
 
-def node_registered(
+def to_node_registered(
     cluster: str,
     node: str,
     observed_at: datetime,
@@ -24,9 +24,10 @@ def node_registered(
     scheduler: str = "",
     cordoned: Collection[str] = (),
 ) -> NodeRegistered:
-    """The devices that the node offers. cause: which annotation can't be read, or why no device counts.
+    """Convert the devices that the node offers to its event.
 
-    cordoned: UUIDs that the node's annotation excludes; those of other devices are left out.
+    cause: which annotation can't be read, or why no device counts. cordoned: UUIDs that the node's annotation excludes;
+    those that are not devices of the node are left out.
     """
     devices = registration.devices if registration else ()
     return NodeRegistered(
@@ -42,16 +43,16 @@ def node_registered(
         uuid=[device.uuid for device in devices],
         model=[device.model for device in devices],
         mode=[device.mode for device in devices],
-        index=_column(device.index for device in devices),
-        memory_mib=_column(device.memory_mib for device in devices),
-        cores_percent=_column(device.cores for device in devices),
-        slots=_column(device.slots for device in devices),
-        numa=_column(device.numa for device in devices),
+        index=_to_column(device.index for device in devices),
+        memory_mib=_to_column(device.memory_mib for device in devices),
+        cores_percent=_to_column(device.cores for device in devices),
+        slots=_to_column(device.slots for device in devices),
+        numa=_to_column(device.numa for device in devices),
         healthy=[device.is_healthy for device in devices],
         cordoned=[device.uuid for device in devices if device.uuid in cordoned],
     )
 
 
-def _column(values: Iterator[int]) -> NDArray[np.int64]:
+def _to_column(values: Iterator[int]) -> NDArray[np.int64]:
     # An index may have 64 bits without a sign.
     return np.fromiter((min(value, _INT64_MAX) for value in values), np.int64)

@@ -1,9 +1,9 @@
 """Register annotations: the devices that a node offers, in the forms in which device plugins write them.
 
 `hami.io/node-nvidia-register` is a JSON array (HAMi >= v2.8) in which zero values are absent. Up to v2.7 it was
-`uuid,count,memory,cores,type,numa,health[,index,mode]:` repeated, and some vendors still write that form. Both are
-read. A node registers here exactly when it registers with HAMi; two deliberate differences, the form up to v2.7 and
-null entries, are in docs/hami-differences.md.
+`uuid,count,memory,cores,type,numa,health[,index,mode]:` repeated, and some vendors still write that form. This module
+reads both. A node registers here exactly when it registers with HAMi; two deliberate differences, the form up to v2.7
+and null entries, are in docs/hami-differences.md.
 """
 
 from collections.abc import Mapping
@@ -18,26 +18,26 @@ from engine.hami.go_values import (
     UINT64,
     Fields,
     InvalidValueError,
-    go_boolean,
-    go_integer,
-    json_array,
-    json_boolean,
-    json_fields,
-    json_integer,
-    json_kind,
-    json_string,
+    describe_kind,
+    make_integer_reader,
+    parse_boolean,
+    parse_integer,
     parse_json,
+    read_array,
+    read_boolean,
+    read_fields,
+    read_string,
 )
 from engine.hami.mig import MigProfile, Placement
 from engine.hami.vendors import Form
 
 DEFAULT_MODE: Final = "hami-core"
-"""The mode of a device in the form of seven fields. A device in JSON without a mode has an empty one, as with HAMi."""
+"""Mode of a device in the form of seven fields. A device in JSON without a mode has an empty one, as with HAMi."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device as its node registers it. cores: percent of one device; slots: how many containers may share it."""
+    """Device as its node registers it. cores: percent of one device; slots: how many containers may share it."""
 
     uuid: str = ""
     index: int = 0
@@ -50,30 +50,30 @@ class Device:
     is_healthy: bool = False
     mig_profiles: tuple[MigProfile, ...] = ()
     extra: tuple[tuple[str, Any], ...] = ()
-    """What only one vendor's rules read, by HAMi's name (`NetworkID`, `LinkZone`); every value can be hashed."""
+    """Fields that only one vendor's rules read, by HAMi's name (`NetworkID`, `LinkZone`); every value can be hashed."""
 
 
 class Registration(NamedTuple):
-    """The devices of a node, in the order in which it lists them."""
+    """Devices of a node, in the order in which it lists them."""
 
     devices: tuple[Device, ...]
     form: Literal["json", "colon"]
 
 
 class Malformed(NamedTuple):
-    """An annotation that can't be read. place: where in it (`device 3, field devmem`); problem: what to write."""
+    """Annotation that can't be read. location: where in it (`device 3, field devmem`); problem: what to write."""
 
     annotation: str
-    place: str
+    location: str
     problem: str
 
     def __str__(self) -> str:
-        where = f", {self.place}" if self.place else ""
+        where = f", {self.location}" if self.location else ""
         return f"annotation {self.annotation}{where}: {self.problem}"
 
 
 def decode_registration(text: object, annotation: str = REGISTER, form: Form = Form.HAMI) -> Registration | Malformed:
-    """The devices that a register annotation lists, in the form given; `Malformed` also when it lists none."""
+    """Decode the devices that a register annotation lists, in this form; `Malformed` also when it lists none."""
     if not isinstance(text, str):
         return Malformed(annotation, "", f"is {type(text).__name__}, write a string")
     # A UUID never begins with one of these, so the old form can't be taken for JSON. Without a colon it is neither, and
@@ -90,97 +90,100 @@ def decode_registration(text: object, annotation: str = REGISTER, form: Form = F
 
 
 def decode_json(text: str) -> tuple[Device, ...] | Malformed:
-    """The form since HAMi v2.8."""
+    """Decode the form since HAMi v2.8."""
     try:
-        items = enumerate(json_array(parse_json(text), ""))
-        return tuple(device_of_json(item, f"device {place}") for place, item in items)
+        items = enumerate(read_array(parse_json(text), ""))
+        return tuple(decode_device(item, f"device {position}") for position, item in items)
     except InvalidValueError as wrong:
-        return Malformed(REGISTER, wrong.place, wrong.problem)
+        return Malformed(REGISTER, wrong.location, wrong.problem)
 
 
-def device_of_json(item: Any, place: str) -> Device:
-    """One device of the parsed JSON form. Raises `InvalidValueError`."""
+def decode_device(item: Any, location: str) -> Device:
+    """Decode one device of the parsed JSON form. Raises `InvalidValueError`."""
     if item is None:
         # HAMi panics on it.
-        raise InvalidValueError(place, "is null, write a JSON object")
-    return Device(**json_fields(item, _DEVICE_FIELDS, place))
+        raise InvalidValueError(location, "is null, write a JSON object")
+    return Device(**read_fields(item, _DEVICE_FIELDS, location))
 
 
-def _profiles(value: Any, place: str) -> tuple[MigProfile, ...]:
-    items = enumerate(json_array(value, place))
-    return tuple(MigProfile(**json_fields(item, _PROFILE_FIELDS, f"{place}[{i}]")) for i, item in items)
+def _read_profiles(value: Any, location: str) -> tuple[MigProfile, ...]:
+    items = enumerate(read_array(value, location))
+    return tuple(MigProfile(**read_fields(item, _PROFILE_FIELDS, f"{location}[{i}]")) for i, item in items)
 
 
-def _placements(value: Any, place: str) -> tuple[Placement, ...]:
-    items = enumerate(json_array(value, place))
-    return tuple(Placement(**json_fields(item, _PLACEMENT_FIELDS, f"{place}[{i}]")) for i, item in items)
+def _read_placements(value: Any, location: str) -> tuple[Placement, ...]:
+    items = enumerate(read_array(value, location))
+    return tuple(Placement(**read_fields(item, _PLACEMENT_FIELDS, f"{location}[{i}]")) for i, item in items)
 
 
-def _extra(value: Any, place: str) -> tuple[tuple[str, Any], ...]:
+def _read_extra(value: Any, location: str) -> tuple[tuple[str, Any], ...]:
     if not isinstance(value, dict):
-        raise InvalidValueError(place, f"is {json_kind(value)}, write a JSON object")
+        raise InvalidValueError(location, f"is {describe_kind(value)}, write a JSON object")
     # Numbers and texts are all that any vendor's rule reads.
     return tuple((key, item) for key, item in value.items() if isinstance(item, int | float | str))
 
 
-def extra_as_json(device: Device) -> dict[str, Any]:
-    """``extra`` as a JSON object; `extra_of_json` is the way back."""
+def encode_extra(device: Device) -> dict[str, Any]:
+    """Encode ``extra`` as a JSON object; `decode_extra` is the way back."""
     return {key: dict(value) if isinstance(value, tuple) else value for key, value in device.extra}
 
 
-def extra_of_json(found: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The form that ``extra`` has: numbers, texts, and tables of them; everything else is left out."""
+def decode_extra(fields: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Decode the form that ``extra`` has: numbers, texts, and tables of them; everything else is left out."""
     return tuple(
         (key, tuple(value.items()) if isinstance(value, dict) else value)
-        for key, value in found.items()
+        for key, value in fields.items()
         if isinstance(value, int | float | str | dict)
     )
 
 
 _PLACEMENT_FIELDS: Final[Fields] = {
-    "start": ("start", json_integer(*UINT32)),
-    "size": ("size", json_integer(*UINT32)),
+    "start": ("start", make_integer_reader(*UINT32)),
+    "size": ("size", make_integer_reader(*UINT32)),
 }
 _PROFILE_FIELDS: Final[Fields] = {
-    "name": ("name", json_string),
-    "memorymb": ("memory_mib", json_integer(*INT32)),
-    "core": ("cores", json_integer(*INT32)),
-    "slicecount": ("slices", json_integer(*UINT32)),
-    "placements": ("placements", _placements),
+    "name": ("name", read_string),
+    "memorymb": ("memory_mib", make_integer_reader(*INT32)),
+    "core": ("cores", make_integer_reader(*INT32)),
+    "slicecount": ("slices", make_integer_reader(*UINT32)),
+    "placements": ("placements", _read_placements),
 }
 # Widths are those of HAMi's structs: a number that overflows there makes the node unregistered.
 _DEVICE_FIELDS: Final[Fields] = {
-    "id": ("uuid", json_string),
-    "index": ("index", json_integer(*UINT64)),
-    "count": ("slots", json_integer(*INT32)),
-    "devmem": ("memory_mib", json_integer(*INT32)),
-    "devcore": ("cores", json_integer(*INT32)),
-    "type": ("model", json_string),
+    "id": ("uuid", read_string),
+    "index": ("index", make_integer_reader(*UINT64)),
+    "count": ("slots", make_integer_reader(*INT32)),
+    "devmem": ("memory_mib", make_integer_reader(*INT32)),
+    "devcore": ("cores", make_integer_reader(*INT32)),
+    "type": ("model", read_string),
     # HAMi's fields are omitempty: index 0, NUMA node 0 and health false are absent, and the defaults of ``Device`` say
     # the same.
-    "numa": ("numa", json_integer(*INT64)),
-    "mode": ("mode", json_string),
-    "health": ("is_healthy", json_boolean),
-    "migprofiles": ("mig_profiles", _profiles),
-    "custominfo": ("extra", _extra),
+    "numa": ("numa", make_integer_reader(*INT64)),
+    "mode": ("mode", read_string),
+    "health": ("is_healthy", read_boolean),
+    "migprofiles": ("mig_profiles", _read_profiles),
+    "custominfo": ("extra", _read_extra),
 }
 
 
 def decode_metax(text: object, annotation: str, model: str) -> Registration | Malformed:
-    """Metax' list of shared devices. It has no index and no model: HAMi takes the position and the vendor's word."""
+    """Decode Metax' list of shared devices.
+
+    It has no index and no model: HAMi takes the position and the vendor's word.
+    """
     if not isinstance(text, str):
         return Malformed(annotation, "", f"is {type(text).__name__}, write a string")
     try:
-        items = enumerate(json_array(parse_json(text), ""))
-        rows = [json_fields(item, _METAX_FIELDS, f"device {place}") for place, item in items]
+        items = enumerate(read_array(parse_json(text), ""))
+        rows = [read_fields(item, _METAX_FIELDS, f"device {position}") for position, item in items]
     except InvalidValueError as wrong:
-        return Malformed(annotation, wrong.place, wrong.problem)
+        return Malformed(annotation, wrong.location, wrong.problem)
     if not rows:
         return Malformed(annotation, "", "lists no device")
-    return Registration(tuple(_metax_device(index, model, row) for index, row in enumerate(rows)), "json")
+    return Registration(tuple(_build_metax_device(index, model, row) for index, row in enumerate(rows)), "json")
 
 
-def _metax_device(index: int, model: str, row: dict[str, Any]) -> Device:
+def _build_metax_device(index: int, model: str, row: dict[str, Any]) -> Device:
     extra = tuple((key, row.pop(key, default)) for key, default in METAX_EXTRA.items())
     return Device(index=index, model=model, extra=extra, **row)
 
@@ -189,60 +192,60 @@ METAX_EXTRA: Final[dict[str, str | int]] = {"QosPolicy": "", "Model": "", "LinkZ
 
 
 _METAX_FIELDS: Final[Fields] = {
-    "uuid": ("uuid", json_string),
-    "totaldevcount": ("slots", json_integer(*INT32)),
-    "totalcompute": ("cores", json_integer(*INT32)),
-    "totalvram": ("memory_mib", json_integer(*INT32)),
-    "numa": ("numa", json_integer(*INT32)),
-    "healthy": ("is_healthy", json_boolean),
-    "qospolicy": ("QosPolicy", json_string),
-    "model": ("Model", json_string),
-    "linkzone": ("LinkZone", json_integer(*INT32)),
+    "uuid": ("uuid", read_string),
+    "totaldevcount": ("slots", make_integer_reader(*INT32)),
+    "totalcompute": ("cores", make_integer_reader(*INT32)),
+    "totalvram": ("memory_mib", make_integer_reader(*INT32)),
+    "numa": ("numa", make_integer_reader(*INT32)),
+    "healthy": ("is_healthy", read_boolean),
+    "qospolicy": ("QosPolicy", read_string),
+    "model": ("Model", read_string),
+    "linkzone": ("LinkZone", make_integer_reader(*INT32)),
 }
 
 
 def decode_colon(text: str) -> tuple[Device, ...] | Malformed:
-    """The form up to HAMi v2.7: seven or nine fields a device, each device ended by a colon."""
+    """Decode the form up to HAMi v2.7: seven or nine fields a device, each device ended by a colon."""
     if ":" not in text:
         return Malformed(REGISTER, "", "has no ':' after a device")
     # Each device is ended by a colon, not separated by it: the last part is empty.
     segments = [segment for segment in text.split(":") if segment]
     try:
-        return tuple(_device_of_fields(segment, f"device {place}") for place, segment in enumerate(segments))
+        return tuple(_decode_fields(segment, f"device {position}") for position, segment in enumerate(segments))
     except InvalidValueError as wrong:
-        return Malformed(REGISTER, wrong.place, wrong.problem)
+        return Malformed(REGISTER, wrong.location, wrong.problem)
 
 
-def _device_of_fields(segment: str, place: str) -> Device:
+def _decode_fields(segment: str, location: str) -> Device:
     fields = segment.split(",")
     # HAMi refuses every other number of fields.
     if len(fields) not in (7, 9):
-        raise InvalidValueError(place, f"has {len(fields)} fields, write 7 or 9")
+        raise InvalidValueError(location, f"has {len(fields)} fields, write 7 or 9")
     uuid, slots, memory, cores, model, numa, health = fields[:7]
     # HAMi's defaults in ``DecodeNodeDevices`` for the seven fields that older device plugins write.
     index, mode = fields[7:] or ("0", DEFAULT_MODE)
     return Device(
         uuid=uuid,
-        slots=_number(slots, INT32, f"{place}, field count"),
-        memory_mib=_number(memory, INT32, f"{place}, field memory"),
-        cores=_number(cores, INT32, f"{place}, field cores"),
+        slots=_parse_number(slots, INT32, f"{location}, field count"),
+        memory_mib=_parse_number(memory, INT32, f"{location}, field memory"),
+        cores=_parse_number(cores, INT32, f"{location}, field cores"),
         model=model,
-        numa=_number(numa, INT64, f"{place}, field numa"),
-        is_healthy=_flag(health, f"{place}, field health"),
-        index=_number(index, (0, INT64[1]), f"{place}, field index"),
+        numa=_parse_number(numa, INT64, f"{location}, field numa"),
+        is_healthy=_parse_flag(health, f"{location}, field health"),
+        index=_parse_number(index, (0, INT64[1]), f"{location}, field index"),
         mode=mode,
     )
 
 
-def _number(text: str, bounds: tuple[int, int], place: str) -> int:
-    value = go_integer(text, *bounds)
+def _parse_number(text: str, bounds: tuple[int, int], location: str) -> int:
+    value = parse_integer(text, *bounds)
     if value is None:
-        raise InvalidValueError(place, f"is {text!r:.40}, write a whole number from {bounds[0]} to {bounds[1]}")
+        raise InvalidValueError(location, f"is {text!r:.40}, write a whole number from {bounds[0]} to {bounds[1]}")
     return value
 
 
-def _flag(text: str, place: str) -> bool:
-    value = go_boolean(text)
+def _parse_flag(text: str, location: str) -> bool:
+    value = parse_boolean(text)
     if value is None:
-        raise InvalidValueError(place, f"is {text!r:.40}, write true or false")
+        raise InvalidValueError(location, f"is {text!r:.40}, write true or false")
     return value

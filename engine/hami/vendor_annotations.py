@@ -23,7 +23,7 @@ METAX_TIME: Final = "metax-tech.com/predicate-time"
 METAX_LOSSES: Final = "metax-tech.com/gpu.topology.losses"
 """On nodes: by number of devices, what the node loses by giving them; read under binpack."""
 METAX_SCORES: Final = "metax-tech.com/gpu.topology.scores"
-"""The same for spread."""
+"""On nodes: by number of devices, what the node loses by giving them; read under spread."""
 QOS_POLICIES: Final = ("best-effort", "fixed-share", "burst-share")
 ONLINE: Final = "online"
 OFFLINE: Final = "offline"

@@ -1,4 +1,4 @@
-"""The vendors that HAMi supports besides NVIDIA: their words, annotations, resources and units.
+"""Vendors that HAMi supports besides NVIDIA: their words, annotations, resources and units.
 
 Sources: HAMi's chart (`device-configmap.yaml`), its documents on each vendor, and its docs/develop/protocol.md.
 Resource names are those of the chart; a device configuration changes them.
@@ -14,13 +14,16 @@ from engine.hami.vendors import NVIDIA, Admission, Amounts, Family, Form, NodeKe
 _UNIT_OF_256_MIB: Final = 256
 
 
-def ascend(word: str) -> Vendor:
-    """One Ascend chip, `Ascend910B3`. Devices are cut into fixed sizes, and only for containers with one device."""
+def build_ascend(word: str) -> Vendor:
+    """Build an Ascend chip, `Ascend910B3`.
+
+    Devices are cut into fixed sizes, and only for containers with one device.
+    """
     return Vendor(
         word,
         Resources(f"huawei.com/{word}", f"huawei.com/{word}-memory", cores=f"huawei.com/{word}-core"),
         NodeKeys(f"hami.io/node-register-{word}", Form.JSON, f"hami.io/node-handshake-{word}"),
-        _chip_keys(word),
+        _build_chip_keys(word),
         model_word=word,
         family=Family.ASCEND,
         admission=Admission(
@@ -29,20 +32,23 @@ def ascend(word: str) -> Vendor:
     )
 
 
-def iluvatar(word: str) -> Vendor:
-    """One Iluvatar chip, `MR-V100`. Memory is requested in units of 256 MiB; several devices are whole devices."""
+def build_iluvatar(word: str) -> Vendor:
+    """Build an Iluvatar chip, `MR-V100`.
+
+    Memory is requested in units of 256 MiB; several devices are whole devices.
+    """
     return Vendor(
         word,
         Resources(f"iluvatar.ai/{word}-vgpu", f"iluvatar.ai/{word}.vMem", cores=f"iluvatar.ai/{word}.vCore"),
         NodeKeys(f"hami.io/node-{word}-register", Form.COLON, f"hami.io/node-handshake-{word}"),
-        _chip_keys(word),
+        _build_chip_keys(word),
         Amounts(memory_unit_mib=_UNIT_OF_256_MIB),
         model_word=word,
         family=Family.ILUVATAR,
     )
 
 
-def _chip_keys(word: str) -> PodKeys:
+def _build_chip_keys(word: str) -> PodKeys:
     return PodKeys(
         f"hami.io/{word}-devices-to-allocate",
         f"hami.io/{word}-devices-allocated",
@@ -189,8 +195,11 @@ NEURON: Final = Vendor(
 )
 
 
-def custom_vendor(word: str) -> Vendor:
-    """A vendor that HAMi does not support: names in HAMi's style, which the device configuration may change."""
+def build_custom_vendor(word: str) -> Vendor:
+    """Build a vendor that HAMi does not support.
+
+    Its names have HAMi's style; the device configuration may change them.
+    """
     return Vendor(
         word,
         Resources(""),
@@ -211,15 +220,18 @@ _REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
 _ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
 
 
-def vendors_on_node(annotations: Iterable[str]) -> Vendors:
-    """The vendors whose devices a node with these annotations may list, for a reader without a device configuration."""
+def list_vendors(annotations: Iterable[str]) -> Vendors:
+    """List the vendors whose devices a node with these annotations may list.
+
+    For readers without a device configuration.
+    """
     registers = {vendor.node.register for vendor in _LISTED}
-    found = list(_LISTED)
+    vendors = list(_LISTED)
     # Sorted, because the place in the table is the vendor's code, and the same node must give the same codes.
     for name in sorted(set(annotations) - registers):
         # Ascend turns the name around (``node-register-<chip>``), and each chip has resources of its own.
         if chip := _ASCEND_REGISTER.fullmatch(name):
-            found.append(ascend(chip["word"]))
+            vendors.append(build_ascend(chip["word"]))
         elif other := _REGISTER.fullmatch(name):
-            found.append(custom_vendor(other["word"]))
-    return tuple(found)
+            vendors.append(build_custom_vendor(other["word"]))
+    return tuple(vendors)

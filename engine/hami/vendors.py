@@ -1,4 +1,4 @@
-"""The table of vendors: under which names each vendor's devices appear in Kubernetes objects, and its own rules.
+"""Table of vendors: under which names each vendor's devices appear in Kubernetes objects, and its own rules.
 
 All vendors' devices are judged by the same rules (count, memory, cores, type, UUID, health); a `Vendor` holds the names
 to read and write. NVIDIA's row is complete as HAMi v2.10.0 has it, the others are in `engine/hami/vendor_catalog.py`.
@@ -14,7 +14,7 @@ from engine.hami import annotations
 
 
 class Form(Enum):
-    """How a node lists its devices."""
+    """Form in which a node lists its devices."""
 
     HAMI = "hami"
     """A register annotation: JSON (HAMi >= v2.8) or `uuid,count,…:` (HAMi <= v2.7)."""
@@ -31,7 +31,7 @@ class Form(Enum):
 
 
 class Family(Enum):
-    """Vendors with the same rules; each has a module in `engine/fit/vendors`."""
+    """Vendors with the same rules; most have a module in `engine/fit/judge/vendors`."""
 
     NVIDIA = "nvidia"
     HYGON = "hygon"
@@ -47,18 +47,18 @@ class Family(Enum):
     GCU = "gcu"
     NEURON = "neuron"
     CUSTOM = "custom"
-    """A vendor that HAMi does not know: NVIDIA's rules."""
+    """Vendor that HAMi does not know: NVIDIA's rules."""
 
 
 ASKS_QUOTA: Final = (Family.NVIDIA, Family.CAMBRICON, Family.CUSTOM)
-"""HAMi asks a namespace's quota in the filter only for these; for the others in the webhook alone."""
+"""Families for which HAMi checks a namespace's quota in the filter; for the others only the webhook does."""
 CORDONS: Final = (Family.NVIDIA, Family.CUSTOM)
-"""`hami.io/device-cordon` counts for these."""
+"""Families for which `hami.io/device-cordon` counts."""
 NO_HANDSHAKE: Final = (
     *(Family.CAMBRICON, Family.METAX_GPU, Family.METAX_SGPU, Family.MTHREADS),
     *(Family.KUNLUN, Family.ENFLAME, Family.GCU, Family.NEURON),
 )
-"""Their devices are read at every look at the node."""
+"""Families whose devices are read at every look at the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class NodeKeys:
 
 @dataclass(frozen=True, slots=True)
 class PodKeys:
-    """Annotations of a pod: the devices it got, and what it asks of devices; empty where the vendor has no such one."""
+    """Annotations of a pod: the devices that it got, and its requirements of them; empty where the vendor has none."""
 
     to_allocate: str
     allocated: str
@@ -97,7 +97,7 @@ class PodKeys:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How the quantities of a container become a request.
+    """Rules that turn the quantities of a container into a request.
 
     memory_unit_mib: MiB of one unit of the memory resource; reads_bytes: a quantity with a suffix is in bytes instead.
     default_count: added by the webhook to a container with memory or cores and no count; 0 adds nothing. shares_mib:
@@ -114,23 +114,26 @@ class Amounts:
     whole_mib: int = 0
     capacity_mib: int = 0
 
-    def rounded(self, memory_mib: int) -> int:
-        """The size that is cut for a request: the request itself where sizes are free, 0 where none is large enough."""
+    def round_up(self, memory_mib: int) -> int:
+        """Round a request up to the size that is cut for it.
+
+        It stays as it is where sizes are free, and is 0 where no size is large enough.
+        """
         if not self.shares_mib:
             return memory_mib
-        whole = self.whole_mib if memory_mib <= self.capacity_mib else 0
-        return next((size for size in self.shares_mib if memory_mib <= size), whole)
+        largest = self.whole_mib if memory_mib <= self.capacity_mib else 0
+        return next((size for size in self.shares_mib if memory_mib <= size), largest)
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the webhook does with a container of this vendor.
+    """Rules of the webhook for a container of this vendor.
 
-    fills_whole_cores: a container with a whole device's memory and no cores gets all cores. count_step: devices come
-    in packs; one is rounded up to a pack, other odd counts are refused. shares_stand_alone: a part of a device can only
-    be requested with a count of one. several_are_whole: more than one device means whole devices. hides_devices_by:
-    where `overwrites_env`, this variable is set to `hidden_value` in containers without the resource, so that they see
-    no device. core_policy: the value of GPU_CORE_UTILIZATION_POLICY.
+    fills_whole_cores: a container with a whole device's memory and no cores gets all cores. count_step: devices come in
+    packs; one is rounded up to a pack, other odd counts are refused. shares_stand_alone: a part of a device can only be
+    requested with a count of one. several_are_whole: more than one device means whole devices. hides_devices_by: where
+    `overwrites_env`, this variable is set to `hidden_value` in containers without the resource, so that they see no
+    device. core_policy: the value of GPU_CORE_UTILIZATION_POLICY.
     """
 
     fills_whole_cores: bool = False
@@ -146,11 +149,11 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What only single vendors have.
+    """Properties that only single vendors have.
 
     templates: memory in MiB and name of the parts into which a device can be cut, ascending. soft_split: nodes share
-    devices in software unless they say otherwise (Ascend). super_pod: devices come in pairs (Ascend910C).
-    link_aware: whole devices are given by their links (Metax).
+    devices in software unless they say otherwise (Ascend). super_pod: devices come in pairs (Ascend910C). link_aware:
+    whole devices are given by their links (Metax).
     """
 
     templates: tuple[tuple[int, str], ...] = ()
@@ -158,14 +161,14 @@ class Chip:
     super_pod: bool = False
     link_aware: bool = False
 
-    def template_of(self, memory_mib: int) -> str:
-        """The name of the smallest part with so much memory; "" where only the whole device has it."""
+    def choose_template(self, memory_mib: int) -> str:
+        """Choose the smallest part with at least this much memory, by name; "" where only the whole device has it."""
         return next((name for size, name in self.templates if memory_mib <= size), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """One vendor, or one chip of a vendor whose chips have resources of their own (Ascend, Iluvatar).
+    """Vendor, or one chip of a vendor whose chips have resources of their own (Ascend, Iluvatar).
 
     word: the vendor's name in requests and in device annotations. model_word: what a device's model must contain, in
     any case, to be the vendor's; empty takes every device that its annotation lists.
@@ -181,8 +184,8 @@ class Vendor:
     family: Family = Family.CUSTOM
     chip: Chip = Chip()
 
-    def owns(self, model: str, registered_by: str) -> bool:
-        """Whether a device is judged for this vendor: by its model, whichever vendor's annotation lists it."""
+    def matches(self, model: str, registered_by: str) -> bool:
+        """Tell whether a device is judged for this vendor: by its model, whichever vendor's annotation lists it."""
         if not self.model_word:
             return registered_by == self.word
         # HAMi compares the same way: a substring in any case, so ``NVIDIA-A100`` and ``nvidia a100`` are NVIDIA's.
@@ -218,16 +221,16 @@ NVIDIA: Final = Vendor(
 )
 
 Vendors = tuple[Vendor, ...]
-"""A table of vendors. The code of a vendor is its place in it, counted from 1; 0 stands for no vendor."""
+"""Table of vendors. The code of a vendor is its position in it, counted from 1; 0 stands for no vendor."""
 
 ONLY_NVIDIA: Final[Vendors] = (NVIDIA,)
 
 
-def code_of(vendors: Vendors, word: str) -> int:
-    """The code of the vendor with this word; 0 for none."""
+def find_code(vendors: Vendors, word: str) -> int:
+    """Find the code of the vendor with this word; 0 for none."""
     return next((code for code, vendor in enumerate(vendors, 1) if vendor.word == word), 0)
 
 
 def find_vendor(vendors: Iterable[Vendor], word: str) -> Vendor | None:
-    """The vendor with this word; None for none."""
+    """Find the vendor with this word; None for none."""
     return next((vendor for vendor in vendors if vendor.word == word), None)

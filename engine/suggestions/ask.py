@@ -6,9 +6,9 @@ from typing import Any, Final, Literal, Self
 
 from engine.fit.judge.request.pod_request import VendorRequest, container_requests
 from engine.hami.annotations import DEVICE_POLICY
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 from engine.hami.requests import UNSET_PERCENT
-from engine.hami.vendors import Vendor, Vendors, code_of
+from engine.hami.vendors import Vendor, Vendors, find_code
 from schemas.events import PodRef, Request
 
 Constraint = Literal[
@@ -39,7 +39,7 @@ class Ask:
     @classmethod
     def of_pod(cls, pod: Mapping[str, Any], vendors: Vendors) -> Self:
         """As the pod's object has it."""
-        return cls(container_requests(pod, vendors), mapping(pod.get("metadata")), vendors)
+        return cls(container_requests(pod, vendors), to_mapping(pod.get("metadata")), vendors)
 
     @classmethod
     def of_attempt(
@@ -55,12 +55,12 @@ class Ask:
 
     @property
     def annotations(self) -> Mapping[str, Any]:
-        return mapping(self.metadata.get("annotations"))
+        return to_mapping(self.metadata.get("annotations"))
 
     def asked_vendors(self) -> list[Vendor]:
         """The vendors whose devices some container asks for."""
         words = dict.fromkeys(request.vendor for request in self.requests if request.asks)
-        return [self.vendors[code_of(self.vendors, word) - 1] for word in words]
+        return [self.vendors[find_code(self.vendors, word) - 1] for word in words]
 
     def places(self, name: Amount) -> list[int]:
         """Positions of the requests that name this amount."""
@@ -115,7 +115,7 @@ def _capped(request: VendorRequest, name: Amount, limit: int, vendors: Vendors) 
     if not names_amount(request, name) or getattr(request, name) <= limit:
         return request
     if name == "memory_mib":
-        vendor = vendors[code_of(vendors, request.vendor) - 1]
+        vendor = vendors[find_code(vendors, request.vendor) - 1]
         limit = _size_within(limit, vendor)
     return replace(request, **{name: limit})  # type: ignore[arg-type]
 

@@ -77,7 +77,7 @@ def unregistered_nodes(
             "metadata": {"name": status.node},
             "status": {"capacity": status.capacity, "allocatable": status.allocatable},
         }
-        devices = read_node(object_, vendors).all_devices(vendors)
+        devices = read_node(object_, vendors).combine_devices(vendors)
         if devices:
             columns.register(status.node, devices)
             since[status.node] = None

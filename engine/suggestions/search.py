@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
-from engine.hami.vendors import Resources, code_of
+from engine.hami.vendors import Resources, find_code
 from engine.suggestions.ask import OF_ANNOTATIONS, Amount, Ask, Constraint
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
@@ -145,7 +145,7 @@ def _amount_edits(before: Ask, after: Ask, name: Amount, constraint: Constraint)
     pairs = zip(before.requests, after.requests, strict=True)
     changed = [(old, new) for old, new in pairs if getattr(old, name) != getattr(new, name)]
     for old, new in changed:
-        vendor = before.vendors[code_of(before.vendors, old.vendor) - 1]
+        vendor = before.vendors[find_code(before.vendors, old.vendor) - 1]
         resource, unit = _resource(vendor.resources, name), 1
         if name == "memory_mib":
             unit = max(vendor.amounts.memory_unit_mib, 1)

@@ -80,13 +80,13 @@ class NodeLocks:
             try:
                 await self._take(request.node, pod)
             except _ContendedError as contended:
-                text, lock = node_lock.contention_error(request.node, self._policy.timeout), str(contended)
+                text, lock = node_lock.describe_contention(request.node, self._policy.timeout), str(contended)
                 # HAMi waits for another pod's lock only on behalf of a pod group's member (`--node-lock-retry-
                 # timeout`).
                 if not waits or not self._policy.retry:
                     raise LockedError(text, lock) from None
                 if self._monotonic() > give_up:
-                    raise LockedError(node_lock.wait_error(request.node, self._policy.retry), lock) from None
+                    raise LockedError(node_lock.describe_wait(request.node, self._policy.retry), lock) from None
                 await self._sleep(_POLL)
             else:
                 return
@@ -113,7 +113,7 @@ class NodeLocks:
                 cause = str(error)
             else:
                 return
-        raise NodeLockError(node_lock.conflict_error(node, cause))
+        raise NodeLockError(node_lock.describe_conflict(node, cause))
 
     def _free_as_known(self, node: str) -> Object | None:
         """The node as last seen, if it was unlocked. Where that is outdated, our write meets a conflict."""
@@ -124,7 +124,7 @@ class NodeLocks:
     async def _is_ours_already(self, node: Object, pod: PodKey) -> bool:
         """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
         value = annotation(node, NODE_LOCK)
-        step = node_lock.next_step(value, pod, self._clock(), self._policy.timeout)
+        step = node_lock.choose_step(value, pod, self._clock(), self._policy.timeout)
         # HAMi also takes over the lock of a pod that does not exist any more, however young the lock is.
         if step is Step.CONTENDED or (
             step is Step.CHECK_OWNER and value is not None and await self._has_live_owner(value)
@@ -133,7 +133,7 @@ class NodeLocks:
         return step is Step.KEEP
 
     async def _has_live_owner(self, value: str) -> bool:
-        owner = node_lock.owner_of(value)
+        owner = node_lock.parse_owner(value)
         # The legacy form of a lock is a time alone.
         if owner is None:
             return False

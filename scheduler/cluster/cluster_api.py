@@ -7,7 +7,7 @@ Objects are Kubernetes objects as decoded JSON.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 
 Object = Mapping[str, Any]
 
@@ -89,7 +89,7 @@ def version_of(pod: Object) -> PodVersion:
 
 def bound_node(pod: Object) -> str:
     """The node that the pod is bound to; empty while it is not."""
-    return str(mapping(pod.get("spec")).get("nodeName") or "")
+    return str(to_mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def annotation(found: Object, key: str) -> str | None:

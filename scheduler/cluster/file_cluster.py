@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from engine.fit.manifests import Manifest, PodKey
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
-from engine.hami.node_lock import owner_of
+from engine.hami.node_lock import parse_owner
 from runtime.kubernetes.errors import KubeApiError, missing
 from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, Watcher, annotation
 
@@ -211,7 +211,7 @@ class FileCluster:
         await self.patch_pod(PodVersion(key, _uid(held.manifest), ""), done)
         lock = annotation(self._node(node).current(), NODE_LOCK)
         # Its own lock only: another pod may have taken over an expired one.
-        if lock is not None and owner_of(lock) == key:
+        if lock is not None and parse_owner(lock) == key:
             await self.patch_node(node, {NODE_LOCK: None}, str(self._node(node).version))
 
 

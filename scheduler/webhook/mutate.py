@@ -5,7 +5,7 @@ Functions change the pod they are given, a copy that `admit` owns. Quantities ar
 
 from typing import Final
 
-from engine.hami.quantities import rounded_up, whole
+from engine.hami.quantities import parse_whole, round_up
 from engine.hami.vendors import Family, Vendor
 from scheduler.webhook.quantities_of import InvalidRequestError, amounts_of, append_variable, quantity_of
 from scheduler.webhook.vendor_mutations import mutate_vendor
@@ -36,9 +36,9 @@ def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
 def _check_percentage(container: Json, vendor: Vendor) -> None:
     name = vendor.resources.percentage
     quantity = quantity_of(container, name)
-    if quantity is not None and not 0 <= rounded_up(quantity) <= 100:
+    if quantity is not None and not 0 <= round_up(quantity) <= 100:
         raise InvalidRequestError(
-            f"invalid {name} value {rounded_up(quantity)} in container {container.get('name', '')}: "
+            f"invalid {name} value {round_up(quantity)} in container {container.get('name', '')}: "
             "must be an integer between 0 and 100"
         )
 
@@ -46,7 +46,7 @@ def _check_percentage(container: Json, vendor: Vendor) -> None:
 def _set_variables(container: Json, vendor: Vendor) -> None:
     priority = _limits(container).get(vendor.resources.priority) if vendor.resources.priority else None
     if priority is not None:
-        append_variable(container, PRIORITY_VARIABLE, str(rounded_up(priority)))
+        append_variable(container, PRIORITY_VARIABLE, str(round_up(priority)))
     if vendor.admission.core_policy not in ("", "default"):
         append_variable(container, CORE_POLICY_VARIABLE, vendor.admission.core_policy)
 
@@ -81,14 +81,14 @@ def _wants_whole_memory(container: Json, vendor: Vendor) -> bool:
     percentage = quantity_of(container, vendor.resources.percentage)
     # HAMi: the whole memory is 100 percent, or neither form named; then the container gets all cores.
     if percentage is not None:
-        return rounded_up(percentage) == _WHOLE_DEVICE
+        return round_up(percentage) == _WHOLE_DEVICE
     return quantity_of(container, vendor.resources.memory) is None
 
 
 def _check_count(container: Json, vendor: Vendor) -> None:
     """Devices that are allocated in packs: a count of 1 becomes a pack, and any other non-multiple is refused."""
     step, name = vendor.admission.count_step, vendor.resources.count
-    count = whole(_limits(container)[name]) or 0
+    count = parse_whole(_limits(container)[name]) or 0
     if step == 1 or count % step == 0:
         return
     if count != 1:
@@ -105,10 +105,10 @@ def _round_memory(container: Json, vendor: Vendor) -> None:
         return
     memory = amounts.whole_mib
     if name in limits:
-        memory = amounts.rounded(rounded_up(limits[name]))
+        memory = amounts.round_up(round_up(limits[name]))
         if memory <= 0:
-            raise InvalidRequestError(f"{name} {rounded_up(limits[name])} is invalid")
-    count = whole(limits[vendor.resources.count]) or 0
+            raise InvalidRequestError(f"{name} {round_up(limits[name])} is invalid")
+    count = parse_whole(limits[vendor.resources.count]) or 0
     if vendor.admission.shares_stand_alone and count > 1 and memory != amounts.whole_mib:
         raise InvalidRequestError(f"{name}: a part of a device can only be requested with one {vendor.resources.count}")
     limits[name] = str(memory)
@@ -118,7 +118,7 @@ def _round_memory(container: Json, vendor: Vendor) -> None:
 
 def _make_whole(container: Json, vendor: Vendor) -> None:
     """A request for several devices means whole ones: the container gets all their cores."""
-    count = rounded_up(_limits(container)[vendor.resources.count])
+    count = round_up(_limits(container)[vendor.resources.count])
     if vendor.admission.several_are_whole and count > 1:
         _limits(container)[vendor.resources.cores] = str(count * _WHOLE_DEVICE)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from engine.fit.judge.request.vendor_requests import split_cores, xpu_size
 from engine.hami import vendor_annotations as keys
-from engine.hami.quantities import go_quantity, rounded_up, whole
+from engine.hami.quantities import format_quantity, parse_whole, round_up
 from engine.hami.vendors import Family, Vendor
 from scheduler.webhook.quantities_of import (
     InvalidRequestError,
@@ -47,15 +47,15 @@ def _ascend(pod: Json, container: Json, vendor: Vendor) -> bool:
         if vendor.admission.overwrites_env:
             append_variable(container, "ASCEND_VISIBLE_DEVICES", "")
         return False
-    count = rounded_up(limits[names.count])
+    count = round_up(limits[names.count])
     _fill_pairs(container, vendor, count)
     is_soft = annotation_of(pod, keys.ASCEND_MODE) == keys.ASCEND_SOFT
     cores = quantity_of(container, names.cores)
-    if not is_soft and cores is not None and rounded_up(cores) > 0:
+    if not is_soft and cores is not None and round_up(cores) > 0:
         raise InvalidRequestError(f"{names.cores} is only supported in hami-core (soft split) mode")
     memory = vendor.amounts.whole_mib
     if names.memory in limits:
-        asked = rounded_up(limits[names.memory])
+        asked = round_up(limits[names.memory])
         memory = asked if is_soft else _template_size(vendor, asked)
         if not is_soft and memory <= 0:
             raise InvalidRequestError(f"{names.memory} {asked} is invalid")
@@ -63,7 +63,7 @@ def _ascend(pod: Json, container: Json, vendor: Vendor) -> bool:
         raise InvalidRequestError("vNPU not supported for multiple devices")
     # Kubernetes refuses an extended resource whose request and limit differ.
     for field in ("limits", "requests"):
-        set_quantity(container, field, names.memory, go_quantity(memory))
+        set_quantity(container, field, names.memory, format_quantity(memory))
     if vendor.admission.runtime_class and pod["spec"].get("runtimeClassName") is None:
         pod["spec"]["runtimeClassName"] = vendor.admission.runtime_class
     return True
@@ -89,9 +89,9 @@ def _iluvatar(_: Json, container: Json, vendor: Vendor) -> bool:
     limits, names = amounts_of(container, "limits"), vendor.resources
     if names.count not in limits:
         return False
-    count = rounded_up(limits[names.count])
+    count = round_up(limits[names.count])
     if count > 1:
-        set_quantity(container, "limits", names.cores, go_quantity(count * 100))
+        set_quantity(container, "limits", names.cores, format_quantity(count * 100))
     is_set = any(variable.get("name") == _CONTAINER_NAME for variable in container.get("env") or ())
     if not is_set and container.get("name"):
         append_variable(container, _CONTAINER_NAME, container["name"])
@@ -106,7 +106,7 @@ def _metax_sgpu(pod: Json, container: Json, vendor: Vendor) -> bool:
     if app_class is not None:
         if app_class not in (keys.ONLINE, keys.OFFLINE):
             raise InvalidRequestError(f"{keys.METAX_CLASS} must be set one of [{keys.ONLINE}, {keys.OFFLINE}]")
-        if rounded_up(limits[vendor.resources.count]) != 1:
+        if round_up(limits[vendor.resources.count]) != 1:
             raise InvalidRequestError("app-class pod must request single device")
     if app_class != keys.ONLINE:
         policy = annotation_of(pod, keys.METAX_QOS)
@@ -122,16 +122,16 @@ def _mthreads(pod: Json, container: Json, vendor: Vendor) -> bool:
     asked = quantity_of(container, names.count)
     if asked is None:
         return False
-    count = rounded_up(asked)
+    count = round_up(asked)
     if count <= 0:
         raise InvalidRequestError(f"{names.count} must be greater than 0")
     memory = amounts_of(container, "limits").get(names.memory)
     if count > 1 or memory is None:
-        set_quantity(container, "limits", names.cores, go_quantity(count * _MTHREADS_CORES))
-        set_quantity(container, "limits", names.memory, go_quantity(count * _MTHREADS_MEMORY))
+        set_quantity(container, "limits", names.cores, format_quantity(count * _MTHREADS_CORES))
+        set_quantity(container, "limits", names.memory, format_quantity(count * _MTHREADS_MEMORY))
         if count > 1:
             annotate(pod, keys.MTHREADS_COUNT, str(count))
-    elif (whole(memory) or 0) not in _MTHREADS_SIZES:
+    elif (parse_whole(memory) or 0) not in _MTHREADS_SIZES:
         sizes = ", ".join(map(str, _MTHREADS_SIZES))
         raise InvalidRequestError(f"sGPU memory request value is invalid, valid values are [{sizes}]")
     return True
@@ -142,7 +142,7 @@ def _xpu(_: Json, container: Json, vendor: Vendor) -> bool:
     if names.count not in limits:
         return False
     if names.memory in limits:
-        size = go_quantity(xpu_size(rounded_up(limits[names.memory])))
+        size = format_quantity(xpu_size(round_up(limits[names.memory])))
         for field in ("limits", "requests"):
             set_quantity(container, field, names.memory, size)
     return True
@@ -152,14 +152,14 @@ def _enflame(_: Json, container: Json, vendor: Vendor) -> bool:
     names = vendor.resources
     count = quantity_of(container, names.count)
     if count is not None:
-        if rounded_up(count) <= 0:
+        if round_up(count) <= 0:
             raise InvalidRequestError(f"{names.count} must be greater than 0")
         _name_in_both(container, names.count)
         return True
     memory, cores = quantity_of(container, names.memory), quantity_of(container, names.cores)
-    if memory is not None and rounded_up(memory) <= 0:
+    if memory is not None and round_up(memory) <= 0:
         raise InvalidRequestError(f"{names.memory} must be greater than 0")
-    if cores is not None and not 0 < rounded_up(cores) <= 100:
+    if cores is not None and not 0 < round_up(cores) <= 100:
         raise InvalidRequestError(f"{names.cores} must be in range (0,100]")
     for name, quantity in ((names.memory, memory), (names.cores, cores)):
         if quantity is not None:
@@ -195,7 +195,7 @@ def _neuron(_: Json, container: Json, vendor: Vendor) -> bool:
 
 
 def _check_range(quantity: object, name: str, highest: int) -> int:
-    value = whole(quantity)
+    value = parse_whole(quantity)
     if value is None:
         raise InvalidRequestError(f"{name} must be an integer")
     if value <= 0:

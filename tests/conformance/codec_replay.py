@@ -66,7 +66,7 @@ def _to_devices(devices: tuple[Device, ...] | Malformed) -> Any:
 
 
 def _decode_node_devices(annotations: Mapping[str, Any]) -> Any:
-    decoded = node_registration.decode_node(annotations)
+    decoded = node_registration.decode_nvidia(annotations)
     return _to_devices(decoded.registration.devices) if isinstance(decoded, node_registration.NodeDevices) else REFUSED
 
 
@@ -197,7 +197,7 @@ def _register_repeatedly(states: list[Mapping[str, Any]]) -> list[list[str] | No
 
 def _lock(text: str) -> Any:
     try:
-        lock = node_lock.parse(text)
+        lock = node_lock.parse_lock(text)
     except node_lock.NodeLockError as error:
         return str(error)
     time = lock.since.isoformat(timespec="milliseconds" if lock.since.microsecond else "seconds")

@@ -21,7 +21,7 @@ from engine.fit.judge.choose.scoring import device_scores
 from engine.fit.judge.request.device_request import device_request_of
 from engine.fit.judge.request.pod_annotations import read_pod_annotations
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from engine.hami.vendors import NVIDIA
 from tests.conformance.cluster import build_cluster, build_requests
 from tests.conformance.codec_replay import REFUSED, answer_codec
@@ -241,15 +241,15 @@ def _wraps_the_request(case: Case, difference: Difference, _: Replay) -> bool:
     if case["fn"] != "container_request" or not isinstance(difference.ours, dict):
         return False
     with (
-        patch("engine.fit.judge.request.pod_request.whole", _read_short),
-        patch("engine.fit.judge.request.vendor_requests.whole", _read_short),
+        patch("engine.fit.judge.request.pod_request.parse_whole", _read_short),
+        patch("engine.fit.judge.request.vendor_requests.parse_whole", _read_short),
     ):
         ours = next(iter(answer_codec(case)))
     return {key: wrap(value) if isinstance(value, int) else value for key, value in ours.items()} == difference.theirs
 
 
 def _read_short(value: Any) -> int | None:
-    number = whole(value)
+    number = parse_whole(value)
     return None if number is None or abs(number) >= 10**18 else number
 
 

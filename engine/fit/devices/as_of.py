@@ -14,8 +14,8 @@ from engine.fit.devices.node_columns import USED
 from engine.fit.devices.node_entry import NodeEntry
 from engine.hami.mig import MigProfile, Placement
 from engine.hami.node_registration import NodeDevices
-from engine.hami.registration import Device, Registration, extra_of_json
-from engine.hami.vendors import ONLY_NVIDIA, Vendors, code_of
+from engine.hami.registration import Device, Registration, decode_extra
+from engine.hami.vendors import ONLY_NVIDIA, Vendors, find_code
 from schemas.events import NO_STATE, DeviceKind, DevicesJudged, NodesJudged, NodeStateChanged, StateOf
 
 
@@ -73,7 +73,7 @@ def put(columns: ClusterColumns, state: NodeStateChanged) -> None:
 
 def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
     kinds = [state.kinds[code] for code in state.kind.tolist()]
-    extra = {field.device: extra_of_json(field.registered) for field in state.vendor_fields}
+    extra = {field.device: decode_extra(field.registered) for field in state.vendor_fields}
     rows = zip(state.uuid, state.index.tolist(), state.numa.tolist(), state.healthy, kinds, strict=True)
     devices = tuple(
         Device(
@@ -91,7 +91,7 @@ def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
         )
         for place, (uuid, index, numa, is_healthy, kind) in enumerate(rows)
     )
-    codes = tuple(code_of(vendors, kind.vendor) if kind.vendor else 0 for kind in kinds)
+    codes = tuple(find_code(vendors, kind.vendor) if kind.vendor else 0 for kind in kinds)
     return NodeDevices(Registration(devices, "json"), _pair_scores(state), codes)
 
 

@@ -20,10 +20,10 @@ from engine.fit.devices.node_revisions import NodeRevisions
 from engine.fit.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
 from engine.fit.devices.quota import Quotas
 from engine.hami.allocation import AllocationError
-from engine.hami.json_values import mapping
-from engine.hami.node_registration import NodeDevices, cordoned_devices
+from engine.hami.json_values import to_mapping
+from engine.hami.node_registration import NodeDevices, list_cordoned_devices
 from engine.hami.registration import Registration
-from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of
+from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, find_code
 
 
 class ClusterColumns:
@@ -31,7 +31,7 @@ class ClusterColumns:
 
     def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
         self.vendors = vendors
-        self._nvidia_code = code_of(vendors, NVIDIA.word)
+        self._nvidia_code = find_code(vendors, NVIDIA.word)
         self.devices = node_columns.device_table()
         self.nodes = node_columns.node_table(len(vendors))
         self.revisions = NodeRevisions(self.nodes)
@@ -54,12 +54,12 @@ class ClusterColumns:
         now: the scheduler's local time without a zone; with it, a node that leaves the handshake open is dropped.
         Under a malformed annotation, what the node registered before still counts; `unregistered_cause` has the cause.
         """
-        metadata = mapping(node.get("metadata"))
+        metadata = to_mapping(node.get("metadata"))
         name = str(metadata.get("name", ""))
         self.register(name, self._readings.read(name, node, now))
         # At every change of the node: HAMi overlooks a cordon while the registration is the same.
-        self._apply_cordon(name, mapping(metadata.get("annotations")))
-        marks = marks_of(mapping(metadata.get("annotations")))
+        self._apply_cordon(name, to_mapping(metadata.get("annotations")))
+        marks = marks_of(to_mapping(metadata.get("annotations")))
         if (entry := self.entry(name)) and entry.marks != marks:
             entry.marks = marks
             self.revisions.changed(entry.id)
@@ -90,7 +90,7 @@ class ClusterColumns:
     def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
         entry = self.entry(name)
         if entry:
-            listed = cordoned_devices(annotations)
+            listed = list_cordoned_devices(annotations)
             cordoned = np.array([uuid in listed for uuid in entry.fragment.uuids], np.bool_)
             if not np.array_equal(self.devices["is_cordoned"][entry.rows_slice], cordoned):
                 self.devices["is_cordoned"][entry.rows_slice] = cordoned
@@ -178,7 +178,7 @@ class ClusterColumns:
         first seen. A pod without `hami.io/vgpu-node` changes nothing, since its reservation may be newer than this
         observation, and neither does one whose device annotation can't be read.
         """
-        uid = mapping(pod.get("metadata")).get("uid")
+        uid = to_mapping(pod.get("metadata")).get("uid")
         if not isinstance(uid, str):
             return
         if has_ended(pod):

@@ -104,7 +104,7 @@ def all_devices(columns: ClusterColumns, vendor: int) -> DeviceMatrix:
 def owned_kinds(columns: ClusterColumns, vendor: int) -> Bools:
     """Which kinds of devices are judged for a vendor, shape (kinds,)."""
     found = columns.vendors[vendor - 1]
-    return np.array([found.owns(kind.model, kind.vendor) for kind in columns.kinds], np.bool_)
+    return np.array([found.matches(kind.model, kind.vendor) for kind in columns.kinds], np.bool_)
 
 
 def _matrix_of(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> DeviceMatrix:

@@ -89,7 +89,7 @@ def fill_node_row(table: Table, devices: Table, entry: NodeEntry, vendors: Vendo
     kinds = Counter((device.model, words[code]) for device, code in owned)
     for place, vendor in enumerate(vendors, 1):
         # By vendor, since the Y of HAMi's `X/Y Reason` counts devices of the requested vendor only.
-        counted = sum(count for (model, registered_by), count in kinds.items() if vendor.owns(model, registered_by))
+        counted = sum(count for (model, registered_by), count in kinds.items() if vendor.matches(model, registered_by))
         table[countable(place)][entry.id] = counted
     # These nodes are judged device by device: one MIG device may give several instances.
     table["has_mig"][entry.id] = any(device.mode == MIG_MODE and code == nvidia for device, code in owned)

@@ -13,7 +13,7 @@ from engine.fit.devices.pair_scores import pair_matrix
 from engine.fit.devices.pod_usage import DeviceUse, PodUse
 from engine.hami.mig import MigProfile, Placement
 from engine.hami.node_registration import NodeDevices
-from engine.hami.registration import DEFAULT_MODE, Device, Registration, extra_as_json
+from engine.hami.registration import DEFAULT_MODE, Device, Registration, encode_extra
 from engine.hami.vendor_annotations import ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES
 
 MIG_MODE: Final = "mig"
@@ -116,7 +116,7 @@ class NodeEntry:
         """Devices with fields that single vendors' rules read beside the columns: position, and these as JSON."""
         if self._peculiar_devices is None:
             devices = enumerate(self.devices.registration.devices)
-            self._peculiar_devices = tuple((place, extra_as_json(device)) for place, device in devices if device.extra)
+            self._peculiar_devices = tuple((place, encode_extra(device)) for place, device in devices if device.extra)
         return self._peculiar_devices
 
     def note_class(self, row: int, app_class: str, sign: int) -> None:

@@ -11,9 +11,9 @@ from engine.fit.devices.registration_step import (
     unregistered_cause,
     vendor_step,
 )
-from engine.hami.handshake import allocatable_devices
-from engine.hami.json_values import mapping
-from engine.hami.node_registration import NodeDevices, NodeReading, VendorDevices, combine, read_node
+from engine.hami.handshake import count_allocatable
+from engine.hami.json_values import to_mapping
+from engine.hami.node_registration import NodeDevices, NodeReading, VendorDevices, combine_devices, read_node
 from engine.hami.registration import Malformed, Registration
 from engine.hami.vendors import NVIDIA, Family, Vendors, find_vendor
 
@@ -34,8 +34,8 @@ class NodeReadings:
 
     def read(self, name: str, node: Mapping[str, Any], now: datetime | None) -> NodeDevices | None:
         """The devices of the node that count now; None where none do. Arguments as in `ClusterColumns.apply_node`."""
-        annotations = mapping(mapping(node.get("metadata")).get("annotations"))
-        keys, allocatable = self._nvidia.node, allocatable_devices(node, self._nvidia.resources.count)
+        annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
+        keys, allocatable = self._nvidia.node, count_allocatable(node, self._nvidia.resources.count)
         last = self._last.get(name, LastLook())
         step, self._last[name] = next_step(last, annotations, allocatable, now, keys)
         reading = read_node(node, self._vendors, now)
@@ -47,7 +47,7 @@ class NodeReadings:
         if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
             self._nvidia_devices[name] = nvidia
         others = self._others_of(name, node, reading, now)
-        counting = combine(self._nvidia_devices.get(name), others, self._vendors)
+        counting = combine_devices(self._nvidia_devices.get(name), others, self._vendors)
         found = nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia
         self._explain(name, found, step, is_registered=counting is not None)
         return counting
@@ -57,7 +57,7 @@ class NodeReadings:
     ) -> list[VendorDevices]:
         """The devices of other vendors, in the order of the table."""
         kept = self._others.setdefault(name, {})
-        annotations = mapping(mapping(node.get("metadata")).get("annotations"))
+        annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
         for code, vendor in enumerate(self._vendors, 1):
             found = reading.others.get(code)
             if vendor.family is Family.NVIDIA or (found is None and code not in kept):

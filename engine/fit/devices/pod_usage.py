@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from engine.hami import allocation
 from engine.hami.allocation import AllocatedDevice, AllocationError, MigAllocation
 from engine.hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 from engine.hami.mig import Placement
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from engine.hami.vendor_annotations import METAX_CLASS
 from engine.hami.vendors import NVIDIA, Vendors
 
@@ -64,12 +64,12 @@ class PodUse:
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
     """Whether the pod succeeded or failed: then it holds nothing, although its annotations remain."""
-    return mapping(pod.get("status")).get("phase") in _ENDED
+    return to_mapping(pod.get("status")).get("phase") in _ENDED
 
 
 def is_leaving(pod: Mapping[str, Any]) -> bool:
     """Whether the pod is being deleted."""
-    return mapping(pod.get("metadata")).get("deletionTimestamp") is not None
+    return to_mapping(pod.get("metadata")).get("deletionTimestamp") is not None
 
 
 def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
@@ -78,8 +78,8 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
     is_first_sight: the pod was unknown before. HAMi then counts its init containers even if they have ended, until the
     next event about the pod. Raises AllocationError where the device annotation can't be read.
     """
-    metadata = mapping(pod.get("metadata"))
-    annotations = mapping(metadata.get("annotations"))
+    metadata = to_mapping(pod.get("metadata"))
+    annotations = to_mapping(metadata.get("annotations"))
     node = annotations.get(ASSIGNED_NODE)
     if not isinstance(node, str):
         return None
@@ -104,7 +104,7 @@ def overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
 
     HAMi believes them all. A pod must have asked for as many devices as it holds, and no amount is negative.
     """
-    annotations, spec = mapping(mapping(pod.get("metadata")).get("annotations")), mapping(pod.get("spec"))
+    annotations, spec = to_mapping(to_mapping(pod.get("metadata")).get("annotations")), to_mapping(pod.get("spec"))
     # Most pods hold nothing.
     if ASSIGNED_NODE not in annotations:
         return ""
@@ -124,10 +124,10 @@ def overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
 
 
 def _count(container: Any, resource: str) -> int:
-    resources = mapping(mapping(container).get("resources"))
-    for amounts in (mapping(resources.get("limits")), mapping(resources.get("requests"))):
+    resources = to_mapping(to_mapping(container).get("resources"))
+    for amounts in (to_mapping(resources.get("limits")), to_mapping(resources.get("requests"))):
         if resource in amounts:
-            return whole(amounts[resource]) or 0
+            return parse_whole(amounts[resource]) or 0
     return 0
 
 
@@ -197,18 +197,18 @@ def _totals(held: Iterable[AllocatedDevice]) -> tuple[int, int]:
 
 
 def _init_count(pod: Mapping[str, Any]) -> int:
-    listed = mapping(pod.get("spec")).get("initContainers")
+    listed = to_mapping(pod.get("spec")).get("initContainers")
     return len(listed) if isinstance(listed, list) else 0
 
 
 def _init_succeeded(pod: Mapping[str, Any]) -> bool:
-    statuses = mapping(pod.get("status")).get("initContainerStatuses")
+    statuses = to_mapping(pod.get("status")).get("initContainerStatuses")
     ended = [_exit_code(status) for status in statuses] if isinstance(statuses, list) else []
     return 0 < _init_count(pod) <= len(ended) and all(code == 0 for code in ended)
 
 
 def _exit_code(status: Any) -> Any:
-    return mapping(mapping(mapping(status).get("state")).get("terminated")).get("exitCode")
+    return to_mapping(to_mapping(to_mapping(status).get("state")).get("terminated")).get("exitCode")
 
 
 def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from engine.hami.vendors import Vendor
 
 _PREFIX: Final = "limits."
@@ -84,5 +84,5 @@ def _identity(quota: Mapping[str, Any]) -> tuple[str, str]:
 
 def _limits(hard: Mapping[str, Any]) -> dict[str, int]:
     """Limits by resource name. A quantity that is not a whole number limits nothing, as with HAMi."""
-    limits = ((name, whole(value)) for name, value in hard.items() if name.startswith(_PREFIX))
+    limits = ((name, parse_whole(value)) for name, value in hard.items() if name.startswith(_PREFIX))
     return {name.removeprefix(_PREFIX): limit for name, limit in limits if limit is not None}

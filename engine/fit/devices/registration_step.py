@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import HANDSHAKE
-from engine.hami.handshake import allocatable_devices, handshake_of, is_given_up
+from engine.hami.handshake import count_allocatable, is_given_up, read_handshake
 from engine.hami.registration import Malformed, Registration
 from engine.hami.vendors import NO_HANDSHAKE, NVIDIA, Family, NodeKeys, Vendor
 
@@ -37,7 +37,7 @@ def next_step(
     now: the scheduler's local time without a zone, as the handshake is written; None: no request is ever too old.
     """
     register = annotations.get(keys.register, "")
-    handshake = handshake_of(annotations, keys.handshake)
+    handshake = read_handshake(annotations, keys.handshake)
     is_open = handshake is not None and handshake.is_request
     look = LastLook(allocatable, register)
     if not allocatable and last.allocatable:
@@ -69,10 +69,10 @@ def vendor_step(
         has_devices = isinstance(found, Registration) and bool(found.devices)
         return RegistrationStep.READ if has_devices else RegistrationStep.DROP
     if vendor.family not in NO_HANDSHAKE:
-        handshake = handshake_of(annotations, vendor.node.handshake)
+        handshake = read_handshake(annotations, vendor.node.handshake)
         if handshake is not None and handshake.is_request:
             # HAMi takes a node in only after its device plugin has answered once.
-            allocatable = allocatable_devices(node, vendor.resources.count)
+            allocatable = count_allocatable(node, vendor.resources.count)
             return RegistrationStep.DROP if is_given_up(handshake, allocatable, now) else RegistrationStep.KEEP
     if not isinstance(found, Registration):
         return RegistrationStep.KEEP

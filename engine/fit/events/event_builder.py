@@ -136,7 +136,7 @@ def bind_of(
 
 def _holder_of(text: str) -> LockHolder:
     try:
-        lock = node_lock.parse(text)
+        lock = node_lock.parse_lock(text)
     # The bind ended with it as it stands on the node, and may be of a form that is written by hand.
     except NodeLockError:
         return LockHolder()

@@ -33,7 +33,7 @@ from engine.fit.judge.reservation import allocation_annotations
 from engine.fit.judge.vendors.vendor_state import VendorState
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.drs_registration import MINOR
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 from engine.hami.reason_codes import ReasonCode
 from schemas.events import MAX_REQUESTS
 
@@ -48,7 +48,7 @@ def decide(
     """
     requests = container_requests(pod, observed(columns))
     return decide_requests(
-        columns, requests, mapping(pod.get("metadata")), node_names, policy, mapping(pod.get("spec"))
+        columns, requests, to_mapping(pod.get("metadata")), node_names, policy, to_mapping(pod.get("spec"))
     )
 
 
@@ -82,7 +82,9 @@ def constraints_by_vendor(
     requested = {request.vendor for request in requests if request.asks}
     for vendor in columns.vendors:
         if vendor.word in requested:
-            annotations = read_pod_annotations(mapping(metadata.get("annotations")), policy.node, policy.device, vendor)
+            annotations = read_pod_annotations(
+                to_mapping(metadata.get("annotations")), policy.node, policy.device, vendor
+            )
             yield vendor.word, pod_constraints(columns, metadata, annotations, vendor)
 
 

@@ -8,7 +8,7 @@ import orjson
 
 from engine.fit.judge.decision import Grant
 from engine.hami import vendor_annotations as keys
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 from engine.hami.vendors import Family, Vendor
 
 _MLU_UNIT: Final = 256
@@ -58,7 +58,7 @@ def _ascend(given: Given) -> dict[str, str]:
         {
             "UUID": grant.uuid,
             **_but_empty(
-                temp="" if is_soft else given.vendor.chip.template_of(grant.memory_mib),
+                temp="" if is_soft else given.vendor.chip.choose_template(grant.memory_mib),
                 memory=grant.memory_mib,
                 core=grant.cores,
             ),
@@ -124,7 +124,7 @@ def _neuron(given: Given) -> dict[str, str]:
     numbers: list[int] = []
     by_core = False
     for container, grants in zip(given.containers, given.grants, strict=True):
-        limits = mapping(mapping(container.get("resources")).get("limits"))
+        limits = to_mapping(to_mapping(container.get("resources")).get("limits"))
         if given.vendor.resources.count in limits:
             numbers += [grant.index for grant in grants]
             continue

@@ -12,7 +12,7 @@ from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami import allocation
 from engine.hami.allocation import AllocatedDevice, MigAllocation
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, MIG_ALLOCATIONS
-from engine.hami.json_values import mapping
+from engine.hami.json_values import to_mapping
 from engine.hami.mig import Placement
 from engine.hami.vendor_annotations import METAX_CLASS
 from engine.hami.vendors import Vendor, Vendors
@@ -47,11 +47,11 @@ def _given(vendor: Vendor, given: Allocation, requests: Sequence[VendorRequest],
             grants.append([])
         if request.vendor == vendor.word:
             grants[-1] += granted
-    spec, metadata = mapping(pod.get("spec")), mapping(pod.get("metadata"))
+    spec, metadata = to_mapping(pod.get("spec")), to_mapping(pod.get("metadata"))
     listed = [container for field in ("initContainers", "containers") for container in spec.get(field) or ()]
     listed += [{}] * (len(grants) - len(listed))
-    texts = {key: text for key, text in mapping(metadata.get("annotations")).items() if isinstance(text, str)}
-    return Given(vendor, grants, [mapping(container) for container in listed], texts, given.node)
+    texts = {key: text for key, text in to_mapping(metadata.get("annotations")).items() if isinstance(text, str)}
+    return Given(vendor, grants, [to_mapping(container) for container in listed], texts, given.node)
 
 
 def _held(given: Allocation, requests: Sequence[VendorRequest]) -> dict[str, list[list[AllocatedDevice]]]:
@@ -100,7 +100,7 @@ def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any])
         list(_mig_allocations(given, decision.containers)),
         init_containers=init_containers,
         init_done=False,
-        app_class=str(mapping(metadata.get("annotations")).get(METAX_CLASS, "")),
+        app_class=str(to_mapping(metadata.get("annotations")).get(METAX_CLASS, "")),
     )
     columns.hold(str(metadata.get("uid", "")), use)
 

@@ -55,10 +55,10 @@ def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
     annotations = metadata.get("annotations")
     # HAMi's own reading of the registration: see engine.hami.node_registration.
     from engine.hami.node_registration import read_node
-    from engine.hami.vendor_catalog import vendors_on_node
+    from engine.hami.vendor_catalog import list_vendors
 
-    vendors = vendors_on_node(annotations if isinstance(annotations, dict) else ())
-    found = read_node(node, vendors).all_devices(vendors)
+    vendors = list_vendors(annotations if isinstance(annotations, dict) else ())
+    found = read_node(node, vendors).combine_devices(vendors)
     for device in found.registration.devices if found else ():
         yield from _registered(name, device)
 
@@ -75,11 +75,11 @@ def devices_of_registration(node: str, text: str) -> Iterator[tuple[str, Registe
 def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
     """The devices of a registration's parsed JSON; items that aren't devices are skipped."""
     from engine.hami.go_values import InvalidValueError
-    from engine.hami.registration import device_of_json
+    from engine.hami.registration import decode_device
 
     for item in items:
         try:
-            device = device_of_json(item, "")
+            device = decode_device(item, "")
         except InvalidValueError:
             continue
         yield from _registered(node, device)

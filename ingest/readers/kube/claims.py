@@ -58,7 +58,7 @@ def _device(result: Fields) -> ClaimedDevice:
     consumed = part(result, "consumedCapacity")
     # Names of capacities may have their driver before them.
     memory = next((amount for name, amount in consumed.items() if name.rpartition("/")[2] == "memory"), None)
-    amount = quantities.whole(memory)
+    amount = quantities.parse_whole(memory)
     return ClaimedDevice(text(result, "request"), place, None if amount is None else amount // _MIB)
 
 

@@ -4,10 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from engine.hami.checked_event import node_checked
-from engine.hami.node_checks import RegistrationProblem, VendorRegistration, registration_problems, vendor_registrations
+from engine.hami.checked_event import to_node_checked
+from engine.hami.node_checks import (
+    RegistrationProblem,
+    VendorRegistration,
+    check_registrations,
+    list_vendor_registrations,
+)
 from engine.hami.node_registration import read_node
-from engine.hami.vendor_catalog import vendors_on_node
+from engine.hami.vendor_catalog import list_vendors
 from engine.hami.vendors import Vendor
 from runtime.kubernetes.object_fields import part, text
 from schemas.events import DEFAULT_CLUSTER, NodeChecked
@@ -38,13 +43,13 @@ class HamiNodeChecks:
     def changed(self, node: Mapping[str, Any], now: datetime) -> Iterator[NodeChecked]:
         """What the node's present state changes."""
         name, annotations = text(node, "metadata", "name"), part(node, "metadata", "annotations")
-        vendors = vendors_on_node(annotations)
+        vendors = list_vendors(annotations)
         marked = {vendor.word for vendor in vendors if _is_marked(vendor, annotations)}
         if not name or not (marked or name in self._nodes):
             return
         problem = read_node(node, vendors).problem
         # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
-        found = vendor_registrations(node, vendors, UTC)
+        found = list_vendor_registrations(node, vendors, UTC)
         registrations = [registration for registration in found if registration.vendor in marked]
         self._nodes[name] = _CheckedNode(registrations, str(problem or ""))
         yield from self._check(name, now)
@@ -52,7 +57,7 @@ class HamiNodeChecks:
     def gone(self, name: str, now: datetime) -> Iterator[NodeChecked]:
         self._nodes.pop(name, None)
         if self._reported.pop(name, None):
-            yield node_checked(self._cluster, name, now, [])
+            yield to_node_checked(self._cluster, name, now, [])
 
     def check(self, now: datetime) -> Iterator[NodeChecked]:
         """What the time alone changes: a handshake grows old."""
@@ -62,13 +67,13 @@ class HamiNodeChecks:
     def _check(self, name: str, now: datetime) -> Iterator[NodeChecked]:
         node = self._nodes[name]
         problems: list[RegistrationProblem] = list(
-            registration_problems(node.registrations, node.cause, now, self._limit)
+            check_registrations(node.registrations, node.cause, now, self._limit)
         )
         # Without the message, which holds the handshake's age.
         codes = [(problem.code, problem.vendor) for problem in problems]
         if codes != self._reported.get(name, []):
             self._reported[name] = codes
-            yield node_checked(self._cluster, name, now, problems)
+            yield to_node_checked(self._cluster, name, now, problems)
 
 
 def _is_marked(vendor: Vendor, annotations: Mapping[str, Any]) -> bool:

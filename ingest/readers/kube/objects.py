@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from engine.hami import registered_event
 from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
-from engine.hami.node_registration import cordoned_devices, read_node
-from engine.hami.pod_allocations import pod_allocations
-from engine.hami.vendor_catalog import vendors_on_node
+from engine.hami.node_registration import list_cordoned_devices, read_node
+from engine.hami.pod_allocations import list_allocations
+from engine.hami.vendor_catalog import list_vendors
 from ingest.readers.kube.kai_allocations import kai_allocations
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import pod_problems, started_at
@@ -56,7 +56,7 @@ def pod_observed(pod: JsonView, cluster: str, label_names: Collection[str] = ())
         node=(node := text(pod, "spec", "nodeName")), conditions=conditions(pod),
         scheduler=text(pod, "spec", "schedulerName"), description=pod_description(pod, label_names),
         # Without a node they may be those of a decision that was given up.
-        allocations=[*pod_allocations(pod), *kai_allocations(pod)] if node else [],
+        allocations=[*list_allocations(pod), *kai_allocations(pod)] if node else [],
         started_at=started_at(pod), problems=pod_problems(pod),
         bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
     )  # fmt: skip
@@ -96,15 +96,15 @@ def node_registered(node: JsonView, cluster: str) -> NodeRegistered | None:
     """
     name, observed = text(node, "metadata", "name"), changed_at(node)
     annotations = part(node, "metadata", "annotations")
-    vendors = vendors_on_node(annotations)
+    vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
-    devices = reading.all_devices(vendors)
+    devices = reading.combine_devices(vendors)
     if not name or observed is None or (devices is None and reading.problem is None):
         return None
-    return registered_event.node_registered(
+    return registered_event.to_node_registered(
         cluster, name, observed, devices.registration if devices else None,
         cause=str(reading.problem or ""), handshake=text(annotations, HANDSHAKE),
-        cordoned=cordoned_devices(annotations),
+        cordoned=list_cordoned_devices(annotations),
     )  # fmt: skip
 
 

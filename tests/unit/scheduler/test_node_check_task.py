@@ -10,7 +10,7 @@ import pytest
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
 from engine.hami.annotations import HANDSHAKE, REGISTER
-from engine.hami.node_checks import registration_problems, vendor_registrations
+from engine.hami.node_checks import check_registrations, list_vendor_registrations
 from engine.hami.vendors import ONLY_NVIDIA
 from scheduler.cluster.claims import Claims
 from scheduler.metrics import Metrics
@@ -26,11 +26,10 @@ from tests.support.builders.spool_entries import Clock
 
 
 def codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> list[str]:
-    registrations = vendor_registrations(node, ONLY_NVIDIA, UTC)
+    registrations = list_vendor_registrations(node, ONLY_NVIDIA, UTC)
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
     return [
-        problem.code
-        for problem in registration_problems(registrations, cause, moment, timedelta(seconds=limit_seconds))
+        problem.code for problem in check_registrations(registrations, cause, moment, timedelta(seconds=limit_seconds))
     ]
 
 
@@ -82,7 +81,7 @@ def test_a_handshake_that_can_not_be_read_is_reported_as_such() -> None:
 def test_a_plugin_that_never_answers_is_distinguished_from_one_that_stopped() -> None:
     now, limit = datetime(2026, 1, 3, tzinfo=UTC), timedelta(seconds=300)
     written = [
-        next(registration_problems(vendor_registrations(node, ONLY_NVIDIA, UTC), "", now, limit)).message
+        next(check_registrations(list_vendor_registrations(node, ONLY_NVIDIA, UTC), "", now, limit)).message
         for node in (
             a_gpu_node("Requesting_2026-01-02 00:00:00"),
             a_gpu_node("Requesting_2026-01-02 00:00:00", allocatable=None),

@@ -14,7 +14,7 @@ from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.topology import best_devices
 from engine.fit.judge.request.device_request import DeviceRequest
-from engine.hami.mig import MigChoice, MigProfile, Placement, choose
+from engine.hami.mig import MigChoice, MigProfile, Placement, choose_instance
 
 Amounts = tuple[int, int]
 """MiB, and percent of one device."""
@@ -120,7 +120,7 @@ def _try_device(
         refusal = refusal_of(device, request, quota_left, fit.picks, peaks)
         choice = None
         if not refusal and device.is_mig:
-            choice = choose(device.profiles, request.memory_of(device.total_memory), device.placements)
+            choice = choose_instance(device.profiles, request.memory_of(device.total_memory), device.placements)
             refusal = 0 if choice else verdict_codes.MIG_TOPOLOGY_INFEASIBLE
         look = fit.look(device, refusal or verdict_codes.PICKED)
         if refusal:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import DEVICE_POLICY, NODE_POLICY, NUMA_BIND, SCORING_WEIGHTS
-from engine.hami.go_values import go_boolean, go_integer
+from engine.hami.go_values import parse_boolean, parse_integer
 from engine.hami.vendors import Vendor, Vendors
 
 MAX_CONSTRAINTS: Final = 4096
@@ -78,8 +78,8 @@ def read_pod_annotations(
         no_use_types=tuple(word.upper() for word in _words(texts, keys.no_use_type)),
         use_uuids=_uuids(texts, keys.use_uuid),
         no_use_uuids=_uuids(texts, keys.no_use_uuid),
-        numa_bind=go_boolean(texts.get(keys.numa_bind, "")) is True,
-        sorts_by_numa=go_boolean(texts.get(NUMA_BIND, "")) is True,
+        numa_bind=parse_boolean(texts.get(keys.numa_bind, "")) is True,
+        sorts_by_numa=parse_boolean(texts.get(NUMA_BIND, "")) is True,
         mode=texts.get(keys.mode, ""),
         texts=texts,
         node_policy=texts.get(NODE_POLICY, node_policy),
@@ -133,7 +133,7 @@ def parse_weights(text: str) -> ScoringWeights:
 
 def _weight(text: str, name: str, digits: str) -> int:
     """The value first and then the name, as HAMi checks them."""
-    value = go_integer(digits, -(2**63), 2**63 - 1)
+    value = parse_integer(digits, -(2**63), 2**63 - 1)
     if value is None:
         raise _weights_error(text, f"{go_quote(name)} weight must be an integer")
     if value < 0:

@@ -12,7 +12,7 @@ from engine.fit.devices.pod_usage import PodUse
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.request.pod_annotations import PodAnnotations
 from engine.hami.mig import Placement
-from engine.hami.vendors import ASKS_QUOTA, Vendor, code_of
+from engine.hami.vendors import ASKS_QUOTA, Vendor, find_code
 
 
 class PodConstraints(NamedTuple):
@@ -77,7 +77,7 @@ def pod_constraints(
     return PodConstraints(
         columns,
         vendor,
-        code_of(columns.vendors, vendor.word),
+        find_code(columns.vendors, vendor.word),
         annotations,
         quota_left,
         own,

@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 from engine.fit.judge.request.vendor_requests import vendor_request
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from engine.hami.requests import UNSET_PERCENT
 from engine.hami.vendors import Family, Vendor, Vendors
 from schemas.events import MAX_REQUESTS
@@ -158,7 +158,7 @@ def _memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
     if not 0 <= memory_mib <= _INT32_MAX:
         return None
     # A request for cores means sharing in software, which can cut a device anywhere: no rounding to a template.
-    return memory_mib if quantities.names(names.cores) else rules.rounded(memory_mib)
+    return memory_mib if quantities.names(names.cores) else rules.round_up(memory_mib)
 
 
 def _percentage(asked: int | None) -> int:
@@ -190,7 +190,7 @@ class _Quantities:
     def whole(self, resource: str) -> int | None:
         for amounts in self._maps:
             if resource in amounts:
-                return whole(amounts[resource])
+                return parse_whole(amounts[resource])
         return None
 
     def has_suffix(self, resource: str) -> bool:

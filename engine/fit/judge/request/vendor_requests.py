@@ -7,7 +7,7 @@ ignore the amount. Quantities are those of limits, else of requests.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from engine.hami.quantities import has_unit, rounded_up, whole
+from engine.hami.quantities import has_unit, parse_whole, round_up
 from engine.hami.requests import BY_SPECIFICATION
 from engine.hami.vendors import Family, Vendor
 
@@ -44,7 +44,7 @@ def _with_memory(count: int, memory_mib: int, cores: int) -> Asked:
 
 
 def _positive(value: Any) -> int | None:
-    count = whole(value)
+    count = parse_whole(value)
     return count if count is not None and 0 < count <= _INT32_MAX else None
 
 
@@ -54,7 +54,7 @@ def _fits(value: int) -> bool:
 
 def _scaled_memory(amounts: Amounts, vendor: Vendor) -> int | None:
     """MiB; an amount that is no whole number counts as none, one outside of 32 bits drops the request."""
-    memory = whole(amounts.get(vendor.resources.memory))
+    memory = parse_whole(amounts.get(vendor.resources.memory))
     if memory is None:
         return 0
     scaled = memory * max(vendor.amounts.memory_unit_mib, 1)
@@ -65,14 +65,14 @@ def _unit_memory(amounts: Amounts, vendor: Vendor) -> int | None:
     """MiB; an amount that is no whole number drops the request too."""
     if vendor.resources.memory not in amounts:
         return 0
-    memory = whole(amounts[vendor.resources.memory])
+    memory = parse_whole(amounts[vendor.resources.memory])
     unit = vendor.amounts.memory_unit_mib
     return None if memory is None or not 0 <= memory <= _INT32_MAX // unit else memory * unit
 
 
 def _hygon(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
     count, memory = _positive(amounts.get(vendor.resources.count)), _scaled_memory(amounts, vendor)
-    cores = whole(amounts.get(vendor.resources.cores))
+    cores = parse_whole(amounts.get(vendor.resources.cores))
     cores = vendor.amounts.default_cores if cores is None else cores
     return None if count is None or memory is None or not _fits(cores) else _with_memory(count, memory, cores)
 
@@ -80,15 +80,15 @@ def _hygon(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
 def _ascend(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
     names = vendor.resources
     count, memory = _positive(amounts.get(names.count)), _scaled_memory(amounts, vendor)
-    is_negative = names.memory in amounts and rounded_up(amounts[names.memory]) < 0
-    cores = rounded_up(amounts[names.cores]) if names.cores and names.cores in amounts else 0
+    is_negative = names.memory in amounts and round_up(amounts[names.memory]) < 0
+    cores = round_up(amounts[names.cores]) if names.cores and names.cores in amounts else 0
     usable = count is not None and memory is not None and not is_negative and _fits(cores)
     return _with_memory(count or 0, memory or 0, cores) if usable else None
 
 
 def _in_units(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
-    count, memory = whole(amounts.get(vendor.resources.count)), _unit_memory(amounts, vendor)
-    cores = whole(amounts.get(vendor.resources.cores))
+    count, memory = parse_whole(amounts.get(vendor.resources.count)), _unit_memory(amounts, vendor)
+    cores = parse_whole(amounts.get(vendor.resources.cores))
     cores = vendor.amounts.default_cores if cores is None else cores
     return None if count is None or memory is None else _with_memory(count, memory, cores)
 
@@ -96,7 +96,7 @@ def _in_units(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
 def _mthreads(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
     """The container names the sum over its devices."""
     count, memory = _positive(amounts.get(vendor.resources.count)), _unit_memory(amounts, vendor)
-    cores = whole(amounts.get(vendor.resources.cores)) or 0
+    cores = parse_whole(amounts.get(vendor.resources.cores)) or 0
     if count is None or memory is None:
         return None
     # As Go divides: towards zero.
@@ -107,9 +107,9 @@ def _mthreads(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
 def _metax_sgpu(limits: Amounts, _: Amounts, vendor: Vendor) -> Asked | None:
     """Limits alone. Memory with a unit is in bytes, without one in GiB."""
     names = vendor.resources
-    count, cores = _positive(limits.get(names.count)), whole(limits.get(names.cores))
+    count, cores = _positive(limits.get(names.count)), parse_whole(limits.get(names.cores))
     cores = vendor.amounts.default_cores if cores is None else cores
-    amount, memory = whole(limits.get(names.memory)), 0
+    amount, memory = parse_whole(limits.get(names.memory)), 0
     if amount is not None:
         if has_unit(limits[names.memory]):
             memory = abs(amount) // 2**20 * (1 if amount >= 0 else -1)
@@ -121,7 +121,7 @@ def _metax_sgpu(limits: Amounts, _: Amounts, vendor: Vendor) -> Asked | None:
 
 def _whole_devices(memory_mib: int, cores: int) -> Reader:
     def read(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
-        count = whole(amounts.get(vendor.resources.count))
+        count = parse_whole(amounts.get(vendor.resources.count))
         return None if count is None else Asked(count, memory_mib, _WHOLE, cores)
 
     return read
@@ -133,7 +133,7 @@ def xpu_size(memory_mib: int) -> int:
 
 
 def _xpu(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
-    count, memory = whole(amounts.get(vendor.resources.count)), whole(amounts.get(vendor.resources.memory))
+    count, memory = parse_whole(amounts.get(vendor.resources.count)), parse_whole(amounts.get(vendor.resources.memory))
     if count is None:
         return None
     if memory is None:
@@ -145,12 +145,12 @@ def _xpu(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
 def _enflame(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
     """Slices of a device, or memory and cores from which a profile is found."""
     names = vendor.resources
-    slices = whole(amounts.get(names.count))
+    slices = parse_whole(amounts.get(names.count))
     if slices is not None and slices > 0:
         return Asked(1, slices, 0, 0) if slices <= _INT32_MAX else None
     named = [name in amounts for name in (names.memory, names.cores)]
     memory, cores = (
-        rounded_up(amounts[name]) if is_named else 0
+        round_up(amounts[name]) if is_named else 0
         for name, is_named in zip((names.memory, names.cores), named, strict=True)
     )
     if not any(named) or max(memory, cores) > _INT32_MAX:
@@ -172,7 +172,7 @@ def _neuron(_: Amounts, amounts: Amounts, vendor: Vendor) -> Asked | None:
     if names.count in amounts:
         count = _positive(amounts[names.count])
         return None if count is None else Asked(count, 0, 0, vendor.amounts.default_cores)
-    cores = whole(amounts.get(names.cores))
+    cores = parse_whole(amounts.get(names.cores))
     split = split_cores(cores, vendor) if cores is not None and 0 < cores <= _INT32_MAX * _NEURON_CORES else None
     return Asked(split[0], 0, 0, split[1]) if split else None
 

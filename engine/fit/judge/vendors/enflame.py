@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit
 from engine.fit.judge.vendors.asking import NodeRequest, enough, refuse_all, slot_refusal, take_in_turn
-from engine.hami.drs_registration import LARGEST, PROFILES, profile_size
+from engine.hami.drs_registration import LARGEST, PROFILES, parse_profile_size
 from engine.hami.requests import BY_SPECIFICATION
 
 
@@ -48,7 +48,7 @@ def _profiles(devices: Sequence[DeviceState]) -> list[DrsProfile]:
     found = {}
     for device in devices:
         for name, number in device.extra.get(PROFILES, ()):
-            slices, memory = profile_size(name)
+            slices, memory = parse_profile_size(name)
             if slices > 0 < memory and largest > 0:
                 found[name] = DrsProfile(slices, memory, ceil(slices * 100 / largest), name, number)
     return sorted(found.values(), key=lambda profile: profile[:2])

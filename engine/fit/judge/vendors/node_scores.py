@@ -11,7 +11,7 @@ from engine.fit.judge.vendors.ascend import HAS_NETWORKS, NETWORK
 from engine.fit.judge.vendors.kunlun import WING
 from engine.fit.judge.vendors.metax import LINK
 from engine.hami import vendor_annotations as keys
-from engine.hami.go_values import go_boolean
+from engine.hami.go_values import parse_boolean
 from engine.hami.vendors import Family, Vendor
 
 SCORED: Final = (Family.ASCEND, Family.METAX_GPU, Family.METAX_SGPU, Family.KUNLUN)
@@ -115,7 +115,7 @@ def _metax(scored: Scored) -> int:
         given = {pick.device.position for pick in picks}
         return sum(_class_score(device) for device in scored.devices if device.position in given)
     is_aware = scored.vendor.chip.link_aware
-    named = go_boolean(scored.texts.get(keys.METAX_LINKS, ""))
+    named = parse_boolean(scored.texts.get(keys.METAX_LINKS, ""))
     is_aware = is_aware if named is None else named
     return _link_score(scored, picks) if is_aware and any(pick.cores == _WHOLE for pick in picks) else 0
 

@@ -56,7 +56,7 @@ def test_hamis_own_file_is_read() -> None:
     assert nvidia.resources.memory == "nvidia.com/gpumem"
     assert (nvidia.amounts.default_memory_mib, nvidia.admission.overwrites_env) == (1024, True)
     assert (ascend.resources.count, [size for size, _ in ascend.chip.templates]) == ("example.com/npu", [3072, 6144])
-    assert [ascend.chip.template_of(mib) for mib in (1, 3072, 3073, 20000)] == ["vir01", "vir01", "vir02", ""]
+    assert [ascend.chip.choose_template(mib) for mib in (1, 3072, 3073, 20000)] == ["vir01", "vir01", "vir02", ""]
 
 
 def test_hamis_configmap_is_read_as_it_is() -> None:

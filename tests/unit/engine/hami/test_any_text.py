@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.hami import allocation, node_lock, node_registration, registration
 from engine.hami.handshake import is_given_up, parse_handshake
-from engine.hami.quantities import is_quantity, rounded_up, whole
+from engine.hami.quantities import is_quantity, parse_whole, round_up
 from tests.support.stress import examples
 
 NOW = datetime(2026, 11, 21, 3, 0, 0)  # noqa: DTZ001 - a handshake's time names no zone
@@ -31,10 +31,10 @@ READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {
     "devices": (allocation.decode_devices, allocation.AllocationError),
     "MIG placements": (allocation.decode_mig, allocation.AllocationError),
     "a handshake": (lambda text: is_given_up(parse_handshake(text), 0, NOW), AssertionError),
-    "a node lock": (node_lock.parse, node_lock.NodeLockError),
-    "the owner of a lock": (node_lock.owner_of, AssertionError),
+    "a node lock": (node_lock.parse_lock, node_lock.NodeLockError),
+    "the owner of a lock": (node_lock.parse_owner, AssertionError),
     "what to do about a lock": (
-        lambda text: node_lock.next_step(text, ("d", "p"), NOW.astimezone(), timedelta(minutes=5)),
+        lambda text: node_lock.choose_step(text, ("d", "p"), NOW.astimezone(), timedelta(minutes=5)),
         node_lock.NodeLockError,
     ),
 }
@@ -71,7 +71,7 @@ SCALES = {
 def test_a_quantity_is_its_exact_value_or_none(number: int, suffix: str) -> None:
     exact = Context(prec=60).multiply(Decimal(number), SCALES[suffix])
     fits = exact == exact.to_integral_value() and -(2**63) <= exact < 2**63
-    assert whole(f"{number}{suffix}") == (int(exact) if fits else None)
+    assert parse_whole(f"{number}{suffix}") == (int(exact) if fits else None)
 
 
 @given(st.one_of(SIMPLE, JSON))
@@ -81,6 +81,6 @@ def test_a_quantity_is_its_exact_value_or_none(number: int, suffix: str) -> None
 @settings(max_examples=examples(30))
 def test_any_quantity_at_all(value: Any) -> None:
     assert isinstance(is_quantity(value), bool)
-    assert -(2**63) <= rounded_up(value) < 2**63
-    number = whole(value)
+    assert -(2**63) <= round_up(value) < 2**63
+    number = parse_whole(value)
     assert number is None or -(2**63) <= number < 2**63

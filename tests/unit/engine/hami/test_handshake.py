@@ -33,12 +33,12 @@ CHINA = timezone(timedelta(hours=8))
 )
 def test_every_spelling_of_a_handshake_is_read(text: str, is_request: bool, at: datetime | None) -> None:
     handshake = parse_handshake(text)
-    assert (handshake.is_request, handshake.written_at(CHINA)) == (is_request, at)
+    assert (handshake.is_request, handshake.to_utc(CHINA)) == (is_request, at)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"(Requesting_|Reported )?\d{1,12}[-.]\d\d[-.]\d\d \d\d:\d\d:\d\d.*"))
 def test_no_handshake_is_too_strange(text: str) -> None:
-    parse_handshake(text).written_at(UTC)
+    parse_handshake(text).to_utc(UTC)
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ TIMEOUT = timedelta(minutes=5)
 def test_a_lock_is_read_as_hami_reads_it(case: Mapping[str, Any]) -> None:
     if case["error"]:
         with pytest.raises(NodeLockError) as refused:
-            node_lock.parse(case["in"])
+            node_lock.parse_lock(case["in"])
         assert str(refused.value) == case["error"]
     else:
-        lock = node_lock.parse(case["in"])
+        lock = node_lock.parse_lock(case["in"])
         assert lock.owner == (case["out"]["namespace"], case["out"]["name"])
         assert lock.since == datetime.fromisoformat(case["out"]["time"])
 
@@ -35,7 +35,7 @@ def test_a_lock_is_read_as_hami_reads_it(case: Mapping[str, Any]) -> None:
 @given(st.text(max_size=60))
 def test_no_lock_annotation_makes_it_fail_otherwise_than_with_its_own_error(value: str) -> None:
     with contextlib.suppress(NodeLockError):
-        node_lock.next_step(value, ("ns", "pod"), NOON, TIMEOUT)
+        node_lock.choose_step(value, ("ns", "pod"), NOON, TIMEOUT)
     node_lock.is_ours_to_release(value, ("ns", "pod"))
 
 
@@ -46,9 +46,9 @@ names = st.text("abcdefghijklmnopqrstuvwxyz0123456789-.", min_size=1, max_size=2
 def test_a_lock_that_was_written_is_ours(namespace: str, name: str, since: datetime) -> None:
     moment = since.replace(tzinfo=UTC)
     value = node_lock.format_lock(moment, (namespace, name))
-    assert node_lock.parse(value).owner == (namespace, name)
-    assert node_lock.next_step(value, (namespace, name), moment, TIMEOUT) is Step.KEEP
-    assert node_lock.next_step(value, ("other", name), moment, TIMEOUT) is Step.CHECK_OWNER
-    assert node_lock.next_step(value, ("other", name), moment + timedelta(seconds=302), TIMEOUT) is Step.TAKE
+    assert node_lock.parse_lock(value).owner == (namespace, name)
+    assert node_lock.choose_step(value, (namespace, name), moment, TIMEOUT) is Step.KEEP
+    assert node_lock.choose_step(value, ("other", name), moment, TIMEOUT) is Step.CHECK_OWNER
+    assert node_lock.choose_step(value, ("other", name), moment + timedelta(seconds=302), TIMEOUT) is Step.TAKE
     assert node_lock.is_ours_to_release(value, (namespace, name))
     assert not node_lock.is_ours_to_release(value, ("other", name))

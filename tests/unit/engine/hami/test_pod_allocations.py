@@ -10,7 +10,7 @@ from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
-from engine.hami.pod_allocations import pod_allocations
+from engine.hami.pod_allocations import list_allocations
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
@@ -76,7 +76,7 @@ def annotated(text: str, containers: list[Json], init: list[Json] | None = None)
 def test_init_containers_come_first_and_empty_places_are_kept() -> None:
     text = ";GPU-1,NVIDIA,1000,10:;;GPU-1,NVIDIA,2000,20:GPU-2,NVIDIA,2000,20:;"
     pod = annotated(text, [a_container("side"), a_container("main")], [a_container("plain"), a_container("warm")])
-    assert pod_allocations(pod) == [
+    assert list_allocations(pod) == [
         DeviceAllocation(uuid="GPU-1", container="warm", init=True, memory_mib=1000, cores_percent=10),
         DeviceAllocation(uuid="GPU-1", container="main", memory_mib=2000, cores_percent=20),
         DeviceAllocation(uuid="GPU-2", container="main", memory_mib=2000, cores_percent=20),
@@ -85,7 +85,7 @@ def test_init_containers_come_first_and_empty_places_are_kept() -> None:
 
 def test_without_the_empty_places_the_containers_are_not_known_but_the_amounts_are() -> None:
     pod = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("side"), a_container("main")])
-    assert pod_allocations(pod) == [DeviceAllocation(uuid="GPU-1", container="", memory_mib=1000, cores_percent=10)]
+    assert list_allocations(pod) == [DeviceAllocation(uuid="GPU-1", container="", memory_mib=1000, cores_percent=10)]
 
 
 def test_every_vendors_annotation_counts_and_a_broken_one_holds_nothing() -> None:
@@ -93,12 +93,12 @@ def test_every_vendors_annotation_counts_and_a_broken_one_holds_nothing() -> Non
         DEVICES_ALLOCATED: "GPU-1,NVIDIA;", "hami.io/dcu-devices-allocated": "DCU-1,DCU,512,5:;",
         "hami.io/vgpu-devices-to-allocate": "GPU-9,NVIDIA,1,1:;",
     }  # fmt: skip
-    assert [device.uuid for device in pod_allocations(a_pod(annotations=annotations))] == ["DCU-1"]
+    assert [device.uuid for device in list_allocations(a_pod(annotations=annotations))] == ["DCU-1"]
 
 
 @pytest.mark.parametrize("pod", [{}, {"metadata": 3}, {"metadata": {"annotations": {DEVICES_ALLOCATED: 3}}}])
 def test_any_object_is_read_without_an_error(pod: Json) -> None:
-    assert pod_allocations(pod) == []
+    assert list_allocations(pod) == []
 
 
 def test_a_pod_that_is_not_bound_holds_nothing_yet() -> None:

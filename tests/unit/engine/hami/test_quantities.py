@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.hami.quantities import is_quantity, rounded_up, whole
+from engine.hami.quantities import is_quantity, parse_whole, round_up
 
 SCALES = {
     "n": Fraction(1, 10**9),
@@ -29,23 +29,23 @@ def test_a_quantity_is_what_its_text_says(digits: int, decimals: int, suffix: st
     number = f"{padded[: len(padded) - decimals]}.{padded[len(padded) - decimals :]}" if decimals else padded
     text = f"{'-' if digits < 0 else ''}{number}{suffix}"
     exact = Fraction(digits, 10**decimals) * SCALES[suffix]
-    assert whole(text) == (exact if exact.denominator == 1 and abs(exact) < 2**63 else None)
+    assert parse_whole(text) == (exact if exact.denominator == 1 and abs(exact) < 2**63 else None)
     away = ceil(abs(exact)) * (-1 if exact < 0 else 1)
-    assert rounded_up(text) == max(-(2**63), min(away, 2**63 - 1))
+    assert round_up(text) == max(-(2**63), min(away, 2**63 - 1))
 
 
 @pytest.mark.parametrize("text", ["", " 1", "1 ", "1K", "1ki", "0x10", "1e", "NaN", "Infinity", "1_000", "٣", "1" * 65])
 def test_what_is_no_quantity_is_none(text: str) -> None:
     assert not is_quantity(text)
-    assert whole(text) is None
-    assert rounded_up(text) == 0
+    assert parse_whole(text) is None
+    assert round_up(text) == 0
 
 
 def test_the_last_of_many_decimals_counts() -> None:
-    assert whole("1.00000000000000000000000000000000000000000001") is None
+    assert parse_whole("1.00000000000000000000000000000000000000000001") is None
 
 
 def test_beyond_64_bits_there_is_no_whole_number() -> None:
-    assert whole(str(2**63 - 1)) == 2**63 - 1
-    assert whole(str(2**63)) is None
-    assert whole("9Ei") is None
+    assert parse_whole(str(2**63 - 1)) == 2**63 - 1
+    assert parse_whole(str(2**63)) is None
+    assert parse_whole("9Ei") is None

@@ -11,7 +11,7 @@ from engine.fit import device_config
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
 from engine.hami.annotations import REGISTER
-from engine.hami.registered_event import node_registered
+from engine.hami.registered_event import to_node_registered
 from engine.hami.registration import Registration, decode_registration
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims
@@ -154,7 +154,7 @@ def test_both_sources_report_the_same_cordoned_devices() -> None:
 def test_a_column_takes_the_largest_index_that_fits() -> None:
     found = decode_registration('[{"id":"GPU-a"},{"id":"GPU-b","index":18446744073709551615}]')
     assert isinstance(found, Registration)
-    record = encode(node_registered("default", "node1", NOW, found))
+    record = encode(to_node_registered("default", "node1", NOW, found))
     event = decode(record.value, record.headers)
     assert isinstance(event, NodeRegistered)
     assert event.index.tolist() == [0, 2**63 - 1]

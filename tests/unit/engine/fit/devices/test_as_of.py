@@ -18,7 +18,7 @@ from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.fit.judge.reservation import release
-from engine.hami.cluster_objects import ClusterObjects, cluster_objects
+from engine.hami.cluster_objects import ClusterObjects, build_cluster_objects
 from engine.hami.vendor_catalog import HYGON
 from engine.hami.vendors import NVIDIA
 from schemas.codec.records import encode
@@ -246,7 +246,7 @@ def has_its_own_reasons(state: NodeStateChanged) -> bool:
 @given(clusters())
 def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -> None:
     states = [state for state in states_of(columns) if only_nvidia(state) and has_its_own_reasons(state)]
-    written = cluster_objects(states)
+    written = build_cluster_objects(states)
     assert written.left_out == []
     assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuilt(states))
 
@@ -260,7 +260,7 @@ def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() 
         columns.apply_pod(pod)
     states = states_of(columns)
     assert [(use.device, len(use.spans), use.unknown) for use in states[0].mig] == [(1, 2, 2), (2, 1, 1)]
-    assert in_the_hands_of_one(read_again(cluster_objects(states))) == in_the_hands_of_one(rebuilt(states))
+    assert in_the_hands_of_one(read_again(build_cluster_objects(states))) == in_the_hands_of_one(rebuilt(states))
 
 
 def in_the_hands_of_one(columns: ClusterColumns) -> list[dict[str, Any]]:
@@ -276,7 +276,7 @@ def test_nodes_without_devices_are_there_and_what_can_not_be_written_is_named() 
     kinds = [DeviceKind(model="910B", vendor="Ascend910B", memory_mib=1, cores_percent=1, slots=1)]
     unknown = [DeviceKind(model="L40S", memory_mib=45912)]
     states = [a_node_state("npu", 2, kinds=kinds), a_node_state("log", 1, kinds=unknown), a_node_state("gpu", 1)]
-    written = cluster_objects(states, ["cpu"])
+    written = build_cluster_objects(states, ["cpu"])
     assert [item["metadata"]["name"] for item in written.objects if item["kind"] == "Node"] == [
         "npu",
         "log",

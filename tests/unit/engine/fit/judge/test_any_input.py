@@ -21,7 +21,7 @@ from engine.hami.annotations import (
     REGISTER,
     SCORING_WEIGHTS,
 )
-from engine.hami.quantities import whole
+from engine.hami.quantities import parse_whole
 from engine.hami.vendors import NVIDIA
 from tests.support.builders.nodes_to_judge import a_device, a_mig_device, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.stress import examples
@@ -95,7 +95,7 @@ def test_any_quantity(amounts: dict[str, Any], hard: Any) -> None:
 @given(QUANTITIES)
 @settings(max_examples=examples(50))
 def test_a_quantity_is_a_whole_number_of_64_bits_or_none(value: Any) -> None:
-    number = whole(value)
+    number = parse_whole(value)
     assert number is None or -(2**63) <= number < 2**63
 
 
