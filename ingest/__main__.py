@@ -1,4 +1,4 @@
-"""``python -m ingest NAME LOG…`` reads what a scheduler prints, into Kafka or, with ``--explain POD``, for a person.
+"""``python -m ingest NAME LOG…`` reads what a scheduler prints into Kafka.
 
 Readers and clients take long to import: a command imports ``ingest.commands.logs``, or ``ingest.commands.services``
 with the clients, when it is called, ``--help`` neither.

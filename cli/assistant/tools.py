@@ -129,23 +129,24 @@ def explain_log(
 ) -> Answer:
     """Why the pods of a scheduler's log wait, from its lines alone: no API and no cluster is asked."""
     from ingest.errors import MistakeError
-    from ingest.log_answers.answers import absence, answers
+    from ingest.log_answers.answers import diagnose_pods, explain_absence
     from ingest.log_answers.log_pods import LogPods
     from ingest.log_answers.read_log import read_log_text
 
     pods = LogPods()
     try:
-        read_log_text(text, pods)
+        read_log_text(text, pods.add)
     except MistakeError as error:
         return refusal(WrongRequest(str(error)))
-    wanted = pods.named(pod) if pod else list(pods.pods.values())
-    if not wanted:
-        return refusal(WrongRequest(absence("the log", pod, pods)))
-    found = [answer.diagnosis.model_dump(mode="json") for answer in answers(wanted, pods.last_started_at)]
-    if len(found) == 1:
-        return result(texts.diagnosis(found[0]), found[0])
-    lines = (f"{item['namespace']}/{item['name']}: {item['state']}. {item['sentence']['en']}" for item in found)
-    return result(f"{len(found)} pods:\n{items(lines)}", {"items": [_without_steps(item) for item in found]})
+    matches = pods.select(pod)
+    if not matches:
+        return refusal(WrongRequest(explain_absence("the log", pod, pods)))
+    answers = diagnose_pods(matches, pods.last_started_at)
+    diagnoses = [answer.diagnosis.model_dump(mode="json") for answer in answers]
+    if len(diagnoses) == 1:
+        return result(texts.diagnosis(diagnoses[0]), diagnoses[0])
+    lines = (f"{item['namespace']}/{item['name']}: {item['state']}. {item['sentence']['en']}" for item in diagnoses)
+    return result(f"{len(diagnoses)} pods:\n{items(lines)}", {"items": [_without_steps(item) for item in diagnoses]})
 
 
 def _shown(answer: Json | Problem, text: Callable[[Json], str]) -> CallToolResult:

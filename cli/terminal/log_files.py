@@ -1,8 +1,8 @@
-"""``schedulerlog explain LOG [POD]``: the pods of a scheduler's log, without any server."""
+"""``schedulerlog explain LOG [POD]``: the pods in a scheduler's log, without any server."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -14,55 +14,80 @@ from cli.terminal.times import clock
 from page.views.log_pods import listed_pods
 from schemas.json_types import Json
 
+if TYPE_CHECKING:
+    from ingest.log_answers.log_pods import LogPods, PodInLog
+
 
 def explain(
     log: Annotated[
         Path, typer.Argument(metavar="LOG", help="Plain or packed (gzip, zstd, xz, bzip2, tar); - is standard input.")
     ],
-    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; without it a table.")] = "",
+    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; default: a table of all.")] = "",
     output: Annotated[
         Format, typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs.")
     ] = "text",
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the answer as a page that stands for itself.")
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full", help="With -o json: the API's full answer, every node and device, in place of the diagnosis."
+        ),
+    ] = False,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Output of `kubectl get nodes -o json`: nodes, memory and pools of devices."),
     ] = None,
-    language: Annotated[Literal["en", "zh"], typer.Option("--lang", help="Of the page.")] = "en",
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Time zone of the log, such as Asia/Shanghai; klog lines have none.")
+    ] = "UTC",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File for the answer as a page that needs no other file.")
+    ] = None,
+    language: Annotated[Literal["en", "zh"], typer.Option("--lang", help="Language of the page.")] = "en",
 ) -> None:
-    """Why the pods of a scheduler's log wait, or are where they are: HAMi's or KAI's log, and nothing else.
+    """Explain why the pods in a scheduler's log wait, or why they are where they are; needs no server.
 
     \b
     Examples:
       schedulerlog explain hami.log
       schedulerlog explain hami.log llm/deepseek-0
+      schedulerlog explain hami.log llm/deepseek-0 -o json --full
       schedulerlog explain hami.log --html why.html
       kubectl logs -n kube-system deploy/hami-scheduler -c vgpu-scheduler-extender | schedulerlog explain -
 
-    Ends as `why` where a pod is named.
+    Reads the logs of HAMi's scheduler and of KAI-Scheduler. With a pod it ends with the exit codes of `why`.
     """
-    found = _read(log, pod)
+    if full and (not pod or output not in ("json", "yaml")):
+        _stop("--full: name a pod and write -o json or -o yaml", USAGE)
+    pods, matches = _read(log, pod, nodes, timezone)
+    rows = _diagnose(matches, pods)
     if html:
-        _write_page(html, log, found, language)
-    if pod:
-        diagnosis = found[0]["diagnosis"]
-        if not is_printed(output, diagnosis, lambda answer: [answer]):
-            show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
-        raise typer.Exit(code_of_state(diagnosis["state"]))
-    if not is_printed(output, {"items": found}, lambda answer: [item["diagnosis"] for item in answer["items"]]):
-        _show_table(Screen(), log, found, is_wide=output == "wide")
-    raise typer.Exit(PLACED)
+        _write_page(html, log, rows, language)
+    if not pod:
+        if not is_printed(output, {"items": rows}, lambda answer: [row["diagnosis"] for row in answer["items"]]):
+            _show_table(Screen(), log, rows, is_wide=output == "wide")
+        raise typer.Exit(PLACED)
+    diagnosis = rows[0]["diagnosis"]
+    if not is_printed(output, _write_full(matches[0]) if full else diagnosis, lambda answer: [answer]):
+        show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
+    raise typer.Exit(code_of_state(diagnosis["state"]))
 
 
-def _read(log: Path, pod: str) -> list[Json]:
-    """A row for each pod, or for the named one alone; ends the command where the log has none."""
+def _read(log: Path, pod: str, nodes: Path | None, timezone: str) -> "tuple[LogPods, list[PodInLog]]":
+    """Read the pods of the log, and select the named one, or all; ends the command if there is none."""
     from ingest.errors import MistakeError
-    from ingest.log_answers.answers import absence, answers
+    from ingest.log_answers.answers import explain_absence
     from ingest.log_answers.log_pods import LogPods
     from ingest.log_answers.read_log import read_log
+    from ingest.readers.registry import LogFacts
+    from ingest.reading.protocol import Counts
+    from ingest.reading.report import report
+    from ingest.sources.log_facts import parse_zone, read_node_list
     from ingest.sources.pieces import UnreadableFileError
 
-    pods = LogPods()
+    pods, counts = LogPods(), Counts()
     try:
-        read_log(log, pods)
+        facts = LogFacts(read_node_list(nodes, bytes) if nodes else b"", parse_zone(timezone))
+        counts = read_log(log, pods.add, facts)
     except MistakeError as error:
         _stop(str(error), USAGE)
     except UnreadableFileError as error:
@@ -70,23 +95,47 @@ def _read(log: Path, pod: str) -> list[Json]:
         if not pods.pods:
             _stop(str(error), USAGE)
         complain(f"{error}; the answer is from the part before that")
-    wanted = pods.named(pod) if pod else list(pods.pods.values())
-    if not wanted:
-        _stop(absence(_named(log), pod, pods), UNKNOWN)
-    if pod and len(wanted) > 1:
-        _stop(f"{pod} is in several namespaces: name one of {', '.join(match.name for match in wanted)}", USAGE)
-    return [_row(answer) for answer in answers(wanted, pods.last_started_at)]
+    matches = pods.select(pod)
+    if pod and not matches:
+        if not pods.pods:
+            complain(report(counts))
+        _stop(explain_absence(_name_log(log), pod, pods), UNKNOWN)
+    if pod and len(matches) > 1:
+        _stop(f"{pod} is in several namespaces: name one of {', '.join(match.name for match in matches)}", USAGE)
+    return pods, matches
 
 
-def _named(log: Path) -> str:
+def _diagnose(matches: "Iterable[PodInLog]", pods: "LogPods") -> list[Json]:
+    """Diagnose the pods: a row for each."""
+    from ingest.log_answers.answers import diagnose_pods
+    from schemas.codec.records import rfc3339
+
+    return [
+        {
+            "attempts": answer.attempts,
+            "node": answer.node,
+            "started_at": rfc3339(answer.started_at),
+            "diagnosis": answer.diagnosis.model_dump(mode="json"),
+        }
+        for answer in diagnose_pods(matches, pods.last_started_at)
+    ]
+
+
+def _write_full(match: "PodInLog") -> Json:
+    from ingest.log_answers.answers import write_schedulerlog
+
+    return write_schedulerlog(match)
+
+
+def _name_log(log: Path) -> str:
     return "standard input" if str(log) == "-" else str(log)
 
 
-def _write_page(file: Path, log: Path, found: list[Json], language: Literal["en", "zh"]) -> None:
+def _write_page(file: Path, log: Path, rows: list[Json], language: Literal["en", "zh"]) -> None:
     from page.log_file import log_file
 
     try:
-        file.write_text(log_file(_named(Path(log.name)), found, language), "utf-8")
+        file.write_text(log_file(_name_log(Path(log.name)), rows, language), "utf-8")
     except OSError as error:
         _stop(f"--html: {file} can't be written: {error.strerror}", USAGE)
 
@@ -97,17 +146,10 @@ def _stop(text: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _row(answer: Any) -> Json:
-    from schemas.codec.records import rfc3339
-
-    started_at, diagnosis = rfc3339(answer.started_at), answer.diagnosis.model_dump(mode="json")
-    return {"attempts": answer.attempts, "node": answer.node, "started_at": started_at, "diagnosis": diagnosis}
-
-
 def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
     ordered, placed = listed_pods(rows)
     waiting = len(rows) - placed
-    screen.line(f"{counted(len(rows), 'pod')} in {_named(log)}: {placed:,} placed, {waiting:,} not.", "bold")
+    screen.line(f"{counted(len(rows), 'pod')} in {_name_log(log)}: {placed:,} placed, {waiting:,} not.", "bold")
     if not rows:
         return
     screen.blank()

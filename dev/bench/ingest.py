@@ -14,10 +14,9 @@ from dev.bench.backends import FOLDER
 from dev.bench.hami_log import hami_log
 from dev.bench.kai_log import as_json, kai_log
 from dev.bench.report import Figure, Result, against_first
-from ingest.commands.run_command import collect_seldom
 from ingest.readers.hami.reader import HamiLog
 from ingest.readers.kai import KaiLog
-from ingest.reading.protocol import LogReader
+from ingest.reading.protocol import LogReader, collect_garbage_seldom
 from ingest.sources.follow import Reached, read_file
 
 NODES = 5_000
@@ -32,7 +31,7 @@ _CONSOLE = re.compile(rb"^(\S+)\t(\w+)\t(\S+):(\d+)\t(.*)$")
 _JSON = re.compile(rb'^\{"level":"(\w+)","ts":"([^"]*)","caller":"([^":]*):(\d+)","msg":(.*)$')
 
 Subject = tuple[str, Callable[[], LogReader], re.Pattern[bytes]]
-"""A reader's command, its constructor, and a regular expression for the head of its lines."""
+"""A reader's name, its constructor, and a regular expression for the head of its lines."""
 
 
 def ingest() -> Result:
@@ -75,21 +74,21 @@ def _passes(name: str, log: str, work: str, lines: Iterable[bytes], subject: Sub
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.writelines(lines)
-    command, make, heads = subject
+    reader, make, heads = subject
     paths: dict[str, Callable[[Path], object]] = {
         "iterate over the lines": _iterate,
         "one compiled regex a line": lambda path: _regex(path, heads),
-        f"python -m ingest {command}": lambda path: _read(path, make()),
+        f"python -m ingest {reader}": lambda path: _read(path, make()),
     }
     figures = [_measured(path_name, walk, path) for path_name, walk in paths.items()]
     size = path.stat().st_size / 1e6
     # The same peak for a log four times as long shows that memory does not grow with it.
-    peaks = tuple(_peak(command, path, times) for times in (1, TIMES_AS_LARGE))
+    peaks = tuple(_peak(path, times) for times in (1, TIMES_AS_LARGE))
     # Hundreds of MB.
     path.unlink()
     return Result(
         name,
-        f"CPU time of one pass over a file of {log}, from bytes to events; best of three; the command's peak of memory",
+        f"CPU time of one pass over a file of {log}, from bytes to events; best of three; peak memory of the process",
         f"{size:.0f} MB, {work}",
         (*against_first(figures, lambda first, this: this / first), *peaks),
     )
@@ -101,10 +100,9 @@ def _measured(name: str, walk: Callable[[Path], object], path: Path) -> Figure:
     return Figure(name, path.stat().st_size / best / 1e6, "MB/s per core")
 
 
-def _peak(command: str, path: Path, times: int) -> Figure:
-    """The peak memory of the command in a process of its own, which reads the file ``times`` times in a row."""
-    # A pod that does not occur: everything is read and nothing is kept for an answer.
-    arguments = [sys.executable, "-m", "dev.bench.peak", command, "-", "--explain", "nobody/nobody"]
+def _peak(path: Path, times: int) -> Figure:
+    """Measure the peak memory of a process that reads the file ``times`` times in a row."""
+    arguments = [sys.executable, "-m", "dev.bench.peak"]
     with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         assert process.stdin
         assert process.stdout
@@ -133,7 +131,7 @@ def _regex(path: Path, heads: re.Pattern[bytes]) -> int:
 
 
 def _read(path: Path, reader: LogReader) -> int:
-    collect_seldom()
+    collect_garbage_seldom()
     return sum(1 for _ in _events(path, reader))
 
 

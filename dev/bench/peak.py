@@ -1,15 +1,16 @@
-"""``python -m dev.bench.peak ARGUMENT ...``: runs ``python -m ingest`` with the arguments and prints its peak memory.
+"""``python -m dev.bench.peak``: reads a scheduler's log from standard input, keeps no event, prints its peak memory.
 
 The figure is this process's ``VmHWM``. The ``ru_maxrss`` of a child would not do: it begins with the memory of its
 parent.
 """
 
-import sys
+from collections import deque
 from pathlib import Path
 
-import typer
+from ingest.log_answers.read_log import read_log
+from schemas.events import Event
 
-from ingest.__main__ import app
+STANDARD_INPUT = Path("-")
 
 
 def peak_mib() -> float:
@@ -18,9 +19,6 @@ def peak_mib() -> float:
 
 
 if __name__ == "__main__":
-    try:
-        app(sys.argv[1:], standalone_mode=False)
-    except (SystemExit, typer.Exit):
-        pass
-    finally:
-        print(peak_mib())
+    events: deque[Event] = deque(maxlen=0)
+    read_log(STANDARD_INPUT, events.extend)
+    print(peak_mib())

@@ -20,11 +20,11 @@ COMMANDS: Final = {
     "why --help": ("-m", "schedulerlog", "why", "--help"),
     "explain --help": ("-m", "schedulerlog", "explain", "--help"),
     "ingest hami-log --help": ("-m", "schedulerlog", "ingest", "hami-log", "--help"),
-    "ingest hami-log --explain": (
-        "-m", "schedulerlog", "ingest", "hami-log", LOG, "--explain", "llm/deepseek-5996b8569d-kgwgx",
-    ),
     "explain LOG": ("-m", "schedulerlog", "explain", LOG),
     "explain LOG POD": ("-m", "schedulerlog", "explain", LOG, "llm/deepseek-5996b8569d-kgwgx"),
+    "explain LOG POD --full": (
+        "-m", "schedulerlog", "explain", LOG, "llm/deepseek-5996b8569d-kgwgx", "-o", "json", "--full",
+    ),
     "doctor --help": ("-m", "schedulerlog", "doctor", "--help"),
     "scheduler simulate": (
         "-m", "schedulerlog", "scheduler", "simulate",

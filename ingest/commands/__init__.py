@@ -1,9 +1,7 @@
 """The commands of ``ingest``.
 
-logs          commands that read logs
+logs          commands that read logs: the reader of each
 services      commands that run until they are stopped
-run_command   the steps of a command that reads a log
-publishing    publishes the events of a log to Kafka
+run_command   reads a log and publishes its events to Kafka
 from_cluster  a pod's log and the nodes, from the API server
-explain       the sink that answers for one pod
 """

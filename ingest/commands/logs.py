@@ -1,95 +1,87 @@
 """The commands that read logs, as functions: each imports its reader, and a client only where it connects."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING
 
 import typer
 
-from ingest.commands.run_command import read
 from ingest.errors import MistakeError
 from ingest.reading.options import IngestSettings, LogOptions, SourceOptions
+from ingest.sources.log_facts import parse_zone, read_node_list
 from runtime.kubernetes.errors import KubeApiError
 
 if TYPE_CHECKING:
     from ingest.readers.hami.devices import RegisteredDevices
-
-T = TypeVar("T")
+    from ingest.readers.kai import KaiLog
+    from ingest.reading.protocol import LogReader
 
 
 def read_hami_log(
-    settings: IngestSettings, asked: LogOptions, scheduler: str, nodes: Path | None, timezone: str
+    settings: IngestSettings, options: LogOptions, scheduler: str, nodes: Path | None, timezone: str
 ) -> None:
     from ingest.readers.hami.reader import HamiLog
 
-    zone = _zone(timezone)
-    reader = HamiLog(scheduler, _devices(nodes, asked), zone, cluster=settings.cluster_name)
-    read("hami-log", settings, asked, reader)
+    zone = parse_zone(timezone)
+    devices = _read_devices(nodes, options)
+    _read("hami-log", settings, options, HamiLog(scheduler, devices, zone, cluster=settings.cluster_name))
 
 
 def read_kai_log(
-    settings: IngestSettings, asked: LogOptions, nodes: Path | None, node_pool: str, node_pool_label: str
+    settings: IngestSettings, options: LogOptions, nodes: Path | None, node_pool: str, node_pool_label: str
 ) -> None:
-    from ingest.readers.kai import KaiLog
-    from ingest.readers.kai.devices import labels_of_nodes
-    from ingest.readers.kai.node_pools import NodePools, pools_of_nodes
+    _read("kai-log", settings, options, create_kai_reader(settings.cluster_name, nodes, node_pool, node_pool_label))
 
-    labels: dict[str, int] = {}
+
+def create_kai_reader(cluster: str, nodes: Path | None, node_pool: str, node_pool_label: str) -> "KaiLog":
+    """Create the reader of KAI's log with the memory and the pool of each node. Raises ``MistakeError``."""
+    from ingest.readers.kai import KaiLog
+    from ingest.readers.kai.devices import parse_memory_labels
+    from ingest.readers.kai.node_pools import NodePools, parse_pool_labels
+
+    memory: dict[str, int] = {}
     pools: dict[str, str] = {}
     if nodes:
-        labels = _of_node_list(nodes, labels_of_nodes)
-        pools = _of_node_list(nodes, lambda text: pools_of_nodes(text, node_pool_label))
+        memory = read_node_list(nodes, parse_memory_labels)
+        pools = read_node_list(nodes, lambda text: parse_pool_labels(text, node_pool_label))
     elif node_pool:
         raise MistakeError("--node-pool: give --nodes too, which names the pool of each node")
-    served = NodePools(pools, node_pool_label, node_pool)
-    read("kai-log", settings, asked, KaiLog(labels, cluster=settings.cluster_name, pools=served))
+    return KaiLog(memory, cluster=cluster, pools=NodePools(pools, node_pool_label, node_pool))
 
 
 def read_sniffer_log(settings: IngestSettings, source: SourceOptions, namespace: str) -> None:
     from ingest.readers.sniffer.reader import SnifferLog
 
-    read("sniffer", settings, LogOptions(**asdict(source)), SnifferLog(namespace, cluster=settings.cluster_name))
+    options = LogOptions(**asdict(source))
+    _read("sniffer", settings, options, SnifferLog(namespace, cluster=settings.cluster_name))
 
 
-def _of_node_list(nodes: Path, parse: Callable[[bytes], T]) -> T:
-    """What ``parse`` makes of the file. Raises ``MistakeError``."""
-    try:
-        return parse(nodes.read_bytes())
-    except OSError as error:
-        raise MistakeError(f"{nodes}: {error.strerror}") from None
-    except ValueError as error:
-        raise MistakeError(f"{nodes}: {error}") from None
+def _read(name: str, settings: IngestSettings, options: LogOptions, reader: "LogReader") -> None:
+    # With Kafka's client, which is slow to import: a mistake in the options is reported before.
+    from ingest.commands.run_command import read
+
+    read(name, settings, options, reader)
 
 
-def _devices(nodes: Path | None, asked: LogOptions) -> "RegisteredDevices":
-    """From the node list, else from the cluster if there is a connection to it."""
+def _read_devices(nodes: Path | None, options: LogOptions) -> "RegisteredDevices":
+    """Read the registered devices from the node list, else from the cluster if there is a connection to it."""
     if nodes:
-        from ingest.readers.hami.devices import devices_of_nodes
+        from ingest.readers.hami.devices import parse_node_list
 
-        return _of_node_list(nodes, devices_of_nodes)
-    return asyncio.run(_devices_of_cluster(asked.kubeconfig)) if asked.kubeconfig or asked.pod else {}
+        return read_node_list(nodes, parse_node_list)
+    return asyncio.run(_list_devices(options.kubeconfig)) if options.kubeconfig or options.pod else {}
 
 
-async def _devices_of_cluster(kubeconfig: Path | None) -> "RegisteredDevices":
+async def _list_devices(kubeconfig: Path | None) -> "RegisteredDevices":
     from ingest.commands.from_cluster import nodes_of_cluster
-    from ingest.readers.hami.devices import devices_of_nodes
+    from ingest.readers.hami.devices import parse_node_list
 
     devices: RegisteredDevices = {}
     try:
         async for page in nodes_of_cluster(kubeconfig):
-            devices |= devices_of_nodes(page)
+            devices |= parse_node_list(page)
     # Device lines name no node, but everything else in the log can be read without the list.
     except KubeApiError as error:
         typer.echo(f"nodes can't be listed, so devices are reported without their nodes: {error}", err=True)
     return devices
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise MistakeError(f"--timezone {name}: no such zone; write it as in Asia/Shanghai") from None

@@ -1,47 +1,91 @@
-"""What a log says of its pods: each with the diagnosis of its latest attempt. Pure."""
+"""Answers about the pods of a log, each about the pod's latest attempt. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from ingest.log_answers.log_pods import LogPods, PodInLog
 from schemas.answers.diagnosis import Diagnosis
 
-SHOWN_NAMES: Final = 5
+if TYPE_CHECKING:
+    from schemas.events import FindingReported
+
+MAX_SIMILAR_NAMES: Final = 5
 
 
 class PodAnswer(NamedTuple):
+    """The diagnosis of a pod's latest attempt."""
+
     attempts: int
     started_at: datetime
     """When the latest attempt began."""
     node: str
-    """The chosen one; empty where none was."""
+    """The chosen node; empty if none was chosen."""
     diagnosis: Diagnosis
 
 
-def answers(pods: Iterable[PodInLog], log_ended_at: datetime) -> list[PodAnswer]:
-    """In the order of the log. ``log_ended_at`` stands for now: nothing later is known."""
-    return [_answer(pod, log_ended_at) for pod in pods]
+def diagnose_pods(pods: Iterable[PodInLog], log_ended_at: datetime) -> list[PodAnswer]:
+    """Diagnose each pod, in the order given. ``log_ended_at`` stands for now: the log reports nothing later."""
+    return [_diagnose_pod(pod, log_ended_at) for pod in pods]
 
 
-def _answer(pod: PodInLog, log_ended_at: datetime) -> PodAnswer:
-    attempt, devices = pod.latest()
-    now = max(attempt.ended_at or attempt.started_at, log_ended_at)
-    # Not the latest: nothing is known but this attempt's records.
+def _diagnose_pod(pod: PodInLog, log_ended_at: datetime) -> PodAnswer:
+    summary, attempt = pod.find_latest()
+    now = max(summary.ended_at or summary.started_at, log_ended_at)
+    # is_latest is for attempts of a cluster that is watched: here only this attempt's records are available.
     facts = DiagnosisFacts(
-        attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False, devices=devices
+        summary.cluster,
+        summary.pod.namespace,
+        summary.pod.name,
+        now,
+        summary,
+        is_latest=False,
+        devices=list(attempt.list_devices()),
     )
-    return PodAnswer(pod.attempts, attempt.started_at, attempt.chosen or "", diagnose(facts))
+    return PodAnswer(pod.attempts, summary.started_at, summary.chosen or "", diagnose(facts))
 
 
-def absence(log: str, pod: str, known: LogPods) -> str:
-    """Why there is no answer about the pod, with the most similar names."""
-    names = list(known.pods)
+def write_schedulerlog(pod: PodInLog) -> dict[str, Any]:
+    """Write what the API answers about the pod with ``?detail=full``, with the devices of all nodes.
+
+    With ``findings`` if there are any: what the attempt's own numbers contradict.
+    """
+    import orjson
+
+    from engine.summaries import attempt_audit
+    from engine.summaries.answer import detail, schedulerlog_json
+
+    summary, attempt = pod.find_latest()
+    added: dict[str, Any] = {"detail": detail(summary), "devices": list(attempt.list_devices())}
+    # The pipeline's findings about a summary too: no pipeline reads this log.
+    if findings := [*attempt.findings, *attempt_audit.findings(summary)]:
+        added["findings"] = [_write_finding(finding) for finding in findings]
+    answer: dict[str, Any] = orjson.loads(schedulerlog_json(summary, beside=added))
+    return answer
+
+
+def _write_finding(finding: "FindingReported") -> dict[str, object]:
+    """Write a finding as the API does, without the pod and attempt that the answer already names."""
+    from schemas.codec.records import rfc3339
+
+    return {
+        "finding": finding.finding,
+        "found_at": rfc3339(finding.found_at),
+        "node": finding.node,
+        "device": finding.device,
+        "numbers": finding.numbers,
+        "evidence": finding.evidence,
+    }
+
+
+def explain_absence(log: str, pod: str, pods: LogPods) -> str:
+    """Explain why there is no answer about the pod; names the pods with the most similar names."""
+    names = list(pods.pods)
     if not names:
         return f"{log} has no attempt of any pod: is it the whole log, at -v=0 or more?"
-    alike = get_close_matches(pod, names, SHOWN_NAMES, cutoff=0.5) or names[:SHOWN_NAMES]
-    pods = "1 pod" if len(names) == 1 else f"{len(names):,} pods"
-    return f"{log} has no attempt of a pod {pod}; it has {pods}, such as {', '.join(alike)}"
+    similar = get_close_matches(pod, names, MAX_SIMILAR_NAMES, cutoff=0.5) or names[:MAX_SIMILAR_NAMES]
+    total = "1 pod" if len(names) == 1 else f"{len(names):,} pods"
+    return f"{log} has no attempt of a pod {pod}; it has {total}, such as {', '.join(similar)}"

@@ -1,9 +1,8 @@
 """Reads the log of any known scheduler to its end: the scheduler is recognised by its first lines."""
 
-import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -12,75 +11,78 @@ from typing import Final
 from ingest.errors import MistakeError
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing
-from ingest.log_answers.log_pods import LogPods
-from ingest.readers.registry import LOG_SOURCES, LogSource, source_of
+from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, find_source
+from ingest.reading.protocol import Counts, collect_garbage_seldom
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
 from ingest.sources.formats import HEAD_BYTES, is_packed
 from ingest.sources.pieces import BLOCK_BYTES, UnreadableFileError
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from schemas.events import Event
 
 NAME_OF_STANDARD_INPUT: Final = "standard input"
 MAX_UNDECIDED_BLOCKS: Final = 64
-"""Blocks without a line that a scheduler is known by; a log begins with little else."""
+"""Blocks that are read to recognise the scheduler: a log has lines that show it near its beginning."""
 
 
-def read_log(file: Path, pods: LogPods) -> None:
-    """Add the events of the log in a file; ``-`` is standard input.
+def read_log(file: Path, take: Callable[[Iterable[Event]], None], facts: LogFacts = NO_FACTS) -> Counts:
+    """Give ``take`` the events of the log in a file, and count its lines; ``-`` is standard input.
 
-    Raises ``MistakeError`` where no known scheduler wrote it, and ``UnreadableFileError``: what was before the
-    unreadable part has been added then.
+    Raises ``MistakeError`` for a log of an unknown scheduler, and ``UnreadableFileError``: ``take`` then has the events
+    before the unreadable part.
     """
-    # Readers make no reference cycles, and the collector would take a seventh of the time.
-    gc.set_threshold(200_000, 50, 100)
+    collect_garbage_seldom()
     if str(file) == STANDARD_INPUT:
-        _read(NAME_OF_STANDARD_INPUT, _of_standard_input(), pods)
-    elif file.is_dir():
+        return _read(NAME_OF_STANDARD_INPUT, _read_standard_input(), take, facts)
+    if file.is_dir():
         raise MistakeError(f"{file} is a directory: name a log in it, or an archive of it (tar)")
-    else:
-        _read(str(file), _of_file(file), pods)
+    return _read(str(file), _read_file(file), take, facts)
 
 
-def read_log_text(text: str, pods: LogPods) -> None:
-    """The same of a text. Raises ``MistakeError``."""
-    _read("the text", _of_text(text), pods)
+def read_log_text(text: str, take: Callable[[Iterable[Event]], None]) -> None:
+    """Give ``take`` the events of a log's text. Raises ``MistakeError`` for a log of an unknown scheduler."""
+    _read("the text", _split_text(text), take, NO_FACTS)
 
 
-def _read(name: str, blocks: Iterator[Lines], pods: LogPods) -> None:
+def _read(name: str, blocks: Iterator[Lines], take: Callable[[Iterable[Event]], None], facts: LogFacts) -> Counts:
     first: list[Lines] = []
     source: LogSource | None = None
     for lines in blocks:
         first.append(lines)
-        source = next(filter(None, map(source_of, lines.texts)), None)
+        source = next(filter(None, map(find_source, lines.texts)), None)
         if source or len(first) >= MAX_UNDECIDED_BLOCKS:
             break
     if not any(lines.texts for lines in first):
         hint = ": the command before the pipe wrote nothing" if name == NAME_OF_STANDARD_INPUT else ""
         raise MistakeError(f"{name} is empty{hint}")
     if source is None:
-        known = ", ".join(log_source.name.removesuffix("-log") for log_source in LOG_SOURCES)
+        schedulers = ", ".join(log_source.name.removesuffix("-log") for log_source in LOG_SOURCES)
         raise MistakeError(
-            f"{name}: no line is from a scheduler that is known ({known}). "
+            f"{name}: no line is from a scheduler that is known ({schedulers}). "
             "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
         )
     # Without an event loop: nothing else is waited for, and importing one takes as long as reading a small log.
-    reader = source.create(DEFAULT_CLUSTER)
+    try:
+        reader = source.create(DEFAULT_CLUSTER, facts)
+    except ValueError as error:
+        raise MistakeError(f"--nodes: {error}") from None
     for lines in chain(first, blocks):
-        pods.add(reader.feed(lines))
-    pods.add(reader.close())
+        take(reader.feed(lines))
+    take(reader.close())
+    return reader.counts
 
 
-def _of_file(path: Path) -> Iterator[Lines]:
+def _read_file(path: Path) -> Iterator[Lines]:
     for lines, _, _ in read_file(path, Reached()):
         yield lines
 
 
-def _of_standard_input() -> Iterator[Lines]:
-    head = _first_bytes()
+def _read_standard_input() -> Iterator[Lines]:
+    head = _read_head()
     if is_packed(head):
-        yield from _packed(head)
+        yield from _unpack(head)
         return
     framing = Framing(Origin(STANDARD_INPUT))
-    for data in chain([head] if head else [], iter(_more_bytes, b"")):
+    for data in chain([head] if head else [], iter(_read_bytes, b"")):
         framing.origin = Origin(STANDARD_INPUT, datetime.now(UTC))
         if lines := framing.feed(data):
             yield lines
@@ -88,34 +90,34 @@ def _of_standard_input() -> Iterator[Lines]:
         yield lines
 
 
-def _packed(head: bytes) -> Iterator[Lines]:
-    """By way of a file: an archive's kind is known only after some of it was unpacked."""
-    # Plain text needs none, and it takes its time to import.
+def _unpack(head: bytes) -> Iterator[Lines]:
+    """Unpack standard input by way of a file: the kind of an archive shows only after a part of it was unpacked."""
+    # Imported late: plain text needs no file, and the import takes its time.
     from tempfile import NamedTemporaryFile
 
     with NamedTemporaryFile() as file:
-        for data in chain([head], iter(_more_bytes, b"")):
+        for data in chain([head], iter(_read_bytes, b"")):
             file.write(data)
         file.flush()
         try:
-            yield from _of_file(Path(file.name))
+            yield from _read_file(Path(file.name))
         except UnreadableFileError as error:
             raise UnreadableFileError(str(error).replace(file.name, NAME_OF_STANDARD_INPUT)) from None
 
 
-def _first_bytes() -> bytes:
-    """As many as tell what is packed; fewer only of a shorter input: a pipe may pass them one by one."""
+def _read_head() -> bytes:
+    """Read the bytes that show whether the input is packed; a pipe may pass them one by one."""
     head = b""
-    while len(head) < HEAD_BYTES and (data := _more_bytes()):
+    while len(head) < HEAD_BYTES and (data := _read_bytes()):
         head += data
     return head
 
 
-def _more_bytes() -> bytes:
+def _read_bytes() -> bytes:
     return os.read(sys.stdin.fileno(), BLOCK_BYTES)
 
 
-def _of_text(text: str) -> Iterator[Lines]:
+def _split_text(text: str) -> Iterator[Lines]:
     framing = Framing(Origin("text", datetime.now(UTC)))
     for lines in (framing.feed(text.encode("utf-8", "replace")), framing.close()):
         if lines:

@@ -32,12 +32,6 @@ FromPod = Annotated[
 Kubeconfig = Annotated[
     Path | None, typer.Option(help="For --pod and the list of nodes; default: the pod's service account.")
 ]
-Explain = Annotated[
-    str | None, typer.Option(help="Print the schedulerlog of this pod (name or namespace/name); needs no Kafka.")
-]
-Detail = Annotated[
-    bool, typer.Option("--detail", help="With --explain: all that is known, and what the log leaves open.")
-]
 Follow = Annotated[bool, typer.Option("--follow", help="Continue as the file grows, over rotation and truncation.")]
 CheckpointFile = Annotated[
     Path | None, typer.Option(help="Where to store how far the log was read; a restart continues there.")
@@ -57,7 +51,7 @@ class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
     @property
     def kafka(self) -> KafkaConnection:
         """Raises ``SettingError`` where it was not given."""
-        return self.required("ask a log --explain POD")
+        return self.required("explain the log itself: schedulerlog explain LOG")
 
 
 _CONTAINERS: Final = Flag(("--raw-logs-containers", "--containers"), metavar="NAMESPACE/POD/CONTAINER,…", text=",".join)
@@ -122,10 +116,8 @@ class GrpcOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions(SourceOptions):
-    """Also: a pod's log from the API server, and the log explained instead of published."""
+    """Options of a log that is read from files or, through the API server, from a pod."""
 
-    explain: Explain = None
-    detail: Detail = False
     pod: FromPod = None
     kubeconfig: Kubeconfig = None
 

@@ -1,5 +1,6 @@
 """What every reader provides, and how it accounts for each line that it was fed."""
 
+import gc
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -92,3 +93,8 @@ class Sink(Protocol):
     async def send(self, events: Sequence[Event]) -> None:
         """Return when the events are stored safely."""
         ...
+
+
+def collect_garbage_seldom() -> None:
+    """Run the garbage collector rarely: it takes a seventh of the time, and readers make no reference cycles."""
+    gc.set_threshold(200_000, 50, 100)

@@ -33,7 +33,7 @@ RegisteredDevices = dict[str, RegisteredDevice]
 """By UUID."""
 
 
-def devices_of_nodes(node_list: bytes) -> RegisteredDevices:
+def parse_node_list(node_list: bytes) -> RegisteredDevices:
     """The devices of a node list in JSON: a ``List``, or one ``Node``.
 
     Raises ``ValueError`` where it is neither.

@@ -231,7 +231,7 @@ class OpenHamiAttempts:
         self.counts.events += len(events)
         return events
 
-    def waits_for(self) -> set[str]:
+    def list_unfinished(self) -> set[str]:
         """Names of the unfinished attempts and binds."""
         attempts = {f"{attempt.pod} {attempt.started_at}" for attempt in self._unfinished()}
         return attempts | {f"bind {pod}" for pod in self.memory.binds}

@@ -84,9 +84,9 @@ class HamiLog:
         self._attempts.close()
         yield from self._attempts.take()
 
-    def waits_for(self) -> set[str]:
+    def list_unfinished(self) -> set[str]:
         """Names of the attempts and binds that have not ended yet."""
-        return self._attempts.waits_for()
+        return self._attempts.list_unfinished()
 
     def save(self) -> bytes:
         return _MEMORY.dump_json(self._attempts.memory)

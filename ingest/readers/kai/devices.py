@@ -160,7 +160,7 @@ def totals_of_labels(labels: Mapping[str, int]) -> dict[str, int]:
     return {node: floored_to_hundred(memory) for node, memory in labels.items()}
 
 
-def labels_of_nodes(node_list: bytes) -> dict[str, int]:
+def parse_memory_labels(node_list: bytes) -> dict[str, int]:
     """Each node's label ``nvidia.com/gpu.memory``, from ``kubectl get nodes -o json``. Raises ``ValueError``."""
     amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in node_labels(node_list))
     return {name: int(memory) for name, memory in amounts if memory.isascii() and memory.isdecimal()}

@@ -30,6 +30,6 @@ class NodePools:
         return f"{node} {has}; the scheduler serves the pool {served}"
 
 
-def pools_of_nodes(node_list: bytes, label: str) -> dict[str, str]:
-    """The pool of each node, from ``kubectl get nodes -o json``. Raises ``ValueError``."""
+def parse_pool_labels(node_list: bytes, label: str = POOL_LABEL) -> dict[str, str]:
+    """Parse the pool of each node from ``kubectl get nodes -o json``. Raises ``ValueError``."""
     return {name: labels.get(label, "") for name, labels in node_labels(node_list)}

@@ -110,7 +110,7 @@ class KaiLog:
         self._last_time = None
         return self._attempts.take()
 
-    def waits_for(self) -> set[str]:
+    def list_unfinished(self) -> set[str]:
         """Names of the sessions that are not over, and of a message whose text may continue."""
         names = {f"session {session.name}" for session in self._attempts.memory.sessions}
         return names | ({"text"} if self._pending else set())

@@ -13,7 +13,7 @@ from typing import Final
 
 from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.readers.raw_logs.shippers import ShippedLine, ShippedLog
-from ingest.readers.registry import WaitingReader, source_of
+from ingest.readers.registry import NO_FACTS, WaitingReader, find_source
 from ingest.reading.trusted_containers import ContainerName, TrustedContainers
 from schemas.events import DEFAULT_CLUSTER, Event
 
@@ -97,12 +97,12 @@ class ContainerReaders:
             return
         if reader := self._reader(log, line.container.cluster or self._cluster, text):
             yield from self._read(log, reader, line, text)
-            log.waits = {name: log.waits.get(name, offset) for name in reader.waits_for()}
+            log.waits = {name: log.waits.get(name, offset) for name in reader.list_unfinished()}
 
     def _reader(self, log: _OpenLog, cluster: str, text: bytes) -> WaitingReader | None:
         """The log's reader, chosen by the first line that shows its source; None for a line that is not read."""
-        if log.reader is None and log.undecided_lines < MAX_UNDECIDED_LINES and (source := source_of(text)):
-            log.source, log.reader = source.name, source.create(cluster)
+        if log.reader is None and log.undecided_lines < MAX_UNDECIDED_LINES and (source := find_source(text)):
+            log.source, log.reader = source.name, source.create(cluster, NO_FACTS)
         if log.reader is None:
             log.undecided_lines += 1
             self.lines["", "other"] += 1

@@ -77,9 +77,8 @@ def test_the_help_of_every_command_is_shown_where_all_extras_are(installed: Inst
 
 def test_a_log_is_explained_without_extras(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "hami.log").write_bytes(b"\n".join([started(), failed(7)]) + b"\n")
-    words = ("ingest", "hami-log", "hami.log", "--explain", "trainer")
-    answer = answered(installed.run("schedulerlog", *words, cwd=tmp_path))
-    assert isinstance(answer, dict)
+    words = ("explain", "hami.log", "trainer", "-o", "json", "--full")
+    answer = json.loads(installed.run("schedulerlog", *words, cwd=tmp_path).stdout)
     assert answer["filter"]["summary"] == "no available node, 7 nodes do not meet"
 
 

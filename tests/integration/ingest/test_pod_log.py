@@ -13,7 +13,7 @@ from kubernetes.aio.client import Configuration
 
 from ingest.commands.from_cluster import nodes_of_cluster
 from ingest.lines.framing import read_time
-from ingest.readers.hami.devices import devices_of_nodes
+from ingest.readers.hami.devices import parse_node_list
 from ingest.sources import pod_choice, pod_log
 from ingest.sources.pod_choice import follow_chosen
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
@@ -228,7 +228,7 @@ async def test_the_clusters_own_node_list_gives_the_devices_of_its_nodes(tmp_pat
         kubeconfig.write_text(
             json.dumps({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"})
         )
-        pages = [devices_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
+        pages = [parse_node_list(page) async for page in nodes_of_cluster(kubeconfig)]
     found = [{uuid: device.node for uuid, device in page.items()} for page in pages]
     assert found == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]
 

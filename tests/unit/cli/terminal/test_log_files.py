@@ -13,18 +13,36 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
 import zstandard
 
 from cli.command import app
 from page.log_file import log_file
+from tests.support.builders.hami_lines import failed, fit, requested, started, unfit
+from tests.support.builders.kai_lines import printed
 from tests.unit.cli.terminal.conftest import Run
 
 HAMI = "tests/conformance/cases/logs/042.log"
 KAI = "tests/unit/ingest/readers/kai/cases/v0.17-json-log.log"
+PROPOSAL = "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log"
+TAGS = Path("tests/unit/ingest/readers/kai/cases/seed002-debug-tags.log")
+
+
+def a_log(folder: Path, *texts: bytes) -> str:
+    path = folder / "hami.log"
+    path.write_bytes(b"\n".join(texts) + b"\n")
+    return str(path)
+
+
+def parse_full(run: Run, *words: str) -> dict[str, Any]:
+    """Parse what the command prints with ``--full``."""
+    done = run("explain", *words, "-o", "json", "--full")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def test_a_log_is_a_table_of_its_pods(run: Run) -> None:
@@ -182,3 +200,121 @@ def test_a_torn_archive_on_standard_input_is_named_as_what_it_is() -> None:
     done = explained_from_pipe(gzip.compress(Path(HAMI).read_bytes() * 50, 0)[:-400])
     assert done.stdout.startswith(b"4 pods in ")
     assert done.stderr.startswith(b"standard input: Compressed file ended")
+
+
+def test_the_full_answer_is_the_apis(run: Run, tmp_path: Path) -> None:
+    log = a_log(tmp_path, started(), requested(1), unfit("node1", "1/2 CardCordoned, 1/2 CardNotHealth"), failed(1))
+    answer = parse_full(run, log, "trainer")
+    assert answer["filter"]["summary"] == "no available node, 1 nodes do not meet"
+    assert answer["filter"]["nodes"][0]["containers"][0]["reason"] == "1/2 CardCordoned, 1/2 CardNotHealth"
+    assert list(answer) == ["status", "filter", "bind", "detail", "devices"], "there are no findings"
+
+
+def test_the_full_answer_is_printed_as_yaml_too(run: Run, tmp_path: Path) -> None:
+    done = run("explain", a_log(tmp_path, started(), failed(1)), "trainer", "-o", "yaml", "--full")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "status: failed")
+
+
+@pytest.mark.parametrize("words", [["trainer"], ["-o", "json"], ["trainer", "-o", "wide"]])
+def test_the_full_answer_is_about_one_pod_and_for_programs(run: Run, words: list[str]) -> None:
+    done = run("explain", HAMI, *words, "--full")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "--full: name a pod and write -o json or -o yaml\n"
+
+
+def test_the_latest_attempt_is_the_one_that_is_explained(run: Run, tmp_path: Path) -> None:
+    log = a_log(tmp_path, started(), failed(1), started(at=60), fit("node1", "3.5", at=60.1))
+    assert parse_full(run, log, "ml/trainer")["detail"]["fit_nodes"] == 1
+
+
+def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: Run, tmp_path: Path) -> None:
+    done = run("explain", a_log(tmp_path, started(), b"other text"), "trainer")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "2 lines: 1 used, 0 noise, 1 unknown" in done.stderr
+    assert "has no attempt of any pod: is it the whole log, at -v=0 or more?" in done.stderr
+
+
+def test_a_misspelled_name_is_answered_with_similar_ones(run: Run, tmp_path: Path) -> None:
+    pods = [f"ml/other-{number}" for number in range(20)] + ["ml/trainer-0"]
+    log = a_log(tmp_path, *(failed(1, pod, at=at) for at, pod in enumerate(pods)))
+    done = run("explain", log, "ml/trainer")
+    assert done.exit_code == 3
+    assert done.stderr == f"{log} has no attempt of a pod ml/trainer; it has 21 pods, such as ml/trainer-0\n"
+
+
+def test_one_name_in_two_namespaces_has_to_be_written_in_full(run: Run, tmp_path: Path) -> None:
+    log = a_log(tmp_path, failed(1), failed(2, "dev/trainer", at=9))
+    done = run("explain", log, "trainer")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "name one of ml/trainer, dev/trainer" in done.stderr
+    assert parse_full(run, log, "dev/trainer")["filter"]["summary"] == "no available node, 2 nodes do not meet"
+
+
+def test_the_devices_of_every_node_are_explained_with_their_numbers(run: Run) -> None:
+    devices = parse_full(run, PROPOSAL, "llm/deepseek-5996b8569d-kgwgx")["devices"]
+    assert len(devices) == 22
+    [device] = [device for device in devices if device["uuid"] == "GPU-c12ea36b-23c1-400a-a18f-df9d25b956f0"]
+    assert (device["node"], device["verdict"]) == ("node2", "CardInsufficientMemory")
+    assert (device["memory_total_mib"], device["memory_used_mib"]) == (45912, 41645)
+    assert (device["memory_requested_mib"], device["device_index"]) == (20480, 0)
+
+
+def test_what_contradicts_a_placement_is_explained_with_the_lines_that_prove_it(run: Run) -> None:
+    [finding] = parse_full(run, str(TAGS), "infer-0")["findings"]
+    assert (finding["finding"], finding["node"], finding["device"]) == ("ReleasingMemoryCounted", "gpu-0", "grp-0")
+    assert finding["numbers"]["memory_releasing_mib"] == 30000
+    assert finding["evidence"][0].startswith("[RESOURCE_CHECK] Node <gpu-0>: GPU <grp-0> Total=40900")
+
+
+def test_an_overcommitment_by_the_logs_own_numbers_is_explained(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "kai.log"
+    log.write_bytes(TAGS.read_bytes().replace(b"isPipelineOnly=true", b"isPipelineOnly=false"))
+    findings = {finding["finding"]: finding for finding in parse_full(run, str(log), "infer-0")["findings"]}
+    assert set(findings) == {"ReleasingMemoryCounted", "Overcommitted"}
+    numbers = {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
+    assert findings["Overcommitted"]["numbers"] == numbers
+    assert findings["Overcommitted"]["evidence"] == ["gpu-0 gave grp-0 to team-a/infer-0"]
+
+
+def test_a_log_at_level_0_is_explained_as_far_as_it_goes(run: Run, tmp_path: Path) -> None:
+    answer = parse_full(run, a_log(tmp_path, started(), failed(3)), "trainer")
+    assert answer["filter"]["summary"] == "no available node, 3 nodes do not meet"
+    assert "names of refused nodes" in answer["detail"]["reports"][0]["not_reported"]
+
+
+def test_a_node_list_gives_what_the_log_leaves_out(run: Run, tmp_path: Path) -> None:
+    metadata = {"name": "gpu-0", "labels": {"nvidia.com/gpu.memory": "40960", "kai.scheduler/node-pool": "t4"}}
+    nodes = tmp_path / "nodes.json"
+    nodes.write_text(json.dumps({"items": [{"metadata": metadata}]}))
+    lines = printed(
+        "status_updater/default_status_updater.go: Updating pod group scheduling condition for team-a/pg to "
+        "(UnschedulableOnNodePool,nodepool=a100)",
+        "cache/cache.go: Creating bind request for task <team-a/infer-0> to node <gpu-0> gpuGroup: <[g]>, "
+        "requires: <1> GPUs",
+    )
+    log = a_log(tmp_path, *lines)
+    assert "findings" not in parse_full(run, log, "infer-0")
+    [finding] = parse_full(run, log, "infer-0", "--nodes", str(nodes))["findings"]
+    assert finding["finding"] == "OutsidePool"
+
+
+def test_the_zone_of_the_log_moves_its_times(run: Run, tmp_path: Path) -> None:
+    log = a_log(tmp_path, started(), failed(1))
+    utc, shanghai = (
+        datetime.fromisoformat(parse_full(run, log, "trainer", *words)["detail"]["started_at"])
+        for words in ([], ["--timezone", "Asia/Shanghai"])
+    )
+    assert utc - shanghai == timedelta(hours=8)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--nodes", HAMI], "kubectl get nodes -o json"),
+        (["--nodes", "/does/not/exist"], "/does/not/exist: No such file"),
+        (["--timezone", "Mars/Base"], "no such zone"),
+    ],
+)
+def test_a_mistake_in_what_is_given_with_the_log_is_one_line(run: Run, words: list[str], text: str) -> None:
+    done = run("explain", HAMI, *words)
+    assert (done.exit_code, text in done.stderr, done.stdout) == (2, True, ""), done.output

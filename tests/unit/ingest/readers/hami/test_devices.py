@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ingest.readers.hami.devices import RegisteredDevice, devices_of_nodes, devices_of_registration
+from ingest.readers.hami.devices import RegisteredDevice, devices_of_registration, parse_node_list
 
 JSON_FORM = (
     '[{"id":"GPU-a","index":0,"count":10,"devmem":32768,"devcore":100,"type":"NVIDIA-Tesla V100","numa":1,'
@@ -25,12 +25,10 @@ def test_a_text_that_is_not_a_registration_has_no_devices(text: str) -> None:
 
 def test_a_node_list_gives_the_devices_of_its_nodes() -> None:
     node = {"metadata": {"name": "n1", "annotations": {"hami.io/node-nvidia-register": JSON_FORM, "other": "x"}}}
-    assert set(devices_of_nodes(json.dumps({"kind": "List", "items": [node, {"metadata": None}]}).encode())) == {
-        "GPU-a"
-    }
+    assert set(parse_node_list(json.dumps({"kind": "List", "items": [node, {"metadata": None}]}).encode())) == {"GPU-a"}
 
 
 @pytest.mark.parametrize("text", [b"", b"NAME STATUS", b"[]", b'{"items": 3}'])
 def test_the_error_about_another_file_names_the_command_that_writes_a_node_list(text: bytes) -> None:
     with pytest.raises(ValueError, match="kubectl get nodes -o json"):
-        devices_of_nodes(text)
+        parse_node_list(text)

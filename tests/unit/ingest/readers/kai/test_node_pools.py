@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ingest.__main__ import app
+from ingest.commands.logs import create_kai_reader
 from ingest.readers.kai import KaiLog
-from ingest.readers.kai.node_pools import POOL_LABEL, NodePools, pools_of_nodes
+from ingest.readers.kai.node_pools import POOL_LABEL, NodePools, parse_pool_labels
 from tests.support.builders.kai_lines import findings, printed, read, summaries
 
 UPDATER = "status_updater/default_status_updater.go"
@@ -51,18 +52,17 @@ def test_a_finding_needs_both_pools(pool: str | None, lines: list[str], served: 
 
 
 def test_the_pool_of_each_node_is_its_label() -> None:
-    assert pools_of_nodes(nodes(**{POOL_LABEL: "t4"}), POOL_LABEL) == {"gpu-0": "t4"}
-    assert pools_of_nodes(nodes(pool="t4"), "pool") == {"gpu-0": "t4"}
-    assert pools_of_nodes(nodes(), POOL_LABEL) == {"gpu-0": ""}
+    assert parse_pool_labels(nodes(**{POOL_LABEL: "t4"}), POOL_LABEL) == {"gpu-0": "t4"}
+    assert parse_pool_labels(nodes(pool="t4"), "pool") == {"gpu-0": "t4"}
+    assert parse_pool_labels(nodes(), POOL_LABEL) == {"gpu-0": ""}
 
 
 def test_the_command_takes_the_pool_and_the_label(tmp_path: Path) -> None:
-    log, listed = tmp_path / "kai.log", tmp_path / "nodes.json"
-    log.write_bytes(b"\n".join(printed(BIND)))
-    listed.write_bytes(nodes(pool="t4"))
-    arguments = ["kai-log", str(log), "--explain", "infer-0", "--node-pool", "a100", "--node-pool-label", "pool"]
-    result = CliRunner().invoke(app, [*arguments, "--nodes", str(listed)])
-    assert [finding["finding"] for finding in json.loads(result.stdout)["findings"]] == ["OutsidePool"]
+    node_list = tmp_path / "nodes.json"
+    node_list.write_bytes(nodes(pool="t4"))
+    reader = create_kai_reader("default", node_list, "a100", "pool")
+    assert [finding.finding for finding in findings(read(printed(BIND), reader))] == ["OutsidePool"]
+    arguments = ["kai-log", str(node_list), "--node-pool", "a100"]
     refused = CliRunner().invoke(app, arguments)
     assert (refused.exit_code, "--node-pool: give --nodes too" in refused.stderr) == (2, True)
 

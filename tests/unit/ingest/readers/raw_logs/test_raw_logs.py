@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ingest.readers.raw_logs.agent import RawLogs
 from ingest.readers.raw_logs.container_readers import IDLE_SECONDS
 from ingest.readers.raw_logs.shippers import ShippedLog, lines_of_record
-from ingest.readers.registry import source_of
+from ingest.readers.registry import find_source
 from ingest.reading.trusted_containers import ContainerName, TrustedContainers, container_patterns
 from runtime.kafka.record import Record
 from schemas.codec.records import encode
@@ -102,7 +102,7 @@ def test_any_json_is_read_without_an_error(value: object) -> None:
      (b"hello", None), (b'{"level":"info"}', None), (b"", None)],
 )  # fmt: skip
 def test_a_line_shows_the_source_of_its_log(line: bytes, name: str | None) -> None:
-    source = source_of(line)
+    source = find_source(line)
     assert (source and source.name) == name
 
 
