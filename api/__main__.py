@@ -1,4 +1,4 @@
-"""``python -m api serve``: the REST API as one process."""
+"""The command line: ``python -m api serve`` runs the REST API as one process."""
 
 import asyncio
 import socket
@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 from api.app import create_app
 from api.authority.review_api import check, loading
-from api.http.continue_token import SEAL
 from api.http.json_protocol import JsonProtocol
-from api.http.report_query import ReportFormat, ReportQuery
+from api.http.pagination import SEAL
+from api.http.trends_query import ReportFormat, ReportQuery
 from api.index.reading.client import IndexDownError, IndexRefusedError
-from api.server import ServerWithCertificate, certificates_of, not_ready
+from api.server import ServerWithCertificate, explain_unreadiness, load_certificates
 from api.settings import Settings, Switch
 from runtime.cli.cli import application, fail, one_line_for
 from runtime.errors import SettingError
@@ -37,18 +37,18 @@ from schemas.reasons import Language
 app = application("schedulerlog over HTTP.")
 
 _CONNECTIONS: Final = 500
-"""Of callers that do not watch."""
+"""Connections of callers that do not watch."""
 LOCAL: Final = ("localhost", "127.0.0.1")
 
 
 @app.callback()
 def main() -> None:
-    """schedulerlog over HTTP."""
+    """Serve schedulerlog over HTTP."""
 
 
-def _is_switched_off(given: Mapping[str, Any]) -> bool:
-    """Read before all others: what is switched off needs no other setting. Raises ``SettingError``."""
-    if read(Switch, api_enabled=given["api_enabled"]).api_enabled:
+def _is_switched_off(options: Mapping[str, Any]) -> bool:
+    """Tell whether the API is switched off: then it needs no other setting. Raises ``SettingError``."""
+    if read(Switch, api_enabled=options["api_enabled"]).api_enabled:
         return False
     typer.echo(f"the API is switched off ({variable('api_enabled')}=false)")
     return True
@@ -64,15 +64,19 @@ def serve(settings: Settings) -> None:
 
 @app.command()
 def certificate(
-    folder: Annotated[Path | None, typer.Option(help="Write ca.crt, tls.crt and tls.key into this folder.")] = None,
-    secret: Annotated[str, typer.Option(help="Make this Secret in place of files: NAMESPACE/NAME.")] = "",
+    folder: Annotated[Path | None, typer.Option(help="Folder for ca.crt, tls.crt and tls.key.")] = None,
+    secret: Annotated[str, typer.Option(help="Secret to create instead of files: NAMESPACE/NAME.")] = "",
     name: Annotated[
-        list[str] | None, typer.Option(help="A name or address of the API; repeatable. Default: those of its Service.")
+        list[str] | None, typer.Option(help="Name or address of the API; repeatable. Default: those of its Service.")
     ] = None,
-    api_service: Annotated[str, typer.Option(help="An APIService that is to trust it, with --secret.")] = "",
-    kubeconfig: Annotated[Path | None, typer.Option(help="The cluster; default: that of the pod.")] = None,
+    api_service: Annotated[
+        str, typer.Option(help="APIService that will trust the certificate's authority; with --secret.")
+    ] = "",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Kubeconfig of the cluster; default: the pod's service account.")
+    ] = None,
 ) -> None:
-    """Make a certificate for HTTPS, by an authority of its own; one that is there is left as it is."""
+    """Create a certificate for HTTPS, signed by a new authority; an existing certificate stays unchanged."""
     # cryptography takes its time to import.
     from api.own_certificate import write_files, write_secret
 
@@ -95,40 +99,40 @@ def certificate(
 @takes(OpenSearchConnection)
 def report(
     connection: OpenSearchConnection,
-    since: Annotated[str, typer.Option(help="From this time on: RFC 3339, or 15m, 2h, 7d ago.")] = "7d",
-    until: Annotated[str | None, typer.Option(help="Before this time; default: now.")] = None,
+    since: Annotated[str, typer.Option(help="Start of the range: RFC 3339, or 15m, 2h, 7d ago.")] = "7d",
+    until: Annotated[str | None, typer.Option(help="End of the range (exclusive); default: now.")] = None,
     namespace: Annotated[str | None, typer.Option(help="The pods' namespace; default: all.")] = None,
     report_format: Annotated[
-        ReportFormat, typer.Option("--format", help="A page of its own (html), markdown, csv or json.")
+        ReportFormat, typer.Option("--format", help="Format: html (one page), markdown, csv or json.")
     ] = "markdown",
-    lang: Annotated[Language, typer.Option(help="en, or zh for Chinese.")] = "en",
-    cluster_name: Annotated[str, typer.Option(help="The cluster that the report is about.")] = DEFAULT_CLUSTER,
+    lang: Annotated[Language, typer.Option(help="Language: en, or zh for Chinese.")] = "en",
+    cluster_name: Annotated[str, typer.Option(help="Cluster that the report is about.")] = DEFAULT_CLUSTER,
 ) -> None:
     """Write the report of failures: reasons with remedies, GPU-hours by cause, times to placement."""
-    from api.report_command import report_of
+    from api.answers.report_collector import write_report
 
-    asked = {"since": since, "until": until, "namespace": namespace, "format": report_format, "lang": lang}
+    parameters = {"since": since, "until": until, "namespace": namespace, "format": report_format, "lang": lang}
     try:
-        query = ReportQuery.model_validate({name: value for name, value in asked.items() if value is not None})
-        text = asyncio.run(report_of(connection, cluster_name, query))
+        query = ReportQuery.model_validate({name: value for name, value in parameters.items() if value is not None})
+        text = asyncio.run(write_report(connection, cluster_name, query))
     except ValidationError as error:
         first = error.errors()[0]
-        place = f"--{first['loc'][0]}: " if first["loc"] else ""
-        fail(place + first["msg"].removeprefix("Value error, "), 2)
+        option = f"--{first['loc'][0]}: " if first["loc"] else ""
+        fail(option + first["msg"].removeprefix("Value error, "), 2)
     except (IndexDownError, IndexRefusedError) as error:
         fail(f"{connection.opensearch_url}: {error}", 1)
     typer.echo(text, nl=False)
 
 
 class ListenError(Exception):
-    """The socket can't be opened; the message names the address, the cause and the option."""
+    """Failure to open the socket; the message names the address, the cause and the option."""
 
 
 def _listen_and_serve(settings: Settings) -> None:
     # aiokafka logs every failed connection, several times a second; the consumer logs a failure once.
     logs.configure(settings, silent=["aiokafka"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    certificates = certificates_of(settings)
+    certificates = load_certificates(settings)
     _check_cluster(settings)
     listening = _listen(settings.api_listen)
     scheme = "https" if certificates else "http"
@@ -137,7 +141,7 @@ def _listen_and_serve(settings: Settings) -> None:
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
     if certificates:
-        # The same for all replicas: another one may be asked for the next page.
+        # All replicas have the same key, because another replica may answer the request for the next page.
         SEAL.read_key = lambda: certificates.key_digest
     with tracing(settings, "api") as spans:
         app = create_app(settings, tracing=spans, certificates=certificates)
@@ -145,18 +149,20 @@ def _listen_and_serve(settings: Settings) -> None:
             app,
             certificates,
             http=JsonProtocol,
-            # Watches have a bound of their own. The quarter that is left is for stores, files and handshakes.
+            # Watches have a separate bound. The remaining quarter is for stores, files and handshakes.
             limit_concurrency=min(settings.api_watches + _CONNECTIONS, allow_all_descriptors() * 3 // 4),
             access_log=False,
             log_level="error",
             timeout_graceful_shutdown=5,
         )
-        with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):
+        with serving(
+            settings.metrics_address, app.state.registry, always, lambda: explain_unreadiness(app.state.topic)
+        ):
             server.run(sockets=[listening])
 
 
 def _check_cluster(settings: Settings) -> None:
-    """Raises ``SettingError`` where callers are to be checked, and no API server is known that does it."""
+    """Check that an API server can check callers, if the settings require it. Raises ``SettingError``."""
     if settings.api_authentication == "kubernetes":
         try:
             asyncio.run(check(loading(settings.kubeconfig, settings.context)))
@@ -165,9 +171,9 @@ def _check_cluster(settings: Settings) -> None:
 
 
 def _listen(address: HostPort) -> socket.socket:
-    """A listening socket. Raises ``ListenError``.
+    """Open the listening socket. Raises ``ListenError``.
 
-    Opened here and not by uvicorn, which ends with a log line instead of the cause when the port is busy.
+    uvicorn itself would end with a log line instead of the cause when the port is busy.
     """
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]

@@ -5,6 +5,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
@@ -16,17 +17,16 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.aggregated.adapter import AggregatedApi
 from api.answers.attempt_lookup import AttemptLookup
 from api.answers.change_search import ChangeSearch
 from api.answers.exclusion import Exclusion
 from api.answers.fact_collector import FactCollector
+from api.answers.object_api import ObjectApi, Objects, is_configured
+from api.answers.ready_answers import SHARE_OF_MEMORY, AnswerRecorder, ReadyAnswers
 from api.answers.report_collector import ReportCollector
 from api.authority.checks import CallerChecks
 from api.authority.review_api import loading
 from api.authority.reviewer import Reviewer
-from api.documents import document_routes
-from api.exported import export
 from api.handlers.admission import AdmissionHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -44,19 +44,19 @@ from api.handlers.waiting import WaitingHandlers
 from api.handlers.waiting_page import WaitingPods
 from api.handlers.watching import WatchHandlers
 from api.http import errors
+from api.http.aggregated.adapter import AggregatedApi, list_discovery_routes
+from api.http.openapi_page import list_document_routes
 from api.http.request_guard import RequestGuard
-from api.http.request_spans import RequestSpans, path_about
+from api.http.request_spans import RequestSpans, describe_path
 from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.index.reading.probe import IndexProbe
-from api.memory.attempts_consumer import AttemptsTopic
+from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.change_log import log_beside
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
 from api.memory.latest_attempts import LatestAttempts
 from api.memory.recent_states import RecentStates
 from api.metrics import Metrics
-from api.objects.object_api import ObjectApi, Objects, is_configured
-from api.ready_answers import SHARE_OF_MEMORY, NotesAnswers, ReadyAnswers
-from api.routes import routes
+from api.routes import list_routes
 from api.settings import Settings
 from api.ui.answers import Answers
 from api.ui.page_routes import page_routes
@@ -69,10 +69,31 @@ from runtime.opensearch.client import new_client
 from runtime.signals import end
 from runtime.telemetry.spans import NO_TRACING, Tracing
 
+
+def export(
+    metrics: Metrics, latest: LatestAttempts, topic: TopicState, watching: WatchHandlers, index: OpenSearch
+) -> None:
+    """Let ``metrics`` read what memory, consumer, watches and index count."""
+    pods = latest.pods
+    metrics.watch("cached_pods", lambda: len(pods))
+    metrics.watch("cache_bytes", lambda: pods.size_bytes)
+    metrics.watch("cache_evicted_pods", lambda: pods.evicted)
+    metrics.watch("topic_lag_records", lambda: topic.lag_records)
+    metrics.watch("topic_following", lambda: float(topic.is_following(time.monotonic())))
+    metrics.watch("topic_records", lambda: topic.records)
+    metrics.watch("topic_rejected_records", lambda: topic.rejected)
+    metrics.watch("watches", lambda: len(watching.streams))
+    metrics.watch("watchable_changes", lambda: len(watching.log))
+    metrics.watch("watchable_bytes", lambda: watching.log.size_bytes)
+    metrics.watch("watches_cut_off", lambda: watching.streams.cut_off)
+    metrics.watch("opensearch_refused_requests", lambda: index.refused)
+    metrics.watch("watch_objects", lambda: watching.shown.made)
+
+
 log = logging.getLogger(__name__)
 
 _CONNECTIONS: Final = 100
-"""To each node of OpenSearch, at most."""
+"""Maximum number of connections to each node of OpenSearch."""
 
 
 def create_app(
@@ -83,14 +104,14 @@ def create_app(
     certificates: Certificates | None = None,
     objects: Objects | None = None,
 ) -> Starlette:
-    """The application. ``client``, ``reviewer`` and ``objects`` replace those of the settings in tests.
+    """Create the application. ``client``, ``reviewer`` and ``objects`` replace those of the settings in tests.
 
     Raises ``SettingError``.
 
     ``certificates`` are those of the server that the application runs in.
     ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer, ``app.state.devices``
-    the clusters' devices,
-    ``app.state.registry`` has its metrics, ``app.state.ready_answer`` is what the HTTP protocol asks first.
+    the clusters' devices, ``app.state.registry`` has its metrics, and the HTTP protocol first calls
+    ``app.state.ready_answer``.
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
@@ -122,7 +143,7 @@ def create_app(
     waiting = WaitingPods(index, devices)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     export(metrics, latest, topic.state, watching, index)
-    api_routes = routes(
+    api_routes = list_routes(
         SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
         DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices, index)),
@@ -139,20 +160,21 @@ def create_app(
         HealthHandlers(topic.state, IndexProbe(index), metrics),
     )
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
+    discovery = list_discovery_routes() if settings.api_aggregated else []
     app = Starlette(
-        routes=[*api_routes, *document_routes(is_aggregated=settings.api_aggregated)],
+        routes=[*api_routes, *list_document_routes(), *discovery],
         middleware=[
             *([Middleware(RequestSpans, tracing=tracing)] if tracing.is_on else []),
-            Middleware(NotesAnswers, ready=ready),
+            Middleware(AnswerRecorder, ready=ready),
             *aggregated,
             Middleware(PageSession, frame_ancestors=settings.api_frame_ancestors),
             Middleware(RequestGuard, metrics=metrics, index_seconds=index_seconds),
             checks.middleware,
         ],
-        exception_handlers=_exception_handlers(),
+        exception_handlers=_map_exceptions(),
         lifespan=_lifespan([topic, NodeStatesTopic(settings, devices, recent_states)], client, checks, object_api),
     )
-    # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
+    # A path that ends with a slash is another path: a redirect would hide the mistake from scripts.
     app.router.redirect_slashes = False
     pages_of_ui = page_routes(
         Answers(app.router),
@@ -188,7 +210,7 @@ def _lifespan(
         for task in consumers:
             task.add_done_callback(_log_failure)
         yield
-        # By now uvicorn has answered or cut off every request, so nothing uses the client any more.
+        # By now uvicorn has answered or cut off every request, so that nobody uses the client any more.
         await end(consumers)
         await client.close()
 
@@ -196,12 +218,12 @@ def _lifespan(
 
 
 def _log_failure(task: "asyncio.Task[None]") -> None:
-    # Requests are still answered, but from an aging memory: of attempts, /readyz and the metrics show it too.
+    # The API still answers, but from an aging memory: for attempts, /readyz and the metrics show that too.
     if not task.cancelled() and task.exception():
         log.error("a consumer of attempts or node states failed; restart the API", exc_info=task.exception())
 
 
-def _exception_handlers() -> dict[Any, Any]:
+def _map_exceptions() -> dict[Any, Any]:
     return {
         errors.ApiError: errors.on_api_error,
         HTTPException: errors.on_http_error,
@@ -222,10 +244,10 @@ async def _on_index_down(request: Request, error: IndexDownError) -> Response:
 
 
 async def _on_index_refused(request: Request, error: IndexRefusedError) -> Response:
-    log.error("OpenSearch refused a request of the API: %s", error, extra=path_about(request.path_params))
+    log.error("OpenSearch refused a request of the API: %s", error, extra=describe_path(request.path_params))
     next_step = (
-        "May the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, read schedulerlog-*? Are this "
-        "version's index templates there (`schedulerlog pipeline provision`)? If both hold, please report it."
+        "Check that the user SCHEDULERLOG_OPENSEARCH_USERNAME, or that of the certificate, may read schedulerlog-*, "
+        "and that this version's index templates exist (`schedulerlog pipeline provision`). Otherwise please report it."
     )
     cause = f"OpenSearch refused the request ({error})"[:500]
-    return errors.error_response(500, cause, next_step, code=errors.INDEX_REFUSED)
+    return errors.to_error_response(500, cause, next_step, code=errors.INDEX_REFUSED)

@@ -1,4 +1,4 @@
-"""Every metric of the API, in one list. Names of pods and nodes are never labels."""
+"""Every metric of the API. Names of pods and nodes are never labels."""
 
 from collections.abc import Callable
 from functools import cache
@@ -19,28 +19,28 @@ _DELAY_BUCKETS_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0
 GAUGES: Final = {
     "cached_pods": "Pods in memory.",
     "cache_bytes": "Size of the attempts in memory, as JSON.",
-    "topic_lag_records": "Records on the attempts topic that are not read yet.",
+    "topic_lag_records": "Records on the attempts topic that the API has not read yet.",
     "topic_following": "1 while memory is as current as the attempts topic.",
-    "watches": "Watches that are open.",
+    "watches": "Open watches.",
     "watchable_changes": "Changes of attempts in memory that a watch may still read.",
-    "watchable_bytes": "Size of their attempts, as JSON.",
-    "certificates_current": "1 while certificate, key and authorities are in force as their sources have them now.",
+    "watchable_bytes": "Size of the attempts of watchable changes, as JSON.",
+    "certificates_current": "1 while the API uses certificate, key and authorities as their sources have them now.",
 }
-"""Gauges that are read at each scrape."""
+"""Gauges that each scrape reads."""
 
 COUNTERS: Final = {
     "cache_evicted_pods": "Pods evicted to keep the bounds of memory.",
-    "watches_cut_off": "Watches whose clients took nothing for 10 s.",
-    "opensearch_refused_requests": "Requests not sent to OpenSearch, because the last ones were not answered in time.",
-    "watch_objects": "Objects made for watches; all that watch a change share one.",
+    "watches_cut_off": "Watches ended because their clients took nothing for 10 s.",
+    "opensearch_refused_requests": "Requests not sent to OpenSearch because it did not answer the last ones in time.",
+    "watch_objects": "Objects made for watches; all watches of a change share one.",
     "topic_records": "Records read from the attempts topic.",
     "topic_rejected_records": "Records on the attempts topic that are not attempts.",
 }
-"""Counters that are read at each scrape; exported with the suffix `_total`."""
+"""Counters that each scrape reads; exported with the suffix `_total`."""
 
 
 class Metrics:
-    """One registry per application, so that two in one process do not count together."""
+    """Metrics of one application in their own registry, so that two applications in one process count apart."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -48,13 +48,13 @@ class Metrics:
         requests = Counter(PREFIX + "requests", "Requests answered.", ["route", "status"], registry=self.registry)
         seconds = Histogram(
             PREFIX + "request_seconds",
-            "From a request to the end of its answer.",
+            "Time from a request to the end of its answer.",
             ["route"],
             buckets=_BUCKETS_SECONDS,
             registry=self.registry,
         )
         # Routes and statuses are few: finding a series again takes longer than counting.
-        self._count, self._time = cache(requests.labels), cache(seconds.labels)
+        self._count, self._observe_request = cache(requests.labels), cache(seconds.labels)
         lookups = Counter(
             PREFIX + "lookups", "Pods looked up in memory: hit or miss.", ["outcome"], registry=self.registry
         )
@@ -69,7 +69,7 @@ class Metrics:
         )
         self.delays = Histogram(
             PREFIX + "decision_delay_seconds",
-            "From the latest event of an attempt to the attempt being in memory, by who reported it.",
+            "Time from the latest event of an attempt until the attempt is in memory, by who reported it.",
             ["source"],
             buckets=_DELAY_BUCKETS_SECONDS,
             registry=self.registry,
@@ -85,18 +85,18 @@ class Metrics:
         """Count one request."""
         self._count(route, str(status)).inc()
 
-    def time(self, route: str, seconds: float) -> None:
-        """Count how long one answer took."""
-        self._time(route).observe(seconds)
+    def observe_request(self, route: str, seconds: float) -> None:
+        """Record the duration of one answer."""
+        self._observe_request(route).observe(seconds)
 
     def observe_index(self, request: str, outcome: str, seconds: float) -> None:
         """Count one request to OpenSearch; a ``RequestObserver`` of ``api.index.reading.client``."""
         self.index_seconds.labels(request, outcome).observe(seconds)
 
     def observe_delay(self, source: str, seconds: float) -> None:
-        """Count one attempt that was read from the topic."""
+        """Record the delay of one attempt read from the topic."""
         self.delays.labels(source).observe(seconds)
 
-    def text(self, accept: str) -> tuple[str, bytes]:
-        """All metrics with those of the process: the content type, and the body in the format that is accepted."""
+    def encode(self, accept: str) -> tuple[str, bytes]:
+        """Encode all metrics with those of the process; return content type and body in the accepted format."""
         return encoded(self._exported, accept)

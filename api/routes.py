@@ -1,4 +1,4 @@
-"""The list of routes: each path with its handler, the model of its answer, its headers and its errors."""
+"""The routes: each path with its handler, the model of its answer, its headers and its errors."""
 
 from typing import Final
 
@@ -17,9 +17,9 @@ from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.trends import TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, ROOT
+from api.http.operation import Operation, OperationRoute
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
-from api.operation import Operation, OperationRoute
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
 from schemas.answers.clusters import Clusters
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
@@ -38,7 +38,7 @@ NODE: Final = "/nodes/{node}"
 
 _A_POD: Final = {name: {"schema": {"type": "object"}} for name in ("application/yaml", "application/json")}
 _PAGE: Final = (400, 410, 503)
-"""Errors of a list that can be watched: the place where a watch is to continue may have been deleted."""
+"""Errors of a list with a watch: the position from which a watch continues may have been deleted."""
 _PAGE_OF_ONE: Final = (400, 404, 410, 503)
 """Errors of the pages of one attempt's nodes: a token may belong to an older version of the attempt."""
 _PAGED: Final = {
@@ -47,22 +47,22 @@ _PAGED: Final = {
         "schema": {"type": "string"},
     },
     CONTINUE_HEADER: {
-        "description": "The token of the next page, to be given as ?continue=. Absent on the last page.",
+        "description": "Token of the next page, for ?continue=. Absent on the last page.",
         "schema": {"type": "string"},
     },
 }
 _COUNTED: Final = _PAGED | {
-    TOTAL_HEADER: {"description": "The number of items on all pages.", "schema": {"type": "integer"}}
+    TOTAL_HEADER: {"description": "Number of items on all pages.", "schema": {"type": "integer"}}
 }
 _TAGGED: Final = _COUNTED | {
     "ETag": {
-        "description": "Changes with every attempt, and when more becomes known of this one.",
+        "description": "Version of the answer: it changes with every attempt, and with new facts about this one.",
         "schema": {"type": "string"},
     }
 }
 
 
-def routes(
+def list_routes(
     schedulerlog: SchedulerlogHandlers,
     comparisons: ComparisonHandlers,
     diagnosis: DiagnosisHandlers,
@@ -78,24 +78,29 @@ def routes(
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
 ) -> list[OperationRoute]:
-    """Every route of the API, in the order of the documentation."""
+    """List every route of the API, in the order of the documentation."""
     of_cluster = [
-        *_attempts(schedulerlog),
-        *_comparisons(comparisons),
-        Operation(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Why a pod waits", {}, (400, 404, 503)),
+        *_list_attempt_operations(schedulerlog),
+        *_list_comparison_operations(comparisons),
+        Operation(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Diagnosis of a pod", {}, (400, 404, 503)),
         Operation(
-            POD + "/suggestions", suggestions.suggestions, Suggestions, "What would have to change", {}, (400, 404, 503)
+            POD + "/suggestions", suggestions.suggestions, Suggestions, "Suggestions for a pod", {}, (400, 404, 503)
         ),
         Operation(
-            "/simulate", simulation.simulate, Simulation, "Where a pod would go", {}, (400, 413, 503), body=_A_POD
+            "/simulate", simulation.simulate, Simulation, "Simulation of a pod", {}, (400, 413, 503), body=_A_POD
         ),
         Operation(
-            "/suggestions", admission.suggestions, SuggestionsForMany, "What would let most pods in", {}, (400, 503)
+            "/suggestions",
+            admission.suggestions,
+            SuggestionsForMany,
+            "Suggestions for all waiting pods",
+            {},
+            (400, 503),
         ),
-        *_waiting(pending, waiting),
+        *_list_waiting_operations(pending, waiting),
         Operation("/trends", trends.trends, Trends, "Counts over time", {}, (400, 503), CSV),
         Operation("/reports/failures", reports.failures, FailureReport, "Report of failures", {}, (400, 503), CSV),
-        *_placements(placements),
+        *_list_placement_operations(placements),
         Operation("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
         Operation(
             "/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503), "application/yaml"
@@ -121,7 +126,7 @@ def routes(
     ]
 
 
-def _attempts(schedulerlog: SchedulerlogHandlers) -> list[Operation]:
+def _list_attempt_operations(schedulerlog: SchedulerlogHandlers) -> list[Operation]:
     log = SchedulerLog | FullSchedulerLog
     return [
         Operation(
@@ -141,20 +146,20 @@ def _attempts(schedulerlog: SchedulerlogHandlers) -> list[Operation]:
     ]
 
 
-def _comparisons(comparisons: ComparisonHandlers) -> list[Operation]:
-    known = (400, 404, 503)
+def _list_comparison_operations(comparisons: ComparisonHandlers) -> list[Operation]:
+    statuses = (400, 404, 503)
     two = "Two attempts side by side"
     return [
-        Operation(POD + "/scores", comparisons.scores, PodScores, "Why a node was chosen", {}, known),
-        Operation(POD + "/groups", comparisons.groups, PodNodeGroups, "Nodes by identical refusal", {}, known),
-        Operation(POD + "/comparison", comparisons.nodes, NodeComparison, "Two nodes side by side", {}, known),
+        Operation(POD + "/scores", comparisons.scores, PodScores, "Scores of a pod's nodes", {}, statuses),
+        Operation(POD + "/groups", comparisons.groups, PodNodeGroups, "Nodes by identical refusal", {}, statuses),
+        Operation(POD + "/comparison", comparisons.nodes, NodeComparison, "Two nodes side by side", {}, statuses),
         Operation(
-            "/attempts/{attempt_id}/comparison", comparisons.attempt_comparison, AttemptComparison, two, {}, known
+            "/attempts/{attempt_id}/comparison", comparisons.attempt_comparison, AttemptComparison, two, {}, statuses
         ),
     ]
 
 
-def _waiting(pending: PendingHandlers, waiting: WaitingHandlers) -> list[Operation]:
+def _list_waiting_operations(pending: PendingHandlers, waiting: WaitingHandlers) -> list[Operation]:
     return [
         Operation("/pending", pending.pending, PendingAnswer, "Pending pods", _COUNTED, _PAGE, CSV, has_watch=True),
         Operation("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, (400, 503)),
@@ -162,7 +167,7 @@ def _waiting(pending: PendingHandlers, waiting: WaitingHandlers) -> list[Operati
     ]
 
 
-def _placements(placements: PlacementHandlers) -> list[Operation]:
+def _list_placement_operations(placements: PlacementHandlers) -> list[Operation]:
     on_node = NodeOccupancy | PodPlacements
     return [
         Operation("/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 503)),

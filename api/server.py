@@ -1,4 +1,4 @@
-"""uvicorn with a certificate that may be replaced; and whether the process should be asked."""
+"""uvicorn with a certificate that may be replaced, and the readiness of the process."""
 
 import asyncio
 import contextlib
@@ -15,8 +15,8 @@ from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificat
 from runtime.http.tls_listener import PatientServer
 
 
-def certificates_of(settings: Settings) -> Certificates | None:
-    """None for plain HTTP. Raises ``SettingError`` for files that can't be used."""
+def load_certificates(settings: Settings) -> Certificates | None:
+    """Load the certificate that the settings name; None for plain HTTP. Raises ``SettingError`` for unusable files."""
     if settings.api_cert_file is None or settings.api_key_file is None:
         return None
     try:
@@ -28,7 +28,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
 
 
 class ServerWithCertificate(PatientServer):
-    """uvicorn, which follows the files of its certificate."""
+    """uvicorn that follows the files of its certificate."""
 
     def __init__(self, app: Any, certificates: Certificates | None, **options: Any) -> None:
         self.app, self._certificates = app, certificates
@@ -36,14 +36,14 @@ class ServerWithCertificate(PatientServer):
         # No path is a WebSocket, and no connection becomes one.
         super().__init__(uvicorn.Config(app, ws="none", **secured, **options))
 
-    def new_protocol(self) -> asyncio.Protocol:
-        protocol = super().new_protocol()
+    def create_protocol(self) -> asyncio.Protocol:
+        protocol = super().create_protocol()
         if isinstance(protocol, JsonProtocol):
             protocol.find_ready = self.app.state.ready_answer
         return protocol
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        # Watches never end by themselves: without it every shutdown would take as long as it may.
+        # Watches never end by themselves: without this, every shutdown would take the maximum time.
         self.app.state.changes.close()
         await super().shutdown(sockets)
 
@@ -58,10 +58,10 @@ class ServerWithCertificate(PatientServer):
                     await following
 
 
-def not_ready(topic: TopicState) -> str:
-    """Why a kubelet should send no requests here, in words.
+def explain_unreadiness(topic: TopicState) -> str:
+    """Explain why a kubelet should send no requests here; empty if it should.
 
-    Not where a store is away: the API answers from the other one then, or says which of them it waits for.
+    A store that is away is no reason: the API answers from the other store, or names the store that it waits for.
     """
     if topic.replayed or topic.trouble:
         return ""

@@ -21,17 +21,17 @@ CERTIFICATE_VARIABLES: Final = tuple(map(variable, ("api_cert_file", "api_key_fi
 
 
 class Switch(EnvironmentSettings):
-    """Read first: an API that is switched off needs no other setting."""
+    """Switch of the API, read first: an API that is switched off needs no other setting."""
 
     api_enabled: bool = True
-    """off: `serve` prints that and ends with status 0; where a supervisor would restart it, scale it to zero."""
+    """Switch of the API. off: `serve` prints so and ends with status 0; under a supervisor, scale it to zero."""
 
 
 class Listening(EnvironmentSettings):
     api_cert_file: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """The certificate for HTTPS, in PEM form; followed when it changes. Without it: plain HTTP."""
+    """Certificate for HTTPS, in PEM form; the API follows its changes. Without it: plain HTTP."""
     api_key_file: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """The certificate's private key."""
+    """Private key of the certificate."""
 
     @model_validator(mode="after")
     def _has_both_files_or_none(self) -> Self:
@@ -42,50 +42,52 @@ class Listening(EnvironmentSettings):
 
 
 class Callers(EnvironmentSettings):
-    """Who may ask."""
+    """Settings about callers."""
 
     api_authentication: Annotated[Literal["none", "kubernetes"], Flag(metavar="none|kubernetes")] = "none"
-    """kubernetes: callers send a bearer token, and read what their Roles allow. none: everybody reads everything."""
+    """Authentication. kubernetes: callers send a bearer token and read what their Roles allow. none: everybody reads
+    everything."""
     api_audience: str = "schedulerlog"
-    """What a caller's token must have been issued for."""
+    """Audience for which a caller's token must have been issued."""
     api_client_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """Callers may show a certificate of this authority in place of a token: CN is the user, each O a group."""
+    """Authority of certificates that callers may present instead of a token: CN is the user, each O a group."""
     api_aggregated: bool = False
-    """Answer below /apis/schedulerlog.io too, to the API server, which names the caller (docs/api.md)."""
+    """Aggregated API: also answer the API server below /apis/schedulerlog.io; it names the caller (docs/api.md)."""
     api_insecure: bool = False
-    """Let other machines in without authentication, or without HTTPS: what protects the API stands before it."""
+    """Permission to serve other machines without authentication or without HTTPS, behind a proxy that protects the
+    API."""
     api_hosts: Annotated[str, Field(pattern=_HOSTS), Flag(metavar="NAME,…")] = ""
-    """Under which names requests are answered, without ports; others are refused with 421. Default: local names on
-    loopback without authentication, otherwise all. It keeps pages of the web out that lead here (DNS rebinding).
+    """Host names that the API answers, without ports; it refuses others with 421. Default: local names on loopback
+    without authentication, otherwise all. It protects against DNS rebinding by pages of the web.
     """
     api_frame_ancestors: Annotated[str, Field(pattern=_ORIGINS), Flag(metavar="ORIGINS")] = ""
-    """Whose pages may show ``/embed/…`` in a frame, as ``https://platform.example.org``, separated by spaces; empty:
-    nobody's."""
+    """Origins whose pages may show ``/embed/…`` in a frame, such as ``https://platform.example.org``, separated by
+    spaces; empty: none."""
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """The cluster; default: that of the pod that this runs in."""
+    """Kubeconfig of the cluster; default: the service account of the pod."""
     context: str | None = None
-    """A context of the kubeconfig; default: its current one."""
+    """Context of the kubeconfig; default: its current one."""
 
 
 class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, Listening, KafkaConnection, Switch):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
-    """The cluster that a path without ``/clusters/…`` is about."""
+    """Cluster that a path without ``/clusters/…`` is about."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=10)
-    """How long one request to OpenSearch may take; of the API, all the requests for one answer together."""
+    """Time limit of one request to OpenSearch; in the API, of all requests for one answer together."""
     api_listen: Annotated[ListenAddress, Flag(("--listen", "--api-listen"), metavar="HOST:PORT")] = HostPort(
         LOOPBACK, 9090
     )
-    """The address to listen on; a port alone is one of 127.0.0.1, port 0 takes a free one and prints it."""
+    """Address to listen on. Only a port means 127.0.0.1; port 0 takes a free port and prints it."""
     api_cached_pods: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1000
-    """How many pods are answered from memory: those decided or requested last."""
+    """Number of pods that the API answers from memory: those decided or requested last."""
     api_cache_size: Annotated[Size, Field(ge=1024**2)] = 256 * 1024**2
-    """The size of their attempts together, as JSON; an attempt on 5,000 nodes takes about 200 kB. Answers
-    that are kept as they were sent take up to a quarter of it beside."""
+    """Total size of these pods' attempts, as JSON; an attempt on 5,000 nodes takes about 200 kB. Cached answers take up
+    to a quarter of it in addition."""
     api_replayed_records: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 50_000
-    """How many of the topic's last records are read at the start, of all partitions together."""
+    """Number of the topic's last records, over all partitions, that the API reads at its start."""
 
     api_watches: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 2000
-    """How many watches may be open at once; of one caller that is known, a tenth of it."""
+    """Maximum number of open watches; an authenticated caller may have a tenth of it."""
 
     @model_validator(mode="after")
     def _checks_the_callers_that_show_certificates(self) -> Self:
@@ -113,5 +115,5 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, 
 
     @property
     def is_local(self) -> bool:
-        """Can this machine alone reach the API?"""
+        """True if only this machine can reach the API."""
         return self.api_listen.is_loopback

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple, TypeVar
 
 from starlette.requests import Request
 
+from api.answers.circumstances import filter_existing_nodes, read_lock
+from api.answers.object_api import Objects
 from api.authority.access import access_of
 from api.authority.readable_namespaces import readable_namespaces
 from api.http.cluster import Cluster
 from api.index.nodes.holders import HeldBy, read_holders
 from api.index.nodes.last_registrations import read_unregistered
 from api.index.reading.client import IndexDownError, OpenSearch
-from api.objects.circumstances import existing_nodes, read_lock
-from api.objects.object_api import Objects
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.suggestions.acts import nodes_to_empty
@@ -100,10 +100,10 @@ class ChangeSearch:
     async def still_there(self, cluster: Cluster, nodes: Collection[str], unknown: list[str]) -> list[str]:
         """Those of the nodes that have not left the cluster; none where nobody can say, which joins ``unknown``."""
         found: list[str] = []
-        is_known = cluster.name == self.home_cluster and self.objects.is_there
+        is_known = cluster.name == self.home_cluster and self.objects.is_connected
         if nodes and is_known:
             try:
-                found = await existing_nodes(self.objects, sorted(nodes)[:MAX_LOST])
+                found = await filter_existing_nodes(self.objects, sorted(nodes)[:MAX_LOST])
             except KubeApiError:
                 is_known = False
         if nodes and (not is_known or len(nodes) > MAX_LOST):
@@ -152,7 +152,7 @@ class ChangeSearch:
         recorded = HeldNodeLock(bind.node, holder.pod, holder.locked_at, bind.ended_at)
         if at is None:
             return recorded
-        if cluster.name != self.home_cluster or not self.objects.is_there:
+        if cluster.name != self.home_cluster or not self.objects.is_connected:
             unknown.append("lock")
             return recorded
         try:

@@ -8,6 +8,8 @@ from typing import Final, TypeGuard, TypeVar
 
 from cachetools import TTLCache
 
+from api.answers.circumstances import ObjectFacts, read_circumstances, read_nodes, to_unknown
+from api.answers.object_api import Objects
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.http.param_types import NO_NAMESPACE
 from api.index import pod_circumstances as indexed
@@ -15,8 +17,6 @@ from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_devices
 from api.index.reading.client import IndexDownError, OpenSearch
 from api.index.schedulers import schedulers_query
-from api.objects.circumstances import ObjectFacts, read_circumstances, read_nodes, unknown_of
-from api.objects.object_api import Objects
 from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
 from engine.diagnosis.refused_nodes import refused_nodes
 from engine.hami.reason_codes import ReasonCode
@@ -130,7 +130,7 @@ class FactCollector:
         # No API server has a namespace of this name.
         if pod.namespace == NO_NAMESPACE:
             return "not-recorded"
-        return None if self.objects.is_there else "outside-cluster"
+        return None if self.objects.is_connected else "outside-cluster"
 
     async def _live_nodes(self, pod: PodName, now: datetime, unknown: list[Unknown]) -> list[NodeFacts] | None:
         if self._no_objects(pod):
@@ -142,10 +142,10 @@ class FactCollector:
         try:
             nodes, more = await self.nodes.get(pod.cluster, ask)
         except KubeApiError as error:
-            unknown.append(unknown_of("nodes", error))
+            unknown.append(to_unknown("nodes", error))
             return None
         except BusyError as error:
-            unknown.append(unknown_of("nodes", KubeApiError(NO_ANSWER, str(error))))
+            unknown.append(to_unknown("nodes", KubeApiError(NO_ANSWER, str(error))))
             return None
         unknown += more
         return nodes

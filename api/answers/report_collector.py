@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from api.http.report_query import ReportQuery
-from api.http.trends_query import MAX_SERIES, TrendsQuery
+import orjson
+
+from api.http.trends_query import MAX_SERIES, ReportQuery, TrendsQuery
 from api.index.nodes.cluster_states import read_states_at
 from api.index.nodes.cordoned_nodes import read_cordoned_nodes
 from api.index.nodes.last_registrations import unregistered_for
@@ -26,13 +27,17 @@ from api.index.report_queries import (
 from api.index.trend_reader import read_trends
 from api.index.waiting.waiting_requests import read_waiting_requests
 from engine.diagnosis.texts import actors_of
+from engine.fit import device_config
 from engine.fit.devices.as_of import rebuilt
 from engine.hami.vendors import Vendors
 from engine.suggestions.for_many import judge, suggestions_for_many
+from page.report_file import written
+from runtime.opensearch.client import new_client
+from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
 from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends, TrendSeries
-from schemas.codec.records import rfc3339
+from schemas.codec.records import encode_value, rfc3339
 from schemas.events import NodeStateChanged
 from schemas.events.summaries import BIND_REASONS
 from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
@@ -132,3 +137,18 @@ def _with_binds(reasons: Sequence[TrendSeries], binds: Sequence[TrendSeries]) ->
 
 def _failed(trends: Trends) -> list[AttemptsReported]:
     return [AttemptsReported(key=item.key, failed=item.total, failed_before=item.total_before) for item in trends.items]
+
+
+async def write_report(connection: OpenSearchConnection, cluster: str, query: ReportQuery) -> str:
+    """The text of the report, in the format of the query. Raises as ``OpenSearch.search``."""
+    client = new_client(connection)
+    try:
+        index = OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds())
+        collector = ReportCollector(index, device_config.shipped())
+        # Who may read the index as a whole may see nodes.
+        report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
+    finally:
+        await client.close()
+    if query.format == "json":
+        return orjson.dumps(orjson.loads(encode_value(report)), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return written(report, query.format)

@@ -11,14 +11,14 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.aggregated.discovery import DOCUMENTS
 from api.authority.access import Access, Identify, cant_be_checked, unknown_caller
 from api.authority.caller import Caller
 from api.authority.certificates import ShownCertificate, caller_named, client_certificate
 from api.authority.front_proxy import FrontProxy
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
 from api.authority.tokens import TooLongError, bearer_token
-from api.http.errors import RETRY_AFTER_SECONDS, error_response
+from api.http.aggregated.discovery import DOCUMENTS
+from api.http.errors import RETRY_AFTER_SECONDS, to_error_response
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ class Gate:
             if message["type"] == "http.response.start" and message["status"] < 400 and not access.was_asked:
                 is_held_back = True
                 log.error("%s is answered without asking for rights: a defect of its handler", scope["path"][:200])
-                refusal = error_response(403, "nobody may read this path", "Report it: no right is named for it.")
+                refusal = to_error_response(403, "nobody may read this path", "Report it: no right is named for it.")
                 await refusal(scope, receive, send)
             if not is_held_back:
                 await send(self._for_caller(message))
@@ -182,9 +182,9 @@ class Gate:
             identify = partial(self._find_caller, scope)
             caller = await identify(ALLOWED_SECONDS)
         except TooLongError:
-            return error_response(431, "the header Authorization is too long", "Send the token that you were given.")
+            return to_error_response(431, "the header Authorization is too long", "Send the token that you were given.")
         except SourceError:
-            return error_response(
+            return to_error_response(
                 429,
                 f"{MAX_REFUSED_TOKENS} tokens from this address were not valid, so no other one is looked at for now",
                 f"Try again after {REFUSED_TOKENS_SECONDS:.0f} s, with a valid token.",
@@ -194,7 +194,7 @@ class Gate:
             if is_public:
                 return self._of(None)
             away = cant_be_checked()
-            return error_response(away.status, away.error, away.next_step, {"Retry-After": RETRY_AFTER_SECONDS})
+            return to_error_response(away.status, away.error, away.next_step, {"Retry-After": RETRY_AFTER_SECONDS})
         return self._of(caller, identify) if caller or is_public else _unknown()
 
     def _of(self, caller: Caller | None, identify: Identify | None = None) -> Access:
@@ -204,7 +204,7 @@ class Gate:
 def _unknown() -> Response:
     unknown = unknown_caller()
     headers = {"WWW-Authenticate": 'Bearer realm="schedulerlog"'}
-    return error_response(unknown.status, unknown.error, unknown.next_step, headers)
+    return to_error_response(unknown.status, unknown.error, unknown.next_step, headers)
 
 
 def is_for_one_of(scope: Scope, hosts: Collection[str]) -> bool:
@@ -217,7 +217,7 @@ def is_for_one_of(scope: Scope, hosts: Collection[str]) -> bool:
 
 def _of_other_host(hosts: Collection[str]) -> Response:
     """The refusal of a request to another name: that of a page of the web which leads here (DNS rebinding)."""
-    return error_response(
+    return to_error_response(
         421, "this address is not answered under that name", f"Use one of {', '.join(sorted(hosts))}."
     )
 

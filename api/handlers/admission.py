@@ -11,7 +11,7 @@ from starlette.responses import Response
 from api.authority.access import access_of
 from api.authority.rights import list_pods
 from api.http.cluster import Cluster
-from api.http.errors import json_response
+from api.http.errors import to_json_response
 from api.http.param_types import NamespaceName, TimeText, parse_time
 from api.http.query_params import Query, refuse_repeated
 from api.index.nodes.last_registrations import unregistered_for
@@ -55,4 +55,4 @@ class AdmissionHandlers:
             async with self.devices.lock:
                 judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
         body = suggestions_for_many(cluster.name, query.namespace, now, waiting.pods, judged, unknown)
-        return json_response(200, body, {"Cache-Control": "no-store"})
+        return to_json_response(200, body, {"Cache-Control": "no-store"})

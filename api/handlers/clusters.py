@@ -13,9 +13,8 @@ from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import LIST_NODES
 from api.handlers.redaction import lock_without_others
 from api.http.cluster import Cluster
-from api.http.continue_token import encode_token
-from api.http.errors import json_response
-from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.errors import to_json_response
+from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.query_params import NodesQuery, NoQuery, refuse_repeated
 from api.index.nodes import node_list
 from api.index.nodes.clusters import CLUSTERS_ALIASES, clusters_found, clusters_query
@@ -42,7 +41,7 @@ class ClusterHandlers:
         found = clusters_found(answer, request.app.state.default_cluster)
         access = access_of(request)
         access.allow_every_caller()
-        return json_response(200, Clusters(items=[cluster for cluster in found if await access.knows(cluster.name)]))
+        return to_json_response(200, Clusters(items=[cluster for cluster in found if await access.knows(cluster.name)]))
 
     async def nodes(self, request: Request, cluster: Cluster, query: NodesQuery) -> Response:
         """All nodes, by name: registrations, problems, lock, pods, and what is free of their devices.
@@ -52,8 +51,8 @@ class ClusterHandlers:
         refuse_repeated(request)
         await access_of(request).require(cluster, LIST_NODES)
         now = datetime.now(UTC)
-        scope = token_scope(access_of(request).caller_name, "nodes", query, cluster=cluster.name)
-        position = requested_position(query.continue_, scope, NodesPosition)
+        scope = derive_token_scope(access_of(request).caller_name, "nodes", query, cluster=cluster.name)
+        position = parse_position(query.continue_, scope, NodesPosition)
         body = node_list.nodes_query(cluster.name, position.after if position else None, query.limit)
         answer = await self.index.search(OBSERVATIONS.alias, body)
         observed = node_list.nodes_of(answer, now)
@@ -65,7 +64,7 @@ class ClusterHandlers:
         items = [lock_without_others(item, readable) for item in items]
         total = node_list.total_of(answer)
         page = Nodes.model_validate({"total": total, "items": items, "continue": token})
-        return json_response(200, page, next_page_headers(request, token) | {TOTAL_HEADER: str(total)})
+        return to_json_response(200, page, link_next_page(request, token) | {TOTAL_HEADER: str(total)})
 
     async def _listed(self, cluster: Cluster, observed: dict[str, list[Observed]], now: datetime) -> list[NodeListed]:
         if not observed:
@@ -90,4 +89,4 @@ class ClusterHandlers:
         refuse_repeated(request)
         await access_of(request).require(cluster, LIST_NODES)
         answer: dict[str, Any] = await self.index.search(OBSERVATIONS.alias, schedulers_query(cluster.name))
-        return json_response(200, Schedulers(items=schedulers_of(answer)))
+        return to_json_response(200, Schedulers(items=schedulers_of(answer)))

@@ -8,10 +8,9 @@ from starlette.responses import Response
 from api.answers.attempt_lookup import AttemptLookup
 from api.handlers.attempt_rights import readable_attempt, readable_of_pod
 from api.http.cluster import Cluster
-from api.http.comparison_query import AttemptComparisonQuery, NodeComparisonQuery
-from api.http.errors import NotFoundError, json_response
+from api.http.errors import NotFoundError, to_json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
-from api.http.query_params import AttemptQuery, refuse_repeated
+from api.http.query_params import AttemptComparisonQuery, AttemptQuery, NodeComparisonQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from engine.summaries.comparison import (
     changed_fields,
@@ -50,13 +49,13 @@ class ComparisonHandlers:
         nodes = fitting_nodes(summary)
         body = PodScores(
             attempt_id=summary.attempt_id,
-            attempt=cluster.attempt(summary.attempt_id),
+            attempt=cluster.link_attempt(summary.attempt_id),
             node_policy=summary.node_policy,
             chosen=summary.chosen,
             runner_up=runner_up(summary, nodes),
             nodes=nodes,
         )
-        return json_response(200, body)
+        return to_json_response(200, body)
 
     async def groups(
         self,
@@ -74,11 +73,11 @@ class ComparisonHandlers:
         summary = await self._summary(request, cluster, namespace, name, query)
         body = PodNodeGroups(
             attempt_id=summary.attempt_id,
-            attempt=cluster.attempt(summary.attempt_id),
+            attempt=cluster.link_attempt(summary.attempt_id),
             chosen=summary.chosen,
             groups=[_group(node) for node in summarized_nodes(summary)],
         )
-        return json_response(200, body)
+        return to_json_response(200, body)
 
     async def nodes(
         self,
@@ -95,17 +94,17 @@ class ComparisonHandlers:
         if missing := [node for node in query.nodes if node not in judged]:
             raise NotFoundError(
                 f"attempt {summary.attempt_id} did not judge node {missing[0]}",
-                f"GET {cluster.schedulerlog(namespace, name)} lists the nodes that it judged.",
+                f"GET {cluster.link_schedulerlog(namespace, name)} lists the nodes that it judged.",
             )
         one, other = (judged[node] for node in query.nodes)
         body = NodeComparison(
             attempt_id=summary.attempt_id,
-            attempt=cluster.attempt(summary.attempt_id),
+            attempt=cluster.link_attempt(summary.attempt_id),
             chosen=summary.chosen,
             nodes=[one, other],
             difference=difference(one, other),
         )
-        return json_response(200, body)
+        return to_json_response(200, body)
 
     async def attempt_comparison(
         self,
@@ -122,15 +121,15 @@ class ComparisonHandlers:
         before, after = sorted((attempt.summary() for attempt in found), key=lambda summary: summary.started_at)
         nodes, unchanged = changed_nodes(before, after)
         body = AttemptComparison(
-            before=cluster.attempt(before.attempt_id),
-            after=cluster.attempt(after.attempt_id),
+            before=cluster.link_attempt(before.attempt_id),
+            after=cluster.link_attempt(after.attempt_id),
             before_started_at=rfc3339(before.started_at),
             after_started_at=rfc3339(after.started_at),
             fields=changed_fields(before, after),
             nodes=nodes,
             unchanged_nodes=unchanged,
         )
-        return json_response(200, body)
+        return to_json_response(200, body)
 
     async def _summary(
         self, request: Request, cluster: Cluster, namespace: str, name: str, query: AttemptQuery

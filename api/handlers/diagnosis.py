@@ -19,7 +19,7 @@ from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
 from api.handlers.redaction import attempt_shown
 from api.http.cluster import Cluster
-from api.http.errors import json_response
+from api.http.errors import to_json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
@@ -62,11 +62,11 @@ class DiagnosisHandlers:
         hidden = _without_others(facts)
         if hidden is not facts and not await access_of(request).allows(cluster, list_pods()):
             facts = hidden
-        path = cluster.attempt(facts.attempt.attempt_id) if facts.attempt else None
+        path = cluster.link_attempt(facts.attempt.attempt_id) if facts.attempt else None
         found = diagnose(facts, path)
         if query.exclusion and found.state == "refused" and facts.attempt and facts.is_latest:
             found = found.model_copy(update={"excluded_by": await self.exclusion.of(facts.attempt)})
-        return json_response(200, found, {"Cache-Control": "no-store"})
+        return to_json_response(200, found, {"Cache-Control": "no-store"})
 
     async def _facts(self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery) -> DiagnosisFacts:
         now = datetime.now(UTC)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.authority.rights import PathRight
-from api.http.errors import UnavailableError, json_response
+from api.http.errors import UnavailableError, to_json_response
 from api.http.query_params import NoQuery
 from api.index.reading.probe import IndexProbe
 from api.memory.attempts_consumer import TopicState
@@ -60,7 +60,7 @@ class HealthHandlers:
     async def healthz(self, request: Request, _: NoQuery) -> Response:
         """200 as long as the process answers at all."""
         access_of(request).allow_every_caller()
-        return json_response(200, Alive())
+        return to_json_response(200, Alive())
 
     async def readyz(self, request: Request, _: NoQuery) -> Response:
         """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers.
@@ -76,14 +76,14 @@ class HealthHandlers:
         # A kubelet reads the status only; the parts are for people.
         if not await _may_see_parts(request):
             readiness = Readiness(ready=readiness.ready, parts=None)
-        return json_response(200 if readiness.ready else 503, readiness)
+        return to_json_response(200 if readiness.ready else 503, readiness)
 
     async def metrics_text(self, request: Request, _: NoQuery) -> Response:
         """The metrics of this process in Prometheus' text format, or as OpenMetrics."""
         access = access_of(request)
         if not await access.has(PathRight("/metrics")):
             raise access.forbidden(str(PathRight("/metrics")))
-        content_type, body = self.metrics.text(request.headers.get("accept", ""))
+        content_type, body = self.metrics.encode(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
 

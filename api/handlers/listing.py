@@ -11,9 +11,8 @@ from starlette.responses import Response
 
 from api.authority.access import access_of
 from api.http.cluster import Cluster
-from api.http.continue_token import encode_token
-from api.http.errors import json_response, unreadable
-from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.errors import to_json_response, to_unreadable_error
+from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.query_params import RangeQuery
 from api.index.reading.client import OpenSearch
 from api.index.reading.page_query import ListDefinition, PagePosition, first_page
@@ -50,8 +49,10 @@ async def answer_page(
     of time; ``shown`` is what the caller sees of the items. Raises ``BadRequestError``, ``UnreadableError`` and what
     ``OpenSearch.search`` raises.
     """
-    scope = token_scope(access_of(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters)
-    position = requested_position(query.continue_, scope, definition.position_type)
+    scope = derive_token_scope(
+        access_of(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters
+    )
+    position = parse_position(query.continue_, scope, definition.position_type)
     position = position or first_page(definition.position_type, query.since, query.until, datetime.now(UTC))
     # The position is also what the token carries: a range such as "2h" is resolved at the first page only.
     page = await read_page(
@@ -60,8 +61,8 @@ async def answer_page(
     token = encode_token(scope, page.next_position) if page.next_position else None
     items = [item_of(hit, partial(definition.item, cluster)) for hit in page.hits]
     body = definition.answer_type.model_validate({"total": page.total, "items": await shown(items), "continue": token})
-    headers = next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)}
-    return page, json_response(200, body, headers)
+    headers = link_next_page(request, token) | {TOTAL_HEADER: str(page.total)}
+    return page, to_json_response(200, body, headers)
 
 
 def item_of(hit: Json, item: Callable[[Json], Item]) -> Item:
@@ -70,4 +71,4 @@ def item_of(hit: Json, item: Callable[[Json], Item]) -> Item:
         return item(hit)
     except (KeyError, ValidationError) as error:
         # Without this a foreign document would be answered as a defect of the API, without its id.
-        raise unreadable(hit["_id"], f"{type(error).__name__}: {error}"[:300]) from None
+        raise to_unreadable_error(hit["_id"], f"{type(error).__name__}: {error}"[:300]) from None

@@ -13,13 +13,12 @@ from api.handlers.pending_rows import row_of
 from api.handlers.waiting_page import AskedPods, WaitingPods
 from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster
-from api.http.continue_token import encode_token
-from api.http.errors import json_response
-from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.errors import to_json_response
+from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.param_types import parse_time
-from api.http.pending_query import PendingQuery, requested_format
+from api.http.pending_query import PendingQuery, choose_format
 from api.http.query_params import refuse_repeated
-from api.http.tables import CSV, csv_text
+from api.http.tables import CSV, to_csv
 from api.index.waiting.blocked_workloads import blocked_of, blocked_query
 from api.index.waiting.waiting_groups import (
     MAX_GROUPS,
@@ -58,7 +57,7 @@ class PendingHandlers:
         if query.watch:
             return await self.watching.pending(request, cluster, query)
         await access_of(request).require(cluster, list_pods(query.namespace))
-        scope = token_scope(access_of(request).caller_name, "pending", query, cluster=cluster.name)
+        scope = derive_token_scope(access_of(request).caller_name, "pending", query, cluster=cluster.name)
         if query.group_by == "pod":
             body: Answers = await self.waiting.pods(cluster, scope, query.continue_, _asked(query))
         else:
@@ -69,7 +68,7 @@ class PendingHandlers:
         self, cluster: Cluster, scope: dict[str, Any], query: PendingQuery, by: GroupName
     ) -> Pending | PendingObstacles:
         order = query.order
-        position = requested_position(query.continue_, scope, GroupsPosition)
+        position = parse_position(query.continue_, scope, GroupsPosition)
         at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
         since = position.since if position else rfc3339(parse_time(query.since, at))
         shown = position.shown if position else 0
@@ -119,13 +118,13 @@ def _asked(query: PendingQuery) -> AskedPods:
 
 def _response(request: Request, query: PendingQuery, body: Answers) -> Response:
     """The page in the format that the caller asks for; the next page and the total are in headers as well."""
-    headers = next_page_headers(request, body.continue_) | {TOTAL_HEADER: str(body.total), "Vary": "Accept"}
-    wanted = requested_format(request, query)
+    headers = link_next_page(request, body.continue_) | {TOTAL_HEADER: str(body.total), "Vary": "Accept"}
+    wanted = choose_format(request, query)
     if wanted == "json":
-        return json_response(200, body, headers)
+        return to_json_response(200, body, headers)
     rows = [row_of(item) for item in body.items]
     if wanted == "flat":
         return Response(encode_value(rows), 200, headers, "application/json")
     columns = list(PendingRow.model_fields)
-    text = csv_text(columns, ([getattr(row, column) for column in columns] for row in rows))
+    text = to_csv(columns, ([getattr(row, column) for column in columns] for row in rows))
     return Response(text, 200, headers, f"{CSV}; charset=utf-8")

@@ -21,7 +21,7 @@ from api.handlers.redaction import (
     texts_shown,
 )
 from api.http.cluster import Cluster
-from api.http.errors import NotFoundError, json_response
+from api.http.errors import NotFoundError, to_json_response
 from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
 from api.http.query_params import (
     FindingsQuery,
@@ -138,7 +138,7 @@ class PlacementHandlers:
         latest = await self._latest_observations(cluster, node, at)
         if not latest:
             await self._require_record_of(cluster, node, at)
-        return json_response(200, observations.node_state(cluster, node, at, latest))
+        return to_json_response(200, observations.node_state(cluster, node, at, latest))
 
     async def occupancy_of_node(
         self,
@@ -169,7 +169,7 @@ class PlacementHandlers:
         cordoned = observations.is_cordoned(observations.latest_status(latest))
         occupancy = node_occupancy(cluster, node, at, placements, registered, query.device, cordoned=cordoned)
         readable = await readable_namespaces(access_of(request), cluster, {pod.namespace for pod in occupancy.pods})
-        return json_response(200, occupancy_without_others(occupancy, readable))
+        return to_json_response(200, occupancy_without_others(occupancy, readable))
 
     async def _placements_on_node(
         self, request: Request, cluster: Cluster, node: str, query: NodeOccupancyQuery

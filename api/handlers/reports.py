@@ -10,9 +10,9 @@ from api.answers.report_collector import ReportCollector
 from api.authority.access import access_of
 from api.authority.rights import LIST_NODES, list_pods
 from api.http.cluster import Cluster
-from api.http.errors import json_response
+from api.http.errors import to_json_response
 from api.http.query_params import refuse_repeated
-from api.http.report_query import ReportQuery
+from api.http.trends_query import ReportQuery
 from page.report_file import written
 
 MEDIA = {"csv": "text/csv", "markdown": "text/markdown", "html": "text/html"}
@@ -35,6 +35,6 @@ class ReportHandlers:
         sees_nodes = await access.allows(cluster, LIST_NODES)
         report = await self.reports.collect(cluster.name, query, datetime.now(UTC), sees_nodes=sees_nodes)
         if query.format == "json":
-            return json_response(200, report)
+            return to_json_response(200, report)
         headers = {"Content-Security-Policy": _POLICY} if query.format == "html" else {}
         return Response(written(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
+from api.answers.ready_answers import allow_caching
 from api.authority.access import access_of
 from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import readable_attempt, readable_latest
@@ -15,9 +16,8 @@ from api.handlers.not_found import no_attempt_of_pod
 from api.handlers.redaction import attempt_shown, episode_with_texts, found_with_texts, texts_shown
 from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster
-from api.http.continue_token import Position, encode_token
-from api.http.errors import ExpiredError, json_response
-from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.errors import ExpiredError, to_json_response
+from api.http.pagination import TOTAL_HEADER, Position, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import HistoryQuery, PageOfNodes, SchedulerlogQuery, SearchQuery, refuse_repeated
 from api.index.attempts.attempt_queries import (
@@ -36,7 +36,6 @@ from api.index.attempts.history import read_history
 from api.index.reading.client import IndexDownError, OpenSearch
 from api.index.reading.page_query import first_page
 from api.index.reading.pages import read_page
-from api.ready_answers import may_be_kept
 from engine.summaries.answer import Chosen, choose, detail, schedulerlog_json
 from engine.summaries.named_pods import attempt_without_others
 from schemas.answers.attempts import History, Paging, Search
@@ -76,7 +75,7 @@ class SchedulerlogHandlers:
         attempt = await readable_latest(self.attempts, request, cluster, pod)
         response, is_for_every_reader = await self._answer(request, cluster, attempt, query)
         if is_for_every_reader:
-            may_be_kept(request, attempt)
+            allow_caching(request, attempt)
         return response
 
     async def attempt(
@@ -144,8 +143,8 @@ class SchedulerlogHandlers:
         refuse_repeated(request)
         await access_of(request).require(cluster, get_pod(namespace, name))
         pod = PodName(cluster.name, namespace, name)
-        scope = token_scope(access_of(request).caller_name, "history", query, **pod._asdict())
-        position = requested_position(query.continue_, scope, HistoryPosition)
+        scope = derive_token_scope(access_of(request).caller_name, "history", query, **pod._asdict())
+        position = parse_position(query.continue_, scope, HistoryPosition)
         # The index shows an attempt about a second late; the history would lack the one that was just answered.
         cached = self.attempts.current_in_memory(pod)
         page = await read_history(self.index, cluster, pod, query.limit, position, cached.summary() if cached else None)
@@ -155,7 +154,7 @@ class SchedulerlogHandlers:
         token = encode_token(scope, page.next_position) if page.next_position else None
         episodes = await texts_shown(access_of(request), cluster, namespace, page.episodes, episode_with_texts)
         body = History.model_validate({"namespace": namespace, "name": name, "episodes": episodes, "continue": token})
-        return json_response(200, body, next_page_headers(request, token))
+        return to_json_response(200, body, link_next_page(request, token))
 
     async def search(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
@@ -163,8 +162,8 @@ class SchedulerlogHandlers:
         if query.watch:
             return await self.watching.search(request, cluster, query)
         await access_of(request).require(cluster, list_pods(query.namespace))
-        scope = token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
-        position = requested_position(query.continue_, scope, SearchPosition)
+        scope = derive_token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
+        position = parse_position(query.continue_, scope, SearchPosition)
         position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
         counted_by = {"workload": WORKLOADS, "node": node_reason_counts(query.node, query.reason)}
         source = replace(SEARCH_SOURCE, counts=counted_by[query.group_by]) if query.group_by else SEARCH_SOURCE
@@ -176,7 +175,7 @@ class SchedulerlogHandlers:
         item = {"workloads": workload_found, "nodes": node_refusals_found}
         counted = {name: [item[name](bucket) for bucket in counts["buckets"]] for name, counts in found.items()}
         body = Search.model_validate({"total": page.total, "items": items, "continue": token} | counted)
-        return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)})
+        return to_json_response(200, body, link_next_page(request, token) | {TOTAL_HEADER: str(page.total)})
 
 
 def _schedulerlog_response(
@@ -195,7 +194,7 @@ def _schedulerlog_response(
         "node": sorted(query.node),
         "status": query.status,
     }
-    chosen = _page_of_nodes(summary, query, requested_position(query.continue_, scope, NodePosition))
+    chosen = _page_of_nodes(summary, query, parse_position(query.continue_, scope, NodePosition))
     token = None
     if chosen.last is not None:
         position = NodePosition(attempt_id=summary.attempt_id, version=summary.version, after=chosen.last)
@@ -209,7 +208,7 @@ def _schedulerlog_response(
             "devices": devices,
             "devices_note": devices_note,
         }
-    headers = {TOTAL_HEADER: str(chosen.total), "Cache-Control": _REVALIDATED} | next_page_headers(request, token)
+    headers = {TOTAL_HEADER: str(chosen.total), "Cache-Control": _REVALIDATED} | link_next_page(request, token)
     return Response(schedulerlog_json(summary, chosen, additions), headers=headers, media_type="application/json")
 
 

@@ -16,8 +16,8 @@ from api.answers.change_search import ChangeSearch
 from api.authority.access import access_of
 from api.authority.rights import get_pod
 from api.http.cluster import Cluster
-from api.http.errors import BadRequestError, TooLargeError, UnavailableError, json_response
-from api.http.param_types import NamespaceName, namespace_problem
+from api.http.errors import BadRequestError, TooLargeError, UnavailableError, to_json_response
+from api.http.param_types import NamespaceName, find_namespace_problem
 from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
 from engine.diagnosis.tree import diagnose_simulated
@@ -82,7 +82,7 @@ class SimulationHandlers:
             events = await asyncio.to_thread(_attempt, columns, lost, pod, cluster.name, now)
         if not events:
             nothing = Simulation(node=None, schedulerlog=None, diagnosis=None, suggestions=None)
-            return json_response(200, nothing, {"Cache-Control": "no-store"})
+            return to_json_response(200, nothing, {"Cache-Control": "no-store"})
         return await self._answer(request, cluster, columns, summarize(events), now, unknown)
 
     async def _answer(
@@ -139,7 +139,7 @@ def _pod_of(body: bytes) -> Mapping[str, Any]:
         raise BadRequestError(f"body: describes {len(pods)} pods, write exactly one object of kind Pod", _EXAMPLE)
     ((namespace, name), pod) = next(iter(pods.items()))
     for field, value, problem in (
-        ("namespace", namespace, namespace_problem(namespace)), ("name", name, subdomain_problem(name)),
+        ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, subdomain_problem(name)),
     ):  # fmt: skip
         if problem:
             raise BadRequestError(f"body: metadata.{field} {value[:80]!a} {problem}", _EXAMPLE)

@@ -14,7 +14,7 @@ from api.answers.attempt_lookup import AttemptLookup
 from api.answers.change_search import ChangeSearch
 from api.handlers.attempt_rights import readable_of_pod
 from api.http.cluster import Cluster
-from api.http.errors import json_response
+from api.http.errors import to_json_response
 from api.http.param_types import NamespaceInPath, PodInPath
 from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
@@ -62,8 +62,8 @@ class SuggestionHandlers:
                 at = now if query.as_of == "now" else None
                 found, names = await self.changes.found(request, cluster, summary, columns, lock, at, unknown)
         as_of = summary.started_at if query.as_of == "attempt" else now
-        body = suggestions_of(summary, cluster.attempt(summary.attempt_id), as_of, found, names, unknown)
-        return json_response(200, body, {"Cache-Control": "no-store"})
+        body = suggestions_of(summary, cluster.link_attempt(summary.attempt_id), as_of, found, names, unknown)
+        return to_json_response(200, body, {"Cache-Control": "no-store"})
 
     async def _cluster(
         self, summary: AttemptSummarized, original_id: str, as_of: str, unknown: list[str]

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from api.authority.access import access_of
 from api.authority.rights import list_pods
 from api.http.cluster import Cluster
-from api.http.errors import json_response
+from api.http.errors import to_json_response
 from api.http.query_params import refuse_repeated
-from api.http.tables import CSV, csv_text
+from api.http.tables import CSV, to_csv
 from api.http.trends_query import TrendsQuery
 from api.index.reading.client import OpenSearch
 from api.index.trend_reader import read_trends
@@ -35,7 +35,7 @@ class TrendHandlers:
         headers = {"Vary": "Accept"}
         if query.format == "csv" or (query.format is None and CSV in request.headers.get("accept", "")):
             return Response(_table(body), 200, headers, f"{CSV}; charset=utf-8")
-        return json_response(200, body, headers)
+        return to_json_response(200, body, headers)
 
 
 def _table(trends: Trends) -> str:
@@ -45,4 +45,4 @@ def _table(trends: Trends) -> str:
         for item in series
         for time, value in zip(trends.times, item.values, strict=True)
     )
-    return csv_text(["time", "by", "key", trends.count], rows)
+    return to_csv(["time", "by", "key", trends.count], rows)

@@ -12,9 +12,8 @@ from api.authority.rights import list_pods
 from api.handlers.listing import answer_page
 from api.handlers.waiting_page import AskedPods, WaitingPods
 from api.http.cluster import Cluster
-from api.http.continue_token import encode_token
-from api.http.errors import json_response
-from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.errors import to_json_response
+from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.pending_query import PendingQuery
 from api.http.query_params import PodsQuery, RefusalsQuery, refuse_repeated
 from api.index.attempts.device_refusals import RefusalsPosition, read_refusals
@@ -38,11 +37,11 @@ class WaitingHandlers:
         await access_of(request).require(cluster, list_pods(query.namespace))
         if query.state == "waiting":
             values = query.model_dump(include={"namespace", "workload", "queue"}) | {"reasons": query.reason}
-            scope = token_scope(access_of(request).caller_name, "waiting pods", query, cluster=cluster.name)
+            scope = derive_token_scope(access_of(request).caller_name, "waiting pods", query, cluster=cluster.name)
             asked = AskedPods(values, query.since or PendingQuery.model_fields["since"].default, limit=query.limit)
             body = await self.waiting.pods(cluster, scope, query.continue_, asked)
-            headers = next_page_headers(request, body.continue_) | {TOTAL_HEADER: str(body.total)}
-            return json_response(200, body, headers)
+            headers = link_next_page(request, body.continue_) | {TOTAL_HEADER: str(body.total)}
+            return to_json_response(200, body, headers)
         values = query.model_dump(include={"namespace", "workload", "queue", "node"}) | {"devices": query.device}
         filters = partial(occupancy_queries.placement_filters, values, has_ended=query.state == "ended")
         _, response = await answer_page(self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters)
@@ -56,8 +55,8 @@ class WaitingHandlers:
         """
         refuse_repeated(request)
         await access_of(request).require(cluster, list_pods(query.namespace))
-        scope = token_scope(access_of(request).caller_name, "refusals", query, cluster=cluster.name)
-        position = requested_position(query.continue_, scope, RefusalsPosition)
+        scope = derive_token_scope(access_of(request).caller_name, "refusals", query, cluster=cluster.name)
+        position = parse_position(query.continue_, scope, RefusalsPosition)
         if position is None:
             since, until = first_page_range(query.since, query.until, datetime.now(UTC))
             position = RefusalsPosition(sort=None, since=since, until=until)
@@ -67,4 +66,4 @@ class WaitingHandlers:
         # A record has the refusals of all devices: the reason asked for may be that of another one.
         items = [item for item in page.items if query.reason in (None, item.reason)]
         body = DeviceRefusals.model_validate({"items": items, "read_records": page.read_records, "continue": token})
-        return json_response(200, body, next_page_headers(request, token))
+        return to_json_response(200, body, link_next_page(request, token))

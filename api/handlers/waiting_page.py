@@ -8,9 +8,8 @@ from typing import Any
 
 from api.handlers.listing import item_of
 from api.http.cluster import Cluster
-from api.http.continue_token import encode_token
 from api.http.errors import BadRequestError
-from api.http.pagination import requested_position
+from api.http.pagination import encode_token, parse_position
 from api.http.param_types import parse_time
 from api.index.reading.client import OpenSearch
 from api.index.waiting.waiting_pods import (
@@ -58,7 +57,7 @@ class WaitingPods:
     async def pods(self, cluster: Cluster, scope: dict[str, Any], token: str | None, asked: AskedPods) -> PodsWaiting:
         """A page of pods. Raises ``BadRequestError`` for a wrong token, ``UnreadableError`` and as of the index."""
         position_type = POSITIONS[asked.order]
-        position = requested_position(token, scope, position_type)
+        position = parse_position(token, scope, position_type)
         at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
         since = position.since if position else rfc3339(parse_time(asked.since, at))
         after, sort = position.sort if position else None, pod_sort(asked.order, at)

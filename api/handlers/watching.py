@@ -20,7 +20,7 @@ from api.http.cluster import AGGREGATED, Cluster
 from api.http.errors import UnavailableError
 from api.http.pending_query import PendingQuery
 from api.http.query_params import SchedulerlogQuery, SearchQuery
-from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, requested_offsets, wants_event_stream
+from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, parse_offsets, wants_event_stream
 from api.index.attempts.attempt_queries import PodName
 from api.memory.change_log import Change, ChangeLog, Key
 from api.memory.latest_attempts import CachedAttempt
@@ -76,8 +76,8 @@ class WatchHandlers:
     ) -> Response:
         access = access_of(request)
         await access.require(cluster, right)
-        query.refuse_beside_watch(filters)
-        since, is_sse = requested_offsets(request, query), wants_event_stream(request)
+        query.refuse_with_watch(filters)
+        since, is_sse = parse_offsets(request, query), wants_event_stream(request)
         if request.method == "HEAD":
             return Response(media_type=EVENT_STREAM if is_sse else LINES)
         self._require_current()

@@ -1,25 +1,23 @@
-"""HTTP without the answers themselves: what requests may ask, how lists continue, and how errors look. No I/O.
+"""HTTP without the answers themselves: parameters of requests, pages of lists, errors, and the API's description.
 
-================  =================================================================================
-request_guard     ASGI middleware: refuses percent-encoded paths, counts and bounds every answer
+================  =====================================================================================
+request_guard     ASGI middleware: refuses percent-encoded paths, counts requests and bounds their waits
 request_spans     ASGI middleware: a span of each request, and of each request to OpenSearch below it
-caller_wait       how long one caller waits for OpenSearch, over all reads
-json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
-cluster           which cluster a request is about, and the paths that lead to other answers about it
-param_types       types of path and query parameters: names, times, whole numbers
+caller_wait       time limit of one caller's wait for OpenSearch, over all reads
+json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP, and with ready answers
+cluster           the cluster that a request is about, and the paths of other answers about it
+param_types       types of path and query parameters: names, times, numbers; the base of their models
+query_params      models of the queries of most endpoints
+pending_query     query of the list of pending pods
+trends_query      queries of counts over time and of the report of failures
+watch_query       parameters of a watch, as Kubernetes names them
 endpoints         a handler as an endpoint: reads path, query and cluster
-query_base        what every model of query parameters is based on
-query_params      one model for the query of each endpoint
-comparison_query  the query of comparisons
-pending_query     the query of the list of pending pods
-trends_query      the query of counts over time
-report_query      the query of the report of failures
-watch_query       the parameters of a watch, as Kubernetes names them
-continue_token    opaque tokens that hold where the next page begins
-pagination        the token of a request, and the headers that lead to the next page
+pagination        tokens that continue a list, and the headers that lead to its next page
 tables            rows as CSV
 errors            every error as JSON: the cause and the next step
+operation         a path with its handler and its description
 openapi_document  the OpenAPI document, refined for programs
-openapi_page      the OpenAPI document as an HTML page
-================  =================================================================================
+openapi_page      the OpenAPI document as an HTML page, and its routes
+aggregated        the answers as an aggregated API of Kubernetes
+================  =====================================================================================
 """

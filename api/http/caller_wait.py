@@ -1,4 +1,4 @@
-"""How long one caller waits for OpenSearch: over all the reads that one answer needs, not for each of them."""
+"""Time limit of one caller's wait for OpenSearch, over all the reads that one answer needs."""
 
 import time
 from collections.abc import Callable
@@ -7,9 +7,10 @@ from typing import Final
 
 
 class CallerWait:
-    """Begins with the first read. ``clock``: seconds that never go back.
+    """Time that the reads of one answer may take together, counted from the first read.
 
-    As a context manager: reads inside, in tasks begun inside too, take so long together.
+    ``clock`` returns seconds that never go back. As a context manager it bounds the reads inside, also those of tasks
+    that start inside.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,20 +25,20 @@ class CallerWait:
         if self._before:
             _CURRENT.reset(self._before)
 
-    def until(self) -> float:
-        """When the caller has waited long enough, by the clock."""
+    def derive_end(self) -> float:
+        """Return the clock's time at which the caller has waited long enough; the first call starts the wait."""
         if self._until is None:
             self._until = self._clock() + self._seconds
         return self._until
 
-    def remaining(self) -> float:
-        """Seconds; 0 or less when the caller has waited long enough."""
-        return self.until() - self._clock()
+    def count_remaining_seconds(self) -> float:
+        """Return the remaining seconds; 0 or less when the caller has waited long enough."""
+        return self.derive_end() - self._clock()
 
 
 _CURRENT: Final[ContextVar[CallerWait | None]] = ContextVar("caller_wait", default=None)
 
 
-def current_wait() -> CallerWait | None:
-    """That of the caller who is being answered; None outside of every ``CallerWait``."""
+def get_current_wait() -> CallerWait | None:
+    """Return the current request's ``CallerWait``, or None outside of one."""
     return _CURRENT.get()

@@ -1,4 +1,4 @@
-"""Which cluster a request is about, and the paths of the API that lead to other answers about it."""
+"""The cluster that a request is about, and the paths of the API's other answers about it."""
 
 import re
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from schemas.events import ClusterName
 
 ROOT: Final = "/api/v1"
 CLUSTER: Final = ROOT + "/clusters/{cluster}"
-"""The prefix of every path that names its cluster."""
+"""Prefix of every path that names its cluster."""
 AGGREGATED: Final = "/apis/schedulerlog.io/v1alpha1"
-"""The prefix of the paths of the aggregated API, which are about the cluster that it is a part of."""
+"""Prefix of the paths of the aggregated API, which are about the cluster that it is a part of."""
 BASE_STATE: Final = "base"
-"""The entry of a request's state with what its paths begin with, where that is not ``ROOT``."""
+"""Entry of a request's state with the prefix of its paths, if that is not ``ROOT``."""
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(ClusterName)
 _IN_PATH: Final = re.compile(re.escape(ROOT) + r"/clusters/[^/]+/", re.ASCII)
@@ -28,7 +28,7 @@ CLUSTER_PARAMETER: Final[dict[str, Any]] = {
     "description": "The cluster's name.",
     "schema": {"type": "string", "examples": ["default"]},
 }
-"""The parameter in the OpenAPI document."""
+"""Parameter in the OpenAPI document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +37,27 @@ class Cluster:
 
     name: str
     base: str = ROOT
-    """What its paths begin with: as in the request, so that links lead to the same cluster."""
+    """Prefix of its paths: that of the request, so that links lead to the same cluster."""
 
-    def schedulerlog(self, namespace: str, name: str) -> str:
-        """The path of the schedulerlog of a pod."""
+    def link_schedulerlog(self, namespace: str, name: str) -> str:
+        """Return the path of a pod's schedulerlog."""
         return f"{self.base}/namespaces/{namespace}/pods/{name}/schedulerlog"
 
-    def attempt(self, attempt_id: str) -> str:
-        """The path of one attempt; empty without an id."""
+    def link_attempt(self, attempt_id: str) -> str:
+        """Return the path of one attempt; empty without an id."""
         return f"{self.base}/attempts/{attempt_id}" if attempt_id else ""
 
-    def node(self, node: str) -> str:
+    def link_node(self, node: str) -> str:
         return f"{self.base}/nodes/{node}" + ("/schedulerlog" if self.base == AGGREGATED else "")
 
 
 def without_cluster(path: str) -> str:
-    """``path`` as it is of the default cluster."""
+    """Return ``path`` without the name of its cluster, as a path of the default cluster."""
     return _IN_PATH.sub(ROOT + "/", path, count=1)
 
 
-def requested_cluster(request: Request) -> Cluster:
-    """The cluster in the path, else the default one. Raises ``BadRequestError`` for a text that can't be a name."""
+def parse_cluster(request: Request) -> Cluster:
+    """Parse the cluster in the path; without one, the default. Raises ``BadRequestError`` for an invalid name."""
     name = request.path_params.get("cluster")
     if name is None:
         return Cluster(request.app.state.default_cluster, request.scope["state"].get(BASE_STATE, ROOT))

@@ -1,4 +1,4 @@
-"""A handler as an endpoint: the path, query and cluster of a request are read as the handler declares them.
+"""Endpoints: each reads path, query and cluster of a request as its handler declares them.
 
 The parameters of the OpenAPI document come from the same declarations.
 """
@@ -11,10 +11,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.cluster import Cluster, requested_cluster
+from api.http.cluster import Cluster, parse_cluster
 from api.http.errors import InvalidParametersError
 from api.http.openapi_document import WithoutNull
-from api.http.query_base import Query
+from api.http.param_types import Query
 from schemas.json_types import Json
 
 Handler = Callable[..., Awaitable[Response]]
@@ -23,8 +23,10 @@ _NO_PARAMETERS: Final = ("request", "return")
 
 
 class Endpoint:
-    """Answers a request. ``handler`` takes ``request`` and, by their types, a ``Cluster`` and a ``Query``; each other
-    parameter is one of the path.
+    """Handler with the parameters that it declares.
+
+    ``handler`` takes ``request`` and, by their types, a ``Cluster`` and a ``Query``; every other parameter comes from
+    the path.
     """
 
     def __init__(self, handler: Handler) -> None:
@@ -34,25 +36,25 @@ class Endpoint:
         self._queries = {name: hint for name, hint in annotations.items() if _is_query(hint)}
         self._clusters = [name for name, hint in annotations.items() if hint is Cluster]
         self._path = {
-            name: _adapter(hint)
+            name: _build_adapter(hint)
             for name, hint in annotations.items()
             if name not in self._queries and name not in self._clusters
         }
 
     async def answer(self, request: Request) -> Response:
-        """Raises ``InvalidParametersError``, and what the handler raises."""
-        values: dict[str, Any] = {name: requested_cluster(request) for name in self._clusters}
+        """Answer a request. Raises ``InvalidParametersError``, and what the handler raises."""
+        values: dict[str, Any] = {name: parse_cluster(request) for name in self._clusters}
         values |= _read_path(request, self._path)
         values |= {name: read_query(request, model) for name, model in self._queries.items()}
         return await self._handler(request, **values)
 
-    def parameters(self) -> list[Json]:
-        """The parameters of path and query, as the OpenAPI document has them; without the cluster."""
+    def describe_parameters(self) -> list[Json]:
+        """Describe the parameters of path and query for the OpenAPI document, without the cluster."""
         path = [
             {"name": name, "in": "path", "required": True, "schema": schema, "description": schema["description"]}
             for name, schema in ((name, adapter.json_schema()) for name, adapter in self._path.items())
         ]
-        return path + [parameter for model in self._queries.values() for parameter in documented(model)]
+        return path + [parameter for model in self._queries.values() for parameter in describe_query(model)]
 
 
 def _is_query(annotation: Any) -> bool:
@@ -60,13 +62,13 @@ def _is_query(annotation: Any) -> bool:
 
 
 @functools.cache
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    # A few types are the path's parameters of all handlers.
+def _build_adapter(annotation: Any) -> TypeAdapter[Any]:
+    # The path parameters of all handlers share a few types.
     return TypeAdapter(annotation)
 
 
 def _read_path(request: Request, paths: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
-    """Raises ``InvalidParametersError`` for all of them that are wrong."""
+    """Read the parameters of the path. Raises ``InvalidParametersError`` that names all wrong ones."""
     values, wrong = {}, list[Any]()
     for name, adapter in paths.items():
         try:
@@ -79,11 +81,11 @@ def _read_path(request: Request, paths: Mapping[str, TypeAdapter[Any]]) -> dict[
 
 
 def read_query(request: Request, model: type[M]) -> M:
-    """The parameters of the query. Raises ``InvalidParametersError``."""
-    given = request.query_params
-    values: dict[str, Any] = dict(given)
-    for name in _lists(model) & values.keys():
-        values[name] = given.getlist(name)
+    """Read the parameters of the query. Raises ``InvalidParametersError``."""
+    parameters = request.query_params
+    values: dict[str, Any] = dict(parameters)
+    for name in _list_repeatable(model) & values.keys():
+        values[name] = parameters.getlist(name)
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -91,13 +93,13 @@ def read_query(request: Request, model: type[M]) -> M:
 
 
 @functools.cache
-def _lists(model: type[BaseModel]) -> frozenset[str]:
+def _list_repeatable(model: type[BaseModel]) -> frozenset[str]:
     fields = model.model_fields.items()
     return frozenset(field.alias or name for name, field in fields if get_origin(field.annotation) is list)
 
 
-def documented(model: type[BaseModel]) -> list[Json]:
-    """The fields of the model as parameters of an OpenAPI document."""
+def describe_query(model: type[BaseModel]) -> list[Json]:
+    """Describe the fields of the model as parameters of an OpenAPI document."""
     schema = model.model_json_schema(schema_generator=WithoutNull)
     return [
         {

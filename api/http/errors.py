@@ -1,4 +1,4 @@
-"""Every error is JSON with ``error`` (the cause), ``next`` (what to check or do), a code, and RFC 9457's members.
+"""Errors as JSON: each has ``error`` (the cause), ``next`` (what to check or do), a code, and RFC 9457's members.
 
 ApiError
   BadRequestError       400  the request itself is wrong
@@ -25,7 +25,7 @@ from schemas.answers.attempts import Error
 SEE_DOCS: Final = "GET /docs lists every path with its parameters."
 RETRY_AFTER_SECONDS: Final = "5"
 PROBLEM: Final = "application/problem+json"
-"""The media type of errors (RFC 9457)."""
+"""Media type of errors (RFC 9457)."""
 _CACHE_CONTROL: Final = b"cache-control"
 _PROTECTION: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -47,18 +47,20 @@ CODES: Final = {
     431: "HeadersTooLarge",
     503: "ServiceUnavailable",
 }
-"""Where nothing more is known than the status. k8s.io/apimachinery names most of them so (``metav1.StatusReason``)."""
+"""Codes of errors of which only the status is known. Most names are those of k8s.io/apimachinery
+(``metav1.StatusReason``).
+"""
 UNKNOWN_PATH: Final = "UnknownPath"
 UNREADABLE_DOCUMENT: Final = "UnreadableDocument"
 INDEX_REFUSED: Final = "IndexRefused"
 
 
 class ApiError(Exception):
-    """An answer with another status than 200. ``error`` is the cause, ``next_step`` what the caller should do."""
+    """Answer with another status than 200. ``error`` is the cause, ``next_step`` what the caller should do."""
 
     status: ClassVar[HTTPStatus]
     code: ClassVar[str] = ""
-    """Empty: that of the status."""
+    """Code of the error; empty for the code of its status."""
 
     def __init__(self, error: str, next_step: str) -> None:
         super().__init__(error)
@@ -103,8 +105,8 @@ class UnreadableError(ApiError):
     code = UNREADABLE_DOCUMENT
 
 
-def unreadable(document_id: str, cause: str) -> UnreadableError:
-    """The error for a document of the index that can't be decoded."""
+def to_unreadable_error(document_id: str, cause: str) -> UnreadableError:
+    """Build the error for a document of the index that can't be decoded."""
     return UnreadableError(
         f"document {document_id} in the index can't be read: {cause}",
         "Check that the worker has the same version as this API. The record it was made from is still on Kafka.",
@@ -112,28 +114,28 @@ def unreadable(document_id: str, cause: str) -> UnreadableError:
 
 
 def add_protection(headers: list[tuple[bytes, bytes]]) -> None:
-    """What keeps browsers from guessing a type, framing an answer, or keeping it, where the answer does not say it.
+    """Add the headers that forbid browsers to guess the type of an answer, to frame it or to store it.
 
-    headers: as ASGI has them.
+    An answer that has one of these headers keeps its value. headers: as ASGI has them.
     """
-    given = dict(headers)
-    headers.extend(header for header in _PROTECTION if header[0] not in given)
-    kept = given.get(_CACHE_CONTROL, b"")
-    # ``private`` alone lets a browser keep what its user may no longer read.
-    if b"no-" not in kept:
+    present = dict(headers)
+    headers.extend(header for header in _PROTECTION if header[0] not in present)
+    caching = present.get(_CACHE_CONTROL, b"")
+    # With only ``private``, a browser stores what its user may no longer read.
+    if b"no-" not in caching:
         headers[:] = [header for header in headers if header[0] != _CACHE_CONTROL]
-        headers.append((_CACHE_CONTROL, kept + b", no-store" if kept else b"no-store"))
+        headers.append((_CACHE_CONTROL, caching + b", no-store" if caching else b"no-store"))
 
 
-def json_response(
+def to_json_response(
     status: int, body: BaseModel, headers: dict[str, str] | None = None, media_type: str = "application/json"
 ) -> Response:
     return Response(body.model_dump_json(by_alias=True), status, headers, media_type)
 
 
-def problem(status: int, error: str, next_step: str, code: str = "") -> Error:
-    """The body of an error. Without ``code`` it has that of the status."""
-    code = code or code_of(status)
+def describe_problem(status: int, error: str, next_step: str, code: str = "") -> Error:
+    """Describe an error as the body of its answer. Without ``code`` it has that of the status."""
+    code = code or derive_code(status)
     return Error(
         error=error,
         next=next_step,
@@ -145,38 +147,38 @@ def problem(status: int, error: str, next_step: str, code: str = "") -> Error:
     )
 
 
-def code_of(status: int) -> str:
-    """The code where nothing more is known than the status."""
+def derive_code(status: int) -> str:
+    """Derive the code of an error of which only the status is known."""
     return CODES.get(status, "InternalError" if status >= 500 else "Unknown")
 
 
-def error_response(
+def to_error_response(
     status: int, error: str, next_step: str, headers: dict[str, str] | None = None, code: str = ""
 ) -> Response:
-    return json_response(status, problem(status, error, next_step, code), headers, PROBLEM)
+    return to_json_response(status, describe_problem(status, error, next_step, code), headers, PROBLEM)
 
 
 async def on_api_error(_: Request, error: ApiError) -> Response:
-    """Exception handler of every ``ApiError``."""
+    """Answer every ``ApiError``."""
     # Only where the same request may succeed later.
     may_succeed = isinstance(error, UnavailableError | TooManyRequestsError)
     headers = {"Retry-After": RETRY_AFTER_SECONDS} if may_succeed else None
-    return error_response(error.status, error.error, error.next_step, headers, error.code)
+    return to_error_response(error.status, error.error, error.next_step, headers, error.code)
 
 
 async def on_http_error(request: Request, error: HTTPException) -> Response:
-    """Exception handler for paths that no route has, and for methods that a route does not answer."""
+    """Answer requests whose path has no route, or whose method the route does not have."""
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         cause = f"{request.method} is not answered at this path; it answers {headers.get('Allow', 'GET')}"
-        return error_response(error.status_code, cause, "This API is read-only: use GET.", headers)
+        return to_error_response(error.status_code, cause, "This API is read-only: use GET.", headers)
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return error_response(404, f"there is no path {request.url.path[:200]}", SEE_DOCS, headers, UNKNOWN_PATH)
-    return error_response(error.status_code, str(error.detail), SEE_DOCS, headers)
+        return to_error_response(404, f"there is no path {request.url.path[:200]}", SEE_DOCS, headers, UNKNOWN_PATH)
+    return to_error_response(error.status_code, str(error.detail), SEE_DOCS, headers)
 
 
 class InvalidParametersError(Exception):
-    """Parameters that their declaration refuses. ``problems``: pydantic's errors."""
+    """Refusal of parameters by their declaration. ``problems``: pydantic's errors."""
 
     def __init__(self, problems: Sequence[Any]) -> None:
         super().__init__(problems)
@@ -184,14 +186,14 @@ class InvalidParametersError(Exception):
 
 
 async def on_invalid_parameters(_: Request, error: InvalidParametersError) -> Response:
-    """Exception handler for parameters that their declaration refuses: all of them, in one line."""
+    """Answer a request with wrong parameters: name all of them, in one line."""
     # A list parameter repeats the same sentence for every value that is wrong.
-    causes = dict.fromkeys(_parameter_error(problem) for problem in error.problems)
-    return error_response(HTTPStatus.BAD_REQUEST, "; ".join(causes)[:_MAX_ERROR_CHARACTERS], SEE_DOCS)
+    causes = dict.fromkeys(_describe_parameter_error(problem) for problem in error.problems)
+    return to_error_response(HTTPStatus.BAD_REQUEST, "; ".join(causes)[:_MAX_ERROR_CHARACTERS], SEE_DOCS)
 
 
-def _parameter_error(problem: Any) -> str:
-    """One of pydantic's errors as ``parameter NAME: cause``."""
+def _describe_parameter_error(problem: Any) -> str:
+    """Describe one of pydantic's errors as ``parameter NAME: cause``."""
     cause = str(problem["msg"]).removeprefix("Value error, ")
     # ``loc`` may also hold a position in a list, which is of no use: the message quotes the wrong value.
     name = next((part for part in problem["loc"] if part not in ("query", "path")), None)
@@ -199,9 +201,9 @@ def _parameter_error(problem: Any) -> str:
 
 
 async def on_failure(_: Request, error: Exception) -> Response:
-    """Exception handler for defects. The log has the traceback; the caller gets only the type of the exception."""
+    """Answer after a defect. The log has the traceback; the caller gets only the type of the exception."""
     cause = f"this request failed because of a defect in the API ({type(error).__name__})"
-    response = error_response(500, cause, "The traceback is in the API's log; please report it.")
-    # It is sent from outside of what adds them to all others.
+    response = to_error_response(500, cause, "The traceback is in the API's log; please report it.")
+    # Starlette sends this answer outside of the middleware that adds these headers to all others.
     add_protection(response.headers.raw)
     return response

@@ -1,7 +1,7 @@
 """The HTTP protocol of the API.
 
-Bytes that can't be parsed as HTTP are answered in JSON; such a request never reaches the application. A request's scope
-has the certificate that its client has shown, and a way to hang up at once.
+It answers bytes that can't be parsed as HTTP in JSON; such a request never reaches the application. A request's scope
+has the certificate that its client presented, and a way to hang up at once.
 """
 
 import ssl
@@ -13,16 +13,16 @@ from typing import Any, Final, Self
 from starlette.datastructures import MutableHeaders
 from starlette.types import Scope
 
-from api.http.errors import PROBLEM, add_protection, problem
+from api.http.errors import PROBLEM, add_protection, describe_problem
 from runtime.http.patient_http import PatientHttp
 
 CLIENT_CERTIFICATE: Final = "schedulerlog.client_certificate"
-"""The entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` gives it."""
+"""Entry of a scope's ``extensions`` with the certificate as ``SSLObject.getpeercert`` returns it."""
 CLIENT_ROOT: Final = "schedulerlog.client_root"
-"""The entry of a scope's ``extensions`` with the authority by which the handshake has checked the client's certificate,
-in DER form."""
+"""Entry of a scope's ``extensions`` with the authority by which the handshake checked the client's certificate, in
+DER form."""
 ABORT: Final = "schedulerlog.abort"
-"""The entry of a scope's ``extensions`` with what hangs up at once, without waiting for a client that does not read."""
+"""Entry of a scope's ``extensions`` with a function that hangs up at once, without waiting for a slow client."""
 _NEXT: Final = {
     400: "Percent-encode all characters of the URL that are not ASCII, and speak plain HTTP, not TLS, to this port.",
     431: "Send fewer or shorter headers.",
@@ -33,25 +33,25 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """An answer of status 200 as it is sent. ``fields``: its headers, up to the empty line."""
+    """Answer of status 200 as bytes. ``fields``: its headers, up to the empty line."""
 
     fields: bytes
     body: bytes
 
     @classmethod
-    def of(cls, headers: Headers, body: bytes) -> Self:
-        return cls(lines(headers) + b"\r\n", body)
+    def from_parts(cls, headers: Headers, body: bytes) -> Self:
+        return cls(encode_headers(headers) + b"\r\n", body)
 
 
 FindReady = Callable[[bytes, Scope], Ready | None]
-"""The answer to GET of a path and query, where it is ready. The scope has the headers and extensions of the request."""
+"""Finds a ready answer to GET of a path and query. The scope has the headers and extensions of the request."""
 
 
 class JsonProtocol(PatientHttp):
-    """uvicorn's parser, which would answer such bytes with plain text."""
+    """uvicorn's parser with errors in JSON instead of plain text."""
 
-    # A token and a place in a list have 16 KiB each; the API server, as a proxy, adds a header for each of its caller's
-    # groups.
+    # A bearer token and a continue token have up to 16 KiB each; the API server, as a proxy, adds a header for each
+    # group of its caller.
     max_head_bytes = 64 * 1024
     max_headers = 1_000
 
@@ -60,26 +60,26 @@ class JsonProtocol(PatientHttp):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        # Here, after the handshake. What it gives was checked by it: without a check it is empty.
+        # After the handshake, which has checked the certificate: without a check ``getpeercert`` returns nothing.
         self.extensions = {ABORT: transport.abort}
         tls = transport.get_extra_info("ssl_object")
-        if tls and (shown := tls.getpeercert()):
-            self.extensions |= {CLIENT_CERTIFICATE: shown, CLIENT_ROOT: _root_of(tls)}
+        if tls and (certificate := tls.getpeercert()):
+            self.extensions |= {CLIENT_CERTIFICATE: certificate, CLIENT_ROOT: _read_root(tls)}
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         scope: Any = self.scope
         scope["extensions"] = self.extensions
 
-    def ready_answer(self) -> tuple[bytes, bytes] | None:
+    def find_ready_answer(self) -> tuple[bytes, bytes] | None:
         scope: Any = self.scope
         ready = self.find_ready(self.url, scope) if self.find_ready else None
         if ready is None:
             return None
-        return b"HTTP/1.1 200 OK\r\n" + lines(self.server_state.default_headers) + ready.fields, ready.body
+        return b"HTTP/1.1 200 OK\r\n" + encode_headers(self.server_state.default_headers) + ready.fields, ready.body
 
-    def refusal(self, status: int, cause: str) -> bytes:
-        body = problem(status, cause, _NEXT[status]).model_dump_json().encode()
+    def build_refusal(self, status: int, cause: str) -> bytes:
+        body = describe_problem(status, cause, _NEXT[status]).model_dump_json().encode()
         line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
         headers = MutableHeaders({"content-type": PROBLEM, "content-length": str(len(body)), "connection": "close"})
         add_protection(headers.raw)
@@ -87,13 +87,13 @@ class JsonProtocol(PatientHttp):
         return f"{line}\r\n{fields}\r\n".encode() + body
 
 
-def lines(headers: Headers) -> bytes:
-    """Headers as they are sent."""
+def encode_headers(headers: Headers) -> bytes:
+    """Encode headers as HTTP/1.1 sends them."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-def _root_of(tls: Any) -> bytes:
-    """The last certificate of the chain that the handshake has checked, in DER form."""
+def _read_root(tls: Any) -> bytes:
+    """Return the last certificate of the chain that the handshake checked, in DER form."""
     if hasattr(tls, "get_verified_chain"):  # Python 3.13 and later
         return bytes(tls.get_verified_chain()[-1])
     # Python has it since 3.10, where only its C part shows it.

@@ -1,4 +1,4 @@
-"""The OpenAPI document: made of the operations, their models and an example of each answer. Pure.
+"""The OpenAPI document, built from the operations, their models and an example of each answer. Pure.
 
 The application serves the document from a file, ``api/openapi.json``; a test compares that with the routes.
 """
@@ -22,10 +22,10 @@ from schemas.json_types import Json
 FILE: Final = Path(__file__).parent.parent / "openapi.json"
 TAGS: Final = {
     "pods": "One pod: its latest attempt, why it waits, what would help, and where it ran.",
-    "attempts": "Attempts of all pods, and each of them by its id.",
-    "lists": "Pods that wait or run, findings and refusals.",
+    "attempts": "Attempts of all pods, as a list and by id.",
+    "lists": "Waiting and running pods, findings and refusals.",
     "nodes": "Nodes, now or in the past.",
-    "cluster": "A cluster as a whole: its schedulers, trends, reports, and what a pod would meet there.",
+    "cluster": "The cluster: its schedulers, trends and reports, simulations and suggestions.",
     "process": "This process: health, readiness, metrics.",
 }
 _TAG_OF: Final = {
@@ -38,14 +38,14 @@ _TAG_OF: Final = {
     "pods": "lists",
     "refusals": "lists",
 }
-"""First segment of a path below ``/api/v1`` to its tag; others are about the cluster."""
+"""First segment of a path below ``/api/v1`` to its tag; other paths have the tag ``cluster``."""
 _OWNERS: Final = {
     "/namespaces/{namespace}/pods/{name}": "/pod",
     "/nodes/{node}": "/node",
     "/attempts/{attempt_id}": "/attempt",
 }
 _SUFFIXES: Final = {CSV: ".csv", "application/yaml": ".yaml", "text/plain": ".text"} | dict.fromkeys(WATCHED, ".watch")
-"""Media type to what follows the name of its example; of the others it is the operation's."""
+"""Media type to the suffix of its example's name; examples of JSON have the operation's name."""
 _LICENSE: Final = {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"}
 _HOST: Final = {"default": "localhost", "description": "A node of the cluster, or a name that leads to one."}
 _SERVERS: Final = (
@@ -56,30 +56,30 @@ _SECURITY_SCHEMES: Final = {
     "token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "Of Kubernetes: `kubectl create token NAME --audience schedulerlog`.",
+        "description": "Bearer token of Kubernetes: `kubectl create token NAME --audience schedulerlog`.",
     },
-    "clientCertificate": {"type": "mutualTLS", "description": "Its CN is the user, each O a group."},
+    "clientCertificate": {"type": "mutualTLS", "description": "Client certificate: CN is the user, each O a group."},
 }
 _SECURITY: Final[tuple[Json, ...]] = ({"token": []}, {"clientCertificate": []}, {})
-"""One of them; nothing where the API answers its own machine alone."""
+"""Accepted credentials; none if only this machine reaches the API."""
 _FOR_EVERYBODY: Final = ("/healthz", "/readyz")
 _BOUNDS: Final = {"ge": "minimum", "le": "maximum"}
-"""pydantic leaves these names in the schema of a type that has a validator of its own."""
+"""Bounds that pydantic leaves in the schema of a type with its own validator, to their names in JSON Schema."""
 
 
 DESCRIPTION: Final = (
     "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? "
-    "Which placements can't be right? The latest attempts are answered from memory, milliseconds after the decision; "
-    "older ones and all lists from the index, about a second after it. "
-    "A path is about the cluster that the API is set to; under `/api/v1/clusters/{cluster}/` the same path is about "
-    "any other one. "
+    "Which placements can't be right? The API answers the latest attempts from memory, milliseconds after the "
+    "decision, and older ones and all lists from the index, about a second after it. "
+    "A path is about the API's default cluster; below `/api/v1/clusters/{cluster}/` the same path is about the cluster "
+    "that it names. "
     "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
 
 
 class Described(NamedTuple):
-    """One operation: its place in the document, what is there, and by name the schemas that it refers to."""
+    """Operation in the document: its path and method, its description, and by name the schemas that it refers to."""
 
     path: str
     method: str
@@ -88,13 +88,13 @@ class Described(NamedTuple):
 
 
 @cache
-def served() -> bytes:
-    """The document as it is served."""
+def read_document() -> bytes:
+    """Read the document that the application serves."""
     return FILE.read_bytes()
 
 
-def operation_id(method: str, path: str, *, is_list: bool, in_cluster: bool = False) -> str:
-    """``getPodSchedulerlog``, ``listFindings``, ``getNodeOccupancyInCluster``. ``path`` is without a prefix."""
+def derive_operation_id(method: str, path: str, *, is_list: bool, in_cluster: bool = False) -> str:
+    """Derive ``getPodSchedulerlog``, ``listFindings`` or ``getNodeOccupancyInCluster`` from a path without prefix."""
     for owner, word in _OWNERS.items():
         path = path.replace(owner, word)
     words = path.replace("/", "-").split("-")
@@ -103,8 +103,8 @@ def operation_id(method: str, path: str, *, is_list: bool, in_cluster: bool = Fa
     return name[:1].lower() + name[1:] + ("InCluster" if in_cluster else "")
 
 
-def tag_of(path: str) -> str:
-    """The tag of a path that begins with ``prefix``."""
+def derive_tag(path: str) -> str:
+    """Derive the tag of a path with its prefix."""
     for prefix in (CLUSTER, ROOT):
         if path.startswith(prefix + "/"):
             return _TAG_OF.get(path.removeprefix(prefix + "/").partition("/")[0], "cluster")
@@ -112,26 +112,26 @@ def tag_of(path: str) -> str:
 
 
 class WithoutNull(GenerateJsonSchema):
-    """Without the default null of what may be left out: clients made of the schemas would expect it to be there."""
+    """Generator of schemas without ``"default": null``: generated clients would take the field as always present."""
 
     def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
-        made = super().default_schema(schema)
-        return {key: value for key, value in made.items() if (key, value) != ("default", None)}
+        generated = super().default_schema(schema)
+        return {key: value for key, value in generated.items() if (key, value) != ("default", None)}
 
 
-def schema_of(model: Any) -> tuple[Json, Json]:
-    """The schema of a model, or of a union or list of models, by references; and by name what it refers to."""
-    made, rest = TypeAdapter.json_schemas(
+def derive_schema(model: Any) -> tuple[Json, Json]:
+    """Derive the schema of a model, or of a union or list of models, and by name the schemas that it refers to."""
+    schemas, definitions = TypeAdapter.json_schemas(
         [("", "serialization", TypeAdapter(model))], ref_template=_REFERENCE, schema_generator=WithoutNull
     )
-    return made["", "serialization"], rest.get("$defs", {})
+    return schemas["", "serialization"], definitions.get("$defs", {})
 
 
-def document_of(operations: Sequence[Described], examples: Mapping[str, Any]) -> Json:
-    """The document. ``examples``: an answer of each operation by its id, and of errors by their status."""
+def build_document(operations: Sequence[Described], examples: Mapping[str, Any]) -> Json:
+    """Build the document. ``examples``: an answer of each operation by its id, and errors by their status."""
     paths: dict[str, Json] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method] = _operation(
+        paths.setdefault(operation.path, {})[operation.method] = _complete_operation(
             operation.path, operation.description, examples
         )
     schemas = {name: schema for operation in operations for name, schema in operation.schemas.items()}
@@ -143,43 +143,47 @@ def document_of(operations: Sequence[Described], examples: Mapping[str, Any]) ->
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
         "components": {
-            "schemas": dict(sorted((schemas | schema_of(WatchEvent)[1]).items())),
+            "schemas": dict(sorted((schemas | derive_schema(WatchEvent)[1]).items())),
             "examples": {name: {"value": value} for name, value in examples.items()},
             "securitySchemes": _SECURITY_SCHEMES,
         },
     }
 
 
-def _operation(path: str, operation: Json, examples: Mapping[str, Any]) -> Json:
+def _complete_operation(path: str, operation: Json, examples: Mapping[str, Any]) -> Json:
     name = operation["operationId"].removesuffix("InCluster")
     responses = {
-        status: _response(status, response, name if status == "200" else status, examples)
+        status: _complete_response(status, response, name if status == "200" else status, examples)
         for status, response in operation["responses"].items()
     }
-    changed: Json = {"tags": [tag_of(path)], "responses": responses}
+    changed: Json = {"tags": [derive_tag(path)], "responses": responses}
     if path in _FOR_EVERYBODY:
         changed["security"] = []
     if parameters := operation.get("parameters"):
-        changed["parameters"] = [parameter | {"schema": _schema(parameter["schema"])} for parameter in parameters]
+        changed["parameters"] = [
+            parameter | {"schema": _simplify_schema(parameter["schema"])} for parameter in parameters
+        ]
     return operation | changed
 
 
-def _response(status: str, response: Json, example: str, examples: Mapping[str, Any]) -> Json:
+def _complete_response(status: str, response: Json, example: str, examples: Mapping[str, Any]) -> Json:
     content: Json = response.get("content", {})
     if status != "200":
         content = {PROBLEM: next(iter(content.values()))}
-    content = {kind: body | _reference(example + _SUFFIXES.get(kind, ""), examples) for kind, body in content.items()}
+    content = {
+        kind: body | _refer_to_example(example + _SUFFIXES.get(kind, ""), examples) for kind, body in content.items()
+    }
     return response | ({"content": content} if content else {})
 
 
-def _reference(example: str, examples: Mapping[str, Any]) -> Json:
+def _refer_to_example(example: str, examples: Mapping[str, Any]) -> Json:
     return {"examples": {example: {"$ref": f"#/components/examples/{example}"}}} if example in examples else {}
 
 
-def _schema(schema: Json) -> Json:
-    """The schema of a parameter: pydantic writes an optional one as "or null", but a query can't hold null."""
-    kept = {_BOUNDS.get(key, key): value for key, value in schema.items() if key not in ("title", "anyOf")}
-    choices = [_schema(choice) for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
+def _simplify_schema(schema: Json) -> Json:
+    """Simplify the schema of a parameter: pydantic writes an optional one as "or null", but a query can't hold null."""
+    simplified = {_BOUNDS.get(key, key): value for key, value in schema.items() if key not in ("title", "anyOf")}
+    choices = [_simplify_schema(choice) for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if len(choices) == 1:
-        return choices[0] | kept
-    return kept | ({"anyOf": choices} if choices else {})
+        return choices[0] | simplified
+    return simplified | ({"anyOf": choices} if choices else {})

@@ -1,23 +1,24 @@
-"""Types of path and query parameters. Each refuses a wrong value with a sentence that quotes it.
+"""Types of path and query parameters, and the base of their models.
 
-Both the checks and the OpenAPI document come from these annotations.
+Each refuses a wrong value with a sentence that quotes it. Both the checks and the OpenAPI document come from these
+annotations.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field, WrapValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, model_validator
 
-from api.http.continue_token import MAX_CHARACTERS
+from api.http.pagination import MAX_CHARACTERS
 from runtime.settings.object_names import label_problem, subdomain_problem
 from schemas.codec.records import rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
 NO_NAMESPACE: Final = "-"
-"""The namespace of pods from a log without namespaces (scheduler-sniffer). No cluster can have one of this name."""
+"""Namespace of pods from a log without namespaces (scheduler-sniffer). No cluster can have one of this name."""
 
-# Wrong values are quoted in errors, but only so much of them.
+# Errors quote the first characters of wrong values.
 _QUOTED_NAME: Final = 80
 _QUOTED_TIME: Final = 60
 
@@ -28,27 +29,27 @@ _RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,9}
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def namespace_problem(name: str) -> str | None:
-    """What is wrong with ``name`` as a namespace: an RFC 1123 label or ``NO_NAMESPACE``. None for a valid one."""
+def find_namespace_problem(name: str) -> str | None:
+    """Find what is wrong with ``name`` as a namespace: an RFC 1123 label or ``NO_NAMESPACE``. None for a valid one."""
     return None if name == NO_NAMESPACE else label_problem(name)
 
 
-def _checked_namespace(name: str) -> str:
-    if problem := namespace_problem(name):
+def _check_namespace(name: str) -> str:
+    if problem := find_namespace_problem(name):
         raise ValueError(f"{name[:_QUOTED_NAME]!a} {problem}")
     return name
 
 
-def _checked_object_name(name: str) -> str:
+def _check_object_name(name: str) -> str:
     if problem := subdomain_problem(name):
         raise ValueError(f"{name[:_QUOTED_NAME]!a} {problem}")
     return name
 
 
-NamespaceName = Annotated[str, AfterValidator(_checked_namespace)]
-ObjectName = Annotated[str, AfterValidator(_checked_object_name)]
+NamespaceName = Annotated[str, AfterValidator(_check_namespace)]
+ObjectName = Annotated[str, AfterValidator(_check_object_name)]
 Keyword = Annotated[str, Field(min_length=1, max_length=1024)]
-"""Compared as a whole with a field of type ``keyword``; the index ignores keywords that are longer than this."""
+"""Value compared with a field of type ``keyword``; the index ignores keywords that are longer than this."""
 
 NamespaceInPath = Annotated[NamespaceName, Field(description="The pod's namespace.", examples=["default"])]
 NodeInPath = Annotated[ObjectName, Field(description="The node's name.", examples=["node1"])]
@@ -64,7 +65,7 @@ PodInPath = Annotated[ObjectName, Field(description="The pod's name.", examples=
 
 
 def parse_time(text: str, now: datetime) -> datetime:
-    """``15m``, ``2h``, ``7d`` (that long before ``now``) or RFC 3339, in UTC.
+    """Parse ``15m``, ``2h``, ``7d`` (before ``now``) or RFC 3339 as a time in UTC.
 
     Raises ``ValueError`` for a text of another form, ``OverflowError`` for a time outside the years 1 to 9999.
     """
@@ -80,7 +81,7 @@ def parse_time(text: str, now: datetime) -> datetime:
     )
 
 
-def _checked_time(text: str) -> str:
+def _check_time(text: str) -> str:
     try:
         parse_time(text, datetime.now(UTC))
     except OverflowError:
@@ -88,7 +89,7 @@ def _checked_time(text: str) -> str:
     return text
 
 
-def _checked_past(text: str) -> str:
+def _check_past(text: str) -> str:
     now = datetime.now(UTC)
     # The caller's clock may be ahead of this one, and "now" by that clock is a fair question.
     if parse_time(text, now) > now + _CLOCK_SKEW:
@@ -96,29 +97,44 @@ def _checked_past(text: str) -> str:
     return text
 
 
-def _checked_moment(text: str) -> str:
+def _check_moment(text: str) -> str:
     # The index would compute what is after a date as well (``2026-01-02||-1d``), and "now".
     if not _RFC3339.fullmatch(text):
         raise ValueError(f"{text[:_QUOTED_TIME]!a} is not a time as in 2026-01-02T03:04:05Z")
     # In UTC: Java knows fewer offsets than Python.
-    return rfc3339(parse_time(_checked_time(text), datetime.min.replace(tzinfo=UTC)))
+    return rfc3339(parse_time(_check_time(text), datetime.min.replace(tzinfo=UTC)))
 
 
-MomentText = Annotated[str, AfterValidator(_checked_moment)]
-"""RFC 3339, and nothing else: of a token that anybody can write."""
+MomentText = Annotated[str, AfterValidator(_check_moment)]
+"""Time of a token, which anybody can write: only RFC 3339."""
 Milliseconds = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""Since 1970, as OpenSearch sorts by time; its least number stands for none."""
+"""Time since 1970, as OpenSearch sorts by time; the least number stands for a missing time."""
 # Kept as text: what a duration means is fixed when the first page is read, and carried in the token from then on.
-TimeText = Annotated[str, AfterValidator(_checked_time)]
-PastTimeText = Annotated[TimeText, AfterValidator(_checked_past)]
+TimeText = Annotated[str, AfterValidator(_check_time)]
+PastTimeText = Annotated[TimeText, AfterValidator(_check_past)]
 
 
-def _checked_whole_number(value: Any, handler: Any) -> Any:
+def _check_whole_number(value: Any, handler: Any) -> Any:
     # int() would also accept " 5", "+5", "1_0" and digits of other scripts.
     if isinstance(value, str) and not re.fullmatch(r"-?\d{1,9}", value, re.ASCII):
         raise ValueError(f"{value[:40]!a} is not a whole number")
     return handler(value)
 
 
-WholeNumber = Annotated[int, WrapValidator(_checked_whole_number)]
+WholeNumber = Annotated[int, WrapValidator(_check_whole_number)]
 ContinueToken = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+
+
+class Query(BaseModel):
+    """Query that refuses unknown parameters: to ignore a misspelt filter would answer another question."""
+
+    # ``allow``, because ``forbid`` would name only the wrong parameter and not those that exist.
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, parameters: Any) -> Any:
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        if unknown := sorted(set(parameters) - set(names)):
+            raise ValueError(f"parameter {unknown[0][:60]!a} is unknown here; known are: {', '.join(names) or 'none'}")
+        return parameters

@@ -1,4 +1,4 @@
-"""The parameters of the list of pending pods."""
+"""Query parameters of the list of pending pods."""
 
 from typing import Final, Literal, Self
 
@@ -18,43 +18,42 @@ _SORTS: Final[dict[GroupBy, tuple[Sort, ...]]] = {
     "obstacle": ("pods", "wait", "gpu_hours", "devices"),
     "pod": ("wait", "gpu_hours", "devices", "attempts", "name"),
 }
-"""The orders that each group offers; the first is the default."""
+"""Orders that each grouping offers; the first is the default."""
 
 
 class PendingQuery(WatchParameters, WaitingFilters):
-    pool: Keyword | None = Field(None, description="A node pool that the pods' latest attempts judged nodes of.")
-    model: Keyword | None = Field(
-        None, description="A model of the devices that the pods' latest attempts judged, spelled exactly."
-    )
-    obstacle: Keyword | None = Field(None, description="The code of the pods' main obstacle, spelled exactly.")
+    pool: Keyword | None = Field(None, description="Node pool in which the pods' latest attempts judged nodes.")
+    model: Keyword | None = Field(None, description="Exact model of a device that the pods' latest attempts judged.")
+    obstacle: Keyword | None = Field(None, description="Exact code of the pods' main obstacle.")
     min_wait: TimeText | None = Field(
-        None, description="Only pods that wait for so long (15m, 2h, 7d), or since before this time (RFC 3339)."
+        None, description="Minimum wait: a duration (15m, 2h, 7d), or the time before which the wait began (RFC 3339)."
     )
     since: TimeText = Field(
-        "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
+        "1h", description="Only pods that a scheduler tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
     )
     group_by: GroupBy = Field(
         "workload",
-        description="workload: a row each. obstacle: pods that ask for the same and are kept out by the same are one "
-        "row. pod: every pod.",
+        description="Rows of the answer. `workload`: one per workload. `obstacle`: one for all pods with the same "
+        "request and the same obstacle. `pod`: one per pod.",
     )
     sort: Sort | None = Field(
         None,
-        description="pods: most pods first, of groups alone, and their default. wait: longest wait first, the default "
-        "of pods. gpu_hours, devices: most first. attempts (most first) and name: of pods alone.",
+        description="Order of the rows. `pods`: most pods first (only groups; their default). `wait`: longest wait "
+        "first (the default of pods). `gpu_hours`, `devices`: most first. `attempts` (most first) and `name`: only "
+        "pods.",
     )
     format: Format | None = Field(
         None,
-        description="json: the answer. flat: an array of rows without nesting. csv: the same rows as a table, also by "
-        "`Accept: text/csv`.",
+        description="Format of the answer. `json`: nested. `flat`: an array of rows without nesting. `csv`: these rows "
+        "as a table, also by `Accept: text/csv`.",
     )
-    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in rows.")
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="Rows per page.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
     @model_validator(mode="after")
     def _can_be_sorted(self) -> Self:
-        if self.sort and self.sort not in (known := _SORTS[self.group_by]):
-            raise ValueError(f"sort={self.sort} with group_by={self.group_by}: known are {', '.join(known)}")
+        if self.sort and self.sort not in (orders := _SORTS[self.group_by]):
+            raise ValueError(f"sort={self.sort} with group_by={self.group_by}: known are {', '.join(orders)}")
         return self
 
     @property
@@ -62,6 +61,6 @@ class PendingQuery(WatchParameters, WaitingFilters):
         return self.sort or _SORTS[self.group_by][0]
 
 
-def requested_format(request: Request, query: PendingQuery) -> Format:
-    """As the parameter says, else as the ``Accept`` header does."""
+def choose_format(request: Request, query: PendingQuery) -> Format:
+    """Choose the format by the parameter, or else by the ``Accept`` header."""
     return query.format or ("csv" if CSV in request.headers.get("accept", "") else "json")

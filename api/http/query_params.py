@@ -1,4 +1,4 @@
-"""The query parameters of each endpoint, as one model. Parameters that the model does not declare are refused.
+"""The query parameters of each endpoint, one model for each. The API refuses parameters that the model lacks.
 
 Both the checks and the OpenAPI document come from these models.
 """
@@ -20,7 +20,7 @@ from api.http.param_types import (
     TimeText,
     WholeNumber,
 )
-from api.http.query_base import Query as Query
+from api.http.param_types import Query as Query
 from api.http.watch_query import WatchParameters
 
 MAX_NODES: Final = 100
@@ -30,12 +30,12 @@ MAX_EPISODES: Final = 100
 DEFAULT_EPISODES: Final = 20
 
 OF_THE_NEXT_PAGE: Final = (
-    "Where the next page begins: the token of the page before. All other parameters but limit stay the same."
+    "Token of the next page, from the page before. All other parameters except limit must stay the same."
 )
 
 
 def split_at_commas(values: Any) -> Any:
-    """``node=a,b&node=c`` is three names."""
+    """Split values at commas: ``node=a,b&node=c`` is three names."""
     if not isinstance(values, list):
         return values
     return [part for value in values for part in str(value).split(",")]
@@ -50,23 +50,23 @@ def _without_duplicates(names: list[str]) -> list[str]:
 
 def refuse_repeated(request: Request, *repeatable: str) -> None:
     """Raise ``BadRequestError`` for a parameter given twice: a model would silently drop one of the values."""
-    given = request.query_params.multi_items()
+    parameters = request.query_params.multi_items()
     # Most requests have no parameters: they need no counting.
-    if len(given) < 2:
+    if len(parameters) < 2:
         return
-    counts = Counter(key for key, _ in given if key not in repeatable)
+    counts = Counter(key for key, _ in parameters if key not in repeatable)
     if repeated := next((key for key, count in counts.items() if count > 1), None):
         raise BadRequestError(f"parameter {repeated[:60]!a} is given {counts[repeated]} times", "Give it once.")
 
 
 class AttemptQuery(Query):
     attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
-        None, description="Of this attempt of the pod; of its latest one unless given."
+        None, description="Id of one of the pod's attempts; without it, the latest attempt."
     )
 
 
 class NoQuery(Query):
-    """The endpoint takes no parameters."""
+    """Query of an endpoint without parameters."""
 
 
 class PageOfNodes(Query):
@@ -82,22 +82,22 @@ class PageOfNodes(Query):
         None,
         ge=1,
         le=100_000,
-        description="The page size in nodes; all nodes without it. Headers lead to the next page.",
+        description="Nodes per page; without it, all nodes on one page. Headers lead to the next page.",
     )
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
     detail: Literal["full"] | None = Field(
         None,
-        description="full: adds the attempt's request, counts and ids; with node also the devices of these nodes.",
+        description="`full` adds the attempt's request, counts and ids, and with `node` the devices of these nodes.",
     )
 
 
 # pydantic lists the fields of the last base first, in the OpenAPI document too: those of a watch come last.
 class SchedulerlogQuery(WatchParameters, PageOfNodes):
-    """The attempt that a pod has now, or all that come."""
+    """A pod's latest attempt, or with ``watch`` every new one."""
 
 
 class HistoryQuery(Query):
-    limit: WholeNumber = Field(DEFAULT_EPISODES, ge=1, le=MAX_EPISODES, description="The page size in episodes.")
+    limit: WholeNumber = Field(DEFAULT_EPISODES, ge=1, le=MAX_EPISODES, description="Episodes per page.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
@@ -107,14 +107,12 @@ class PageOfAttempts(Query):
     node: ObjectName | None = Field(None, description="A node that the attempt judged.")
     reason: Keyword | None = Field(
         None,
-        description="A reason code for which at least one node was refused, or with node that one, spelled exactly.",
+        description="Exact reason code for which at least one node was refused; with `node`, that node.",
     )
-    status: Literal["succeeded", "failed", "pending"] | None = Field(None, description="How the attempt ended.")
+    status: Literal["succeeded", "failed", "pending"] | None = Field(None, description="Outcome of the attempt.")
     device: Keyword | None = Field(None, description="The UUID of a device that the attempt picked.")
     scheduler: Keyword | None = Field(None, description="The scheduler that decided.", examples=["hami-scheduler"])
-    workload: Keyword | None = Field(
-        None, description="The owner that the pod comes from, as kind and name.", examples=["Job/train"]
-    )
+    workload: Keyword | None = Field(None, description="The pod's owner, as kind and name.", examples=["Job/train"])
     queue: Keyword | None = Field(None, description="The queue that the pod waits in.")
     since: TimeText | None = Field(
         None, description="Attempts that started at this time or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
@@ -123,34 +121,35 @@ class PageOfAttempts(Query):
         None, description="Attempts that started before this time: RFC 3339, or 15m, 2h, 7d ago."
     )
     q: str | None = Field(
-        None, min_length=1, max_length=500, description="Words that all occur in the attempt's messages and reasons."
+        None,
+        min_length=1,
+        max_length=500,
+        description="Words that must all occur in the attempt's messages and reasons.",
     )
     group_by: Literal["workload", "node"] | None = Field(
-        None, description="The first page also counts attempts by workload, or refusals by node and reason."
+        None, description="Adds to the first page counts of attempts by workload, or of refusals by node and reason."
     )
-    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in attempts.")
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="Attempts per page.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class SearchQuery(WatchParameters, PageOfAttempts):
-    """The attempts that there were, or all that come."""
+    """Past attempts, or with ``watch`` every new one."""
 
 
 class RangeQuery(Query):
     """A list over a range of time, in pages."""
 
     since: TimeText | None = Field(
-        None, description="At this time or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
+        None, description="Start of the range: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
     )
-    until: TimeText | None = Field(None, description="Before this time: RFC 3339, or 15m, 2h, 7d ago.")
-    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in items.")
+    until: TimeText | None = Field(None, description="End of the range (exclusive): RFC 3339, or 15m, 2h, 7d ago.")
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="Items per page.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class FindingTypeFilter(Query):
-    finding: Keyword | None = Field(
-        None, description="The type of the finding, spelled exactly.", examples=["Overcommitted"]
-    )
+    finding: Keyword | None = Field(None, description="Exact type of the finding.", examples=["Overcommitted"])
 
 
 class FindingFilters(FindingTypeFilter):
@@ -173,21 +172,21 @@ class FindingsQuery(RangeQuery, FindingFilters):
 
 
 class NodesQuery(Query):
-    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in nodes.")
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="Nodes per page.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 
 
 class NodeQuery(Query):
     at: PastTimeText | None = Field(
-        None, description="The state at this time: RFC 3339, or 15m, 2h, 7d ago; now without it.", examples=["2h"]
+        None, description="Time of the state: RFC 3339, or 15m, 2h, 7d ago; without it, now.", examples=["2h"]
     )
 
 
 class ClusterFileQuery(Query):
     at: PastTimeText | None = Field(
-        None, description="The states at this time: RFC 3339, or 15m, 2h, 7d ago; now without it.", examples=["2h"]
+        None, description="Time of the states: RFC 3339, or 15m, 2h, 7d ago; without it, now.", examples=["2h"]
     )
-    scheduler: Keyword | None = Field(None, description="Only states that this scheduler counted.")
+    scheduler: Keyword | None = Field(None, description="Only states counted by this scheduler.")
 
 
 class NodeDeviceQuery(NodeQuery):
@@ -195,11 +194,11 @@ class NodeDeviceQuery(NodeQuery):
 
 
 class NodeOccupancyQuery(RangeQuery, NodeDeviceQuery):
-    """Either one moment (``at``, by default now) or a range in pages."""
+    """One moment (``at``, by default now) or a range in pages."""
 
     @property
     def has_range(self) -> bool:
-        """Was any parameter of a range given?"""
+        """True if the query has a parameter of a range."""
         return bool(self.model_fields_set & RangeQuery.model_fields.keys())
 
     @model_validator(mode="after")
@@ -212,22 +211,20 @@ class NodeOccupancyQuery(RangeQuery, NodeDeviceQuery):
 
 
 class WaitingFilters(Query):
-    """Which of the waiting pods are wanted."""
+    """Filters of lists of waiting pods."""
 
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
-    workload: Keyword | None = Field(
-        None, description="The owner that the pods come from, as kind and name.", examples=["Job/train"]
-    )
+    workload: Keyword | None = Field(None, description="The pods' owner, as kind and name.", examples=["Job/train"])
     queue: Keyword | None = Field(None, description="The queue that the pods wait in.")
-    reason: Keyword | None = Field(None, description="A reason code of the pods' latest attempts, spelled exactly.")
+    reason: Keyword | None = Field(None, description="Exact reason code of the pods' latest attempts.")
 
 
 class PodsQuery(RangeQuery, WaitingFilters):
     state: Literal["placed", "ended", "waiting"] = Field(
-        "placed", description="placed: on a node now. ended: no longer there. waiting: not placed yet."
+        "placed", description="`placed`: on a node now. `ended`: no longer on its node. `waiting`: not placed yet."
     )
-    node: ObjectName | None = Field(None, description="The node that the pods are on, or were on.")
-    device: Keyword | None = Field(None, description="The UUID of a device that the pods hold, or held.")
+    node: ObjectName | None = Field(None, description="The pods' node.")
+    device: Keyword | None = Field(None, description="UUID of a device that the pods hold or held.")
 
     @model_validator(mode="after")
     def _fits_its_state(self) -> Self:
@@ -242,4 +239,20 @@ class RefusalsQuery(RangeQuery):
     device: Keyword = Field(description="The UUID of the device.", examples=["GPU-1"])
     namespace: NamespaceName | None = Field(None, description="The pod's namespace.")
     pod: ObjectName | None = Field(None, description="The pod's name.")
-    reason: Keyword | None = Field(None, description="The reason code that the device refused for, spelled exactly.")
+    reason: Keyword | None = Field(None, description="Exact reason code of the device's refusal.")
+
+
+def _require_two(names: list[str]) -> list[str]:
+    if len(set(names)) != 2 or len(names) != 2:
+        raise ValueError(f"{len(names)} names are given; two different ones are compared, as in nodes=a,b")
+    return names
+
+
+class NodeComparisonQuery(AttemptQuery):
+    nodes: Annotated[list[ObjectName], BeforeValidator(split_at_commas), AfterValidator(_require_two)] = Field(
+        description="Two nodes: separate their names by a comma, or repeat the parameter.", examples=["node1,node2"]
+    )
+
+
+class AttemptComparisonQuery(Query):
+    with_: str = Field(alias="with", pattern=ATTEMPT_ID, description="The id of the other attempt.")

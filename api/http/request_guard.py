@@ -1,4 +1,4 @@
-"""ASGI middleware around the application: refuses percent-encoded paths, counts and bounds every answer."""
+"""ASGI middleware around the application: refuses percent-encoded paths, counts requests and bounds their waits."""
 
 from time import perf_counter
 from typing import Final
@@ -6,19 +6,19 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.caller_wait import CallerWait
-from api.http.errors import add_protection, error_response
+from api.http.errors import add_protection, to_error_response
 from api.metrics import Metrics
 
 UNTIMED_STATE: Final = "untimed"
-"""The entry of a request's state that says that its answer is a stream: how long that was open is no latency."""
+"""Entry of a request's state that marks its answer as a stream: the time that it was open is no latency."""
 UNMATCHED: Final = "unmatched"
-"""The ``route`` label of a request that no route matched."""
+"""Label ``route`` of requests that no route matched."""
 
 
 class RequestGuard:
-    """Wraps ``app``; requests that are not HTTP (lifespan) pass unchanged.
+    """Middleware around ``app``; requests that are not HTTP (lifespan) pass unchanged.
 
-    ``index_seconds``: how long a caller waits for OpenSearch.
+    ``index_seconds``: limit of a caller's wait for OpenSearch.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, index_seconds: float) -> None:
@@ -28,7 +28,7 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # 500 is counted where the application fails before it sends a status.
+        # An application that fails before it sends a status counts as 500.
         started, status = perf_counter(), 500
 
         async def send_noting_status(message: Message) -> None:
@@ -43,7 +43,7 @@ class RequestGuard:
             # path names another pod than the one that was authorized (GHSA-c534-2w9c-x7fm is such a hole). No path
             # here needs an escape, so all of them are refused.
             if b"%" in scope.get("raw_path", b""):
-                refusal = error_response(
+                refusal = to_error_response(
                     400,
                     "the path holds a percent-encoded character",
                     "Write the names as they are: RFC 1123 names never need encoding.",
@@ -57,4 +57,4 @@ class RequestGuard:
             route = getattr(scope.get("route"), "path", UNMATCHED)
             self._metrics.count(route, status)
             if UNTIMED_STATE not in scope.get("state", ()):
-                self._metrics.time(route, perf_counter() - started)
+                self._metrics.observe_request(route, perf_counter() - started)

@@ -1,4 +1,4 @@
-"""A span for each request where spans are made, and one below it for each request to OpenSearch that it needs."""
+"""Spans of requests, if tracing is on, and below them spans of their requests to OpenSearch."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ from runtime.telemetry.spans import Span, Tracing
 from schemas.codec.trace_context import trace_of_caller
 
 UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Asked every few seconds, by the cluster itself."""
+"""Paths that the cluster itself requests every few seconds."""
 
 _CURRENT: Final[ContextVar[tuple[Tracing, Span] | None]] = ContextVar("request_span", default=None)
 
 
 class RequestSpans:
-    """Wraps ``app``. A span continues the caller's trace (``traceparent``, ``tracestate``), or begins one."""
+    """Middleware around ``app``. Spans continue the caller's trace (``traceparent``, ``tracestate``) or begin one."""
 
     def __init__(self, app: ASGIApp, tracing: Tracing) -> None:
         self._app = app
@@ -48,7 +48,7 @@ class RequestSpans:
 
 
 def trace_answered(tracing: Tracing, scope: Scope, status: int) -> None:
-    """The span of a request that was answered at once."""
+    """Record the span of a request that was answered at once."""
     span = _begin(tracing, scope)
     _describe(span, scope, status)
     span.end()
@@ -62,23 +62,23 @@ def _begin(tracing: Tracing, scope: Scope) -> Span:
 
 
 def _describe(span: Span, scope: Scope, status: int) -> None:
-    # Known only now: the route's template, never the path, so that requests of one kind have one name.
+    # The route's template, never the path, so that requests of one kind have one name. Routing has set it by now.
     route = getattr(scope.get("route"), "path", "")
     http = {"http.request.method": scope["method"], "http.route": route, "http.response.status_code": str(status)}
-    span.describe(f"{scope['method']} {route}".rstrip(), path_about(scope.get("path_params", {})), http)
+    span.describe(f"{scope['method']} {route}".rstrip(), describe_path(scope.get("path_params", {})), http)
 
 
-def path_about(asked: Mapping[str, Any]) -> dict[str, str]:
-    """What the parameters of a path ask for, for ``extra=`` of a log call and for spans."""
-    pod = f"{asked['namespace']}/{asked['name']}" if {"namespace", "name"} <= asked.keys() else ""
-    return about(attempt=asked.get("attempt_id", ""), pod=pod, cluster=asked.get("cluster", ""))
+def describe_path(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Describe the object that the parameters of a path name, for ``extra=`` of a log call and for spans."""
+    pod = f"{parameters['namespace']}/{parameters['name']}" if {"namespace", "name"} <= parameters.keys() else ""
+    return about(attempt=parameters.get("attempt_id", ""), pod=pod, cluster=parameters.get("cluster", ""))
 
 
 @contextmanager
 def opensearch_span(path: str) -> Iterator[None]:
-    """A span of the request to ``path`` (``/ALIAS/_search``, ``/_mget``), below that of the request that is answered.
+    """Span of the request to ``path`` (``/ALIAS/_search``, ``/_mget``), below the span of the current request.
 
-    None is made outside of a request that has one.
+    Without a current span it makes none.
     """
     if (current := _CURRENT.get()) is None:
         yield

@@ -11,17 +11,17 @@ CSV: Final = "text/csv"
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """RFC 4180, with the names of the columns as its first line. None is an empty cell; numbers stay numbers."""
+def to_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write rows as RFC 4180, with a first line of column names. None is an empty cell; numbers stay numbers."""
     text = io.StringIO(newline="")
     # Quoted wherever it is a text: a line feed or a separator in one never begins another cell.
     writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([_to_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _to_cell(value: Any) -> Any:
     if value is None:
         return ""
     return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value

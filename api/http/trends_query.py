@@ -1,12 +1,11 @@
-"""The parameters of counts over time."""
+"""Query parameters of counts over time, and of the report of failures that is made of them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from api.http.param_types import Keyword, NamespaceName, TimeText, WholeNumber, parse_time
-from api.http.query_base import Query
+from api.http.param_types import Keyword, NamespaceName, Query, TimeText, WholeNumber, parse_time
 from schemas.answers.trends import Count
 
 Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue"]
@@ -20,13 +19,13 @@ INTERVALS: Final[dict[Interval, timedelta]] = {
     "1d": timedelta(days=1),
 }
 MAX_BUCKETS: Final = 1_500
-"""A day of minutes, two months of hours."""
+"""Bound on the buckets of an answer: a day of minutes, two months of hours."""
 _USUAL_BUCKETS: Final = 100
 MAX_SERIES: Final = 50
 
 
 class TrendRange(NamedTuple):
-    """Whole buckets: ``since`` is the beginning of one."""
+    """Range of complete buckets: ``since`` is the beginning of a bucket."""
 
     since: datetime
     until: datetime
@@ -34,44 +33,49 @@ class TrendRange(NamedTuple):
 
     @property
     def before(self) -> "TrendRange":
-        """The range of the same length before this one."""
+        """Range of the same length before this one."""
         return TrendRange(self.since - (self.until - self.since), self.since, self.interval)
 
 
 class TrendsQuery(Query):
-    by: Dimension = Field("reason", description="What is counted apart. reason: codes for which nodes were refused.")
+    by: Dimension = Field(
+        "reason", description="Dimension of the series. `reason`: codes for which nodes were refused."
+    )
     count: Count = Field(
         "attempts",
-        description="attempts, or the nodes or devices that they judged; by=reason: that they refused for it.",
+        description="Unit of the counts: `attempts`, or the `nodes` or `devices` that they judged (with `by=reason`: "
+        "that they refused for the reason).",
     )
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
-    result: Literal["succeeded", "failed", "pending"] | None = Field(None, description="How the attempts ended.")
-    key: Keyword | None = Field(None, description="Only this reason, namespace, …, spelled exactly.")
-    since: TimeText = Field("24h", description="From the bucket of this time on: RFC 3339, or 15m, 2h, 7d ago.")
-    until: TimeText | None = Field(None, description="Before this time: RFC 3339, or 15m, 2h, 7d ago.")
+    result: Literal["succeeded", "failed", "pending"] | None = Field(None, description="Outcome of the attempts.")
+    key: Keyword | None = Field(None, description="Only the series with exactly this key: a reason, namespace, …")
+    since: TimeText = Field(
+        "24h", description="Start of the range, rounded down to a bucket: RFC 3339, or 15m, 2h, 7d ago."
+    )
+    until: TimeText | None = Field(None, description="End of the range (exclusive): RFC 3339, or 15m, 2h, 7d ago.")
     interval: Interval | None = Field(
-        None, description="How long a bucket is; without it, the shortest that makes at most a hundred."
+        None, description="Length of a bucket; without it, the shortest that makes at most 100 buckets."
     )
     limit: WholeNumber = Field(
-        10, ge=1, le=MAX_SERIES, description="How many series; what is left is counted together."
+        10, ge=1, le=MAX_SERIES, description="Number of series; the others are counted together."
     )
     format: Literal["json", "csv"] | None = Field(
-        None, description="csv: a row per bucket and series, also by `Accept: text/csv`."
+        None, description="`csv`: one row per bucket and series, also by `Accept: text/csv`."
     )
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
-        self.range(datetime.now(UTC))
+        self.derive_range(datetime.now(UTC))
         return self
 
-    def range(self, now: datetime) -> TrendRange:
-        """The whole buckets of the range. Raises ``ValueError`` for one that is empty, or has too many buckets."""
+    def derive_range(self, now: datetime) -> TrendRange:
+        """Derive the range in complete buckets. Raises ``ValueError`` if it is empty or has too many buckets."""
         since, until = parse_time(self.since, now), parse_time(self.until, now) if self.until else now
         if since >= until:
             raise ValueError(f"the range is empty: since={self.since} is not before until={self.until or 'now'}")
         span = until - since
-        known = [self.interval] if self.interval else list(INTERVALS)
-        fitting = (INTERVALS[name] for name in known if span <= INTERVALS[name] * _USUAL_BUCKETS)
+        intervals = [self.interval] if self.interval else list(INTERVALS)
+        fitting = (INTERVALS[name] for name in intervals if span <= INTERVALS[name] * _USUAL_BUCKETS)
         interval = INTERVALS[self.interval] if self.interval else next(fitting, INTERVALS["1d"])
         if span > interval * MAX_BUCKETS:
             raise ValueError(
@@ -80,3 +84,21 @@ class TrendsQuery(Query):
             )
         seconds = int(interval.total_seconds())
         return TrendRange(datetime.fromtimestamp(int(since.timestamp()) // seconds * seconds, UTC), until, interval)
+
+
+ReportFormat = Literal["json", "csv", "markdown", "html"]
+
+
+class ReportQuery(Query):
+    namespace: NamespaceName | None = Field(None, description="The pods' namespace; without it, all namespaces.")
+    since: TimeText = Field("7d", description="Start of the range: RFC 3339, or 15m, 2h, 7d ago.")
+    until: TimeText | None = Field(None, description="End of the range (exclusive): RFC 3339, or 15m, 2h, 7d ago.")
+    lang: Literal["en", "zh"] = Field("en", description="Language of meanings and remedies.")
+    format: ReportFormat = Field(
+        "json", description="`json`; `csv`: one row per number; `markdown`; `html`: one page with plots."
+    )
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        TrendsQuery(since=self.since, until=self.until).derive_range(datetime.now(UTC))
+        return self

@@ -1,4 +1,4 @@
-"""The parameters of a watch, as Kubernetes names them."""
+"""Query parameters of a watch, as Kubernetes names them."""
 
 import re
 from collections.abc import Collection
@@ -8,89 +8,92 @@ from pydantic import AfterValidator, Field, model_validator
 from starlette.requests import Request
 
 from api.http.errors import BadRequestError
-from api.http.param_types import WholeNumber
-from api.http.query_base import Query
+from api.http.param_types import Query, WholeNumber
 from schemas.answers.watching import WatchEvent
 
 MAX_SECONDS: Final = 24 * 3600
 LAST_EVENT_ID: Final = "last-event-id"
 EVENT_STREAM: Final = "text/event-stream"
 LINES: Final = "application/json;stream=watch"
-"""The media type of Kubernetes' watches."""
+"""Media type of Kubernetes' watches."""
 WATCHED: Final = {
     media: {"schema": {"$ref": f"#/components/schemas/{WatchEvent.__name__}"}} for media in (LINES, EVENT_STREAM)
 }
-"""With ``watch=true``: each line, or each event, is one of these."""
+"""Content types of an answer with ``watch=true``; each line or event has this schema."""
 _VERSION: Final = re.compile(r"[0-9]{1,19}(\.[0-9]{1,19})*", re.ASCII)
 _MAX_PARTITIONS: Final = 10_000
 _GET_ONE: Final = "Leave it out, or send that of the last event."
 
 
-def _checked_version(text: str) -> str:
+def _check_version(text: str) -> str:
     # Kubernetes takes an empty one as none.
     if text and not (_VERSION.fullmatch(text) and text.count(".") < _MAX_PARTITIONS):
         raise ValueError(f"{text[:60]!a} is not a resourceVersion; a watch gives one with each event")
     return text
 
 
-ResourceVersion = Annotated[str, AfterValidator(_checked_version)]
+ResourceVersion = Annotated[str, AfterValidator(_check_version)]
 
 
 class WatchParameters(Query):
     watch: bool = Field(
-        False, description="Answer with the changes as they happen: a line of JSON each, or Server-Sent Events."
+        False, description="Send changes as they happen: one line of JSON for each, or Server-Sent Events."
     )
     resource_version: ResourceVersion = Field(
         "",
         alias="resourceVersion",
-        description="With watch: only what came after this event. Without it, or 0: first what memory has, as ADDED.",
+        description="With watch: only changes after this event. Without it, or with 0, the watch begins with "
+        "everything in memory, as ADDED.",
     )
     allow_watch_bookmarks: bool = Field(
         False,
         alias="allowWatchBookmarks",
-        description="With watch: send BOOKMARK events from time to time. Server-Sent Events have them always.",
+        description="With watch: send BOOKMARK events from time to time. Server-Sent Events always have them.",
     )
     send_initial_events: bool = Field(
-        True, alias="sendInitialEvents", description="With watch: false begins with the next change."
+        True, alias="sendInitialEvents", description="With watch: `false` begins with the next change."
     )
     timeout_seconds: WholeNumber = Field(
         0,
         alias="timeoutSeconds",
         ge=0,
         le=MAX_SECONDS,
-        description="With watch: its end; 0: after about an hour.",
+        description="With watch: seconds after which it ends; 0 for about an hour.",
     )
 
     @model_validator(mode="after")
     def _is_about_a_watch(self) -> Self:
-        given = [name for name in WatchParameters.model_fields if name in self.model_fields_set and name != "watch"]
-        if given and not self.watch:
-            alias = WatchParameters.model_fields[given[0]].alias
+        names = [name for name in WatchParameters.model_fields if name in self.model_fields_set and name != "watch"]
+        if names and not self.watch:
+            alias = WatchParameters.model_fields[names[0]].alias
             raise ValueError(f"{alias} is about watches: give watch=true with it")
         return self
 
-    def refuse_beside_watch(self, allowed: Collection[str]) -> None:
-        """Raise ``BadRequestError`` for a parameter that a watch does not have; ``allowed`` are those it has."""
-        known = {*allowed, *WatchParameters.model_fields}
+    def refuse_with_watch(self, allowed: Collection[str]) -> None:
+        """Raise ``BadRequestError`` for a parameter that a watch does not have; ``allowed`` names those that it has."""
+        permitted = {*allowed, *WatchParameters.model_fields}
         fields = type(self).model_fields
-        if wrong := sorted(name for name in self.model_fields_set if name in fields and name not in known):
+        if wrong := sorted(name for name in self.model_fields_set if name in fields and name not in permitted):
             named = ", ".join(fields[name].alias or name for name in wrong)
             cause = f"parameter {named}: a watch does not have it"
-            kept = f" It may be narrowed by {', '.join(sorted(allowed))}." if allowed else ""
-            raise BadRequestError(cause, f"Leave it out with watch=true.{kept}")
+            hint = f" It may be narrowed by {', '.join(sorted(allowed))}." if allowed else ""
+            raise BadRequestError(cause, f"Leave it out with watch=true.{hint}")
 
 
-def requested_offsets(request: Request, query: WatchParameters) -> tuple[int, ...] | None:
-    """The offsets that the caller has read; None for none. Raises ``BadRequestError`` for a wrong ``Last-Event-ID``."""
+def parse_offsets(request: Request, query: WatchParameters) -> tuple[int, ...] | None:
+    """Parse the offsets up to which the caller has read; None for the beginning.
+
+    Raises ``BadRequestError`` for a wrong ``Last-Event-ID``.
+    """
     text = query.resource_version
-    if found := request.headers.get(LAST_EVENT_ID):
+    if event_id := request.headers.get(LAST_EVENT_ID):
         try:
-            text = _checked_version(found)
+            text = _check_version(event_id)
         except ValueError as error:
             raise BadRequestError(f"header Last-Event-ID: {error}", _GET_ONE) from None
     return None if text in ("", "0") else tuple(map(int, text.split(".")))
 
 
 def wants_event_stream(request: Request) -> bool:
-    """Does the caller accept Server-Sent Events?"""
+    """Tell whether the caller accepts Server-Sent Events."""
     return EVENT_STREAM in request.headers.get("accept", "")

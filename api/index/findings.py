@@ -33,8 +33,8 @@ def finding_item(cluster: Cluster, hit: Json) -> Finding:
         namespace=namespace,
         name=name,
         started_at=source["@timestamp"],
-        attempt=cluster.attempt(source["attempt_id"]),
-        schedulerlog=cluster.schedulerlog(namespace, name),
+        attempt=cluster.link_attempt(source["attempt_id"]),
+        schedulerlog=cluster.link_schedulerlog(namespace, name),
     )
 
 

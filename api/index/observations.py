@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from api.http.cluster import Cluster
-from api.http.errors import unreadable
+from api.http.errors import to_unreadable_error
 from api.http.param_types import Milliseconds
 from api.index.reading.decoding import decode_document
 from api.index.reading.page_query import ListDefinition, ListSource, PagePosition
@@ -124,7 +124,7 @@ def _event_of_hit(hit: Json) -> Observed:
     event = observation_of(hit["_source"])
     # Not by ``decode_document``: mypy widens the union ``Observed`` to its base class there.
     if isinstance(event, Rejected):
-        raise unreadable(hit["_id"], str(event))
+        raise to_unreadable_error(hit["_id"], str(event))
     return event
 
 
@@ -161,7 +161,7 @@ def node_state(cluster: Cluster, node: str, at: datetime, observations: Iterable
             CheckLog(problems=event.problems, **_observed(event)) for event in events if isinstance(event, NodeChecked)
         ],
         status=_status(status) if status else None,
-        occupancy=f"{cluster.node(node)}/occupancy?at={time}",
+        occupancy=f"{cluster.link_node(node)}/occupancy?at={time}",
     )
 
 

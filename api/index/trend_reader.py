@@ -12,7 +12,7 @@ from schemas.indices import TRENDS
 
 async def read_trends(index: OpenSearch, cluster: str, query: TrendsQuery, now: datetime) -> Trends:
     """The counts of the range, with the totals of the range before where counts go back so far."""
-    span = query.range(now)
+    span = query.derive_range(now)
     answer = await index.search(TRENDS.alias, trends_query(cluster, query, span))
     before: dict[str, Any] | None = None
     if span.before.since >= now - KEPT:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.errors import PROBLEM, BadRequestError, problem
+from api.http.errors import PROBLEM, BadRequestError, describe_problem
 from api.ui.cookies import (
     EMBED,
     LOGIN,
@@ -136,7 +136,7 @@ class _ErrorsAsPages:
             await self._show(self._problem["status"], orjson.loads(self._body), self._problem["headers"])
 
     async def refuse(self, status: int, error: str, next_step: str) -> None:
-        await self._show(status, problem(status, error, next_step).model_dump(), [])
+        await self._show(status, describe_problem(status, error, next_step).model_dump(), [])
 
     async def _show(self, status: int, body: dict[str, Any], headers: list[tuple[bytes, bytes]]) -> None:
         self.has_started = True

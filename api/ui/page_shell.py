@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http.cluster import CLUSTER, Cluster
 from api.http.errors import ApiError, BadRequestError, UnavailableError
-from api.http.param_types import namespace_problem, parse_time
+from api.http.param_types import find_namespace_problem, parse_time
 from api.ui.answers import Answered, Answers
 from api.ui.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
@@ -99,7 +99,7 @@ def named_pod(request: Request) -> tuple[str, str]:
     """Namespace and name of the pod that a form names. Raises ``BadRequestError``."""
     namespace = request.query_params.get("namespace", "").strip() or "default"
     pod = request.query_params.get("pod", "").strip()
-    for parameter, problem in (("namespace", namespace_problem(namespace)), ("pod", subdomain_problem(pod))):
+    for parameter, problem in (("namespace", find_namespace_problem(namespace)), ("pod", subdomain_problem(pod))):
         if problem:
             raise BadRequestError(f"{parameter} {problem}", "Write the names as kubectl get pods shows them.")
     return namespace, pod

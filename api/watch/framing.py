@@ -4,9 +4,9 @@ from typing import Final, Literal
 
 import orjson
 
-from api.aggregated.discovery import GROUP, VERSION
-from api.aggregated.statuses import status_of
-from api.http.errors import ApiError, problem
+from api.http.aggregated.discovery import GROUP, VERSION
+from api.http.aggregated.translation import to_status
+from api.http.errors import ApiError, describe_problem
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 API_VERSION: Final = f"{GROUP}/{VERSION}"
@@ -33,5 +33,5 @@ def bookmark(kind: str, version: str, *, is_sse: bool, ends_initial: bool = Fals
 
 def error_event(error: ApiError, *, is_sse: bool) -> bytes:
     """The last event of a watch that can't continue."""
-    body = problem(error.status, error.error, error.next_step, error.code).model_dump_json().encode()
-    return framed("ERROR", status_of(error.status, body), "", is_sse=is_sse)
+    body = describe_problem(error.status, error.error, error.next_step, error.code).model_dump_json().encode()
+    return framed("ERROR", to_status(error.status, body), "", is_sse=is_sse)

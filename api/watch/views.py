@@ -101,7 +101,10 @@ def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
 
 def _names(cluster: Cluster, event: AttemptSummarized | AttemptRepeated) -> dict[str, str]:
     namespace, name = event.pod.namespace, event.pod.name
-    paths = {"attempt": cluster.attempt(event.attempt_id), "schedulerlog": cluster.schedulerlog(namespace, name)}
+    paths = {
+        "attempt": cluster.link_attempt(event.attempt_id),
+        "schedulerlog": cluster.link_schedulerlog(namespace, name),
+    }
     return {"namespace": namespace, "name": name, **paths}
 
 
@@ -122,8 +125,8 @@ def _item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
         reasons=retry.reasons,
         summary=retry.text,
         workload=retry.description.workload if retry.description else "",
-        attempt=cluster.attempt(retry.attempt_id),
-        schedulerlog=cluster.schedulerlog(retry.pod.namespace, retry.pod.name),
+        attempt=cluster.link_attempt(retry.attempt_id),
+        schedulerlog=cluster.link_schedulerlog(retry.pod.namespace, retry.pod.name),
     )
 
 

@@ -113,7 +113,7 @@ class PatientHttp(HttpToolsProtocol):
             self._stop_parsing(400, "too many requests were sent before the first of them was answered")
         if not self.is_for_bodies:
             self._expect_nothing()
-        if self._may_be_answered_at_once() and (answer := self.ready_answer()):
+        if self._may_be_answered_at_once() and (answer := self.find_ready_answer()):
             stand_in: Any = _ANSWERED
             self.cycle, self._is_whole = stand_in, True
             self.transport.writelines(answer)
@@ -148,7 +148,7 @@ class PatientHttp(HttpToolsProtocol):
         super().resume_writing()
         self._watch_reading()
 
-    def ready_answer(self) -> tuple[bytes, bytes] | None:
+    def find_ready_answer(self) -> tuple[bytes, bytes] | None:
         """Head and body of the answer to the request whose head is complete; None where the application answers."""
         return None
 
@@ -161,12 +161,12 @@ class PatientHttp(HttpToolsProtocol):
         cycle = self.cycle
         is_next = cycle is None or cycle.response_complete or (cycle.more_body and not cycle.response_started)
         if is_next and not self.pipeline:
-            transport.write(self.refusal(status, cause))
+            transport.write(self.build_refusal(status, cause))
             transport.close()
         else:
             transport.abort()
 
-    def refusal(self, status: int, cause: str) -> bytes:
+    def build_refusal(self, status: int, cause: str) -> bytes:
         """The whole answer."""
         body = f"{cause}\n".encode()
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"

@@ -90,7 +90,7 @@ class TlsListener:
 class PatientServer(uvicorn.Server):
     """uvicorn on sockets that are bound already."""
 
-    def new_protocol(self) -> asyncio.Protocol:
+    def create_protocol(self) -> asyncio.Protocol:
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
@@ -100,11 +100,11 @@ class PatientServer(uvicorn.Server):
         await super().startup([])
         for sock in sockets or ():
             if context := self.config.ssl:
-                secured = TlsListener(sock, self.new_protocol, context)
+                secured = TlsListener(sock, self.create_protocol, context)
                 secured.start(self.config.backlog)
                 self.servers.append(secured)  # type: ignore[arg-type]
             else:
                 plain = await asyncio.get_running_loop().create_server(
-                    self.new_protocol, sock=sock, backlog=self.config.backlog
+                    self.create_protocol, sock=sock, backlog=self.config.backlog
                 )
                 self.servers.append(plain)

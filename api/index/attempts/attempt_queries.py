@@ -218,6 +218,6 @@ def search_item(cluster: Cluster, summary: AttemptSummarized) -> AttemptFound:
         reasons=reasons_of(summary),
         summary=bind_summary(summary) or filter_summary(summary),
         workload=summary.description.workload if summary.description else "",
-        attempt=cluster.attempt(summary.attempt_id),
-        schedulerlog=cluster.schedulerlog(namespace, name),
+        attempt=cluster.link_attempt(summary.attempt_id),
+        schedulerlog=cluster.link_schedulerlog(namespace, name),
     )

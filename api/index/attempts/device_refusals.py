@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from api.http.cluster import Cluster
-from api.http.continue_token import Position
+from api.http.pagination import Position
 from api.http.param_types import Milliseconds, MomentText
 from api.index.attempts.attempt_reader import read_states
 from api.index.reading.client import OpenSearch
@@ -168,8 +168,8 @@ def _item(cluster: Cluster, record: DevicesJudged, state: NodeStateChanged, plac
         memory_used_mib=_known(state.memory_used_mib[place]),
         cores_used_percent=_known(state.cores_used_percent[place]),
         slots_used=_known(state.slots_used[place]),
-        attempt=cluster.attempt(record.attempt_id),
-        schedulerlog=cluster.schedulerlog(namespace, name),
+        attempt=cluster.link_attempt(record.attempt_id),
+        schedulerlog=cluster.link_schedulerlog(namespace, name),
     )
 
 

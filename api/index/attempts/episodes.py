@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from api.http.cluster import Cluster
-from api.http.continue_token import Position
+from api.http.pagination import Position
 from api.http.param_types import Milliseconds
 from engine.summaries.answer import bind_phase, filter_phase
 from schemas.answers.attempts import BindLog, Episode
@@ -118,7 +118,7 @@ def episode_of_run(
         last_seen_at=rfc3339(latest.started_at),
         attempts=run.attempts,
         attempt_ids=run.attempt_ids,
-        attempt=cluster.attempt(latest.attempt_id),
+        attempt=cluster.link_attempt(latest.attempt_id),
         status=latest.status,
         filter={"status": filter_status, "summary": filter_text},
         bind=BindLog(status=bind_status, summary=bind_text),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from api.http.cluster import Cluster
-from api.http.continue_token import Position
+from api.http.pagination import Position
 from api.index.nodes.node_occupancy import is_usable, node_occupancy
 from api.index.observations import (
     NODE_KINDS,
@@ -136,8 +136,8 @@ def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime
         lock=records.lock,
         pods=len(records.placements),
         **_free(occupancy),
-        path=cluster.node(node),
-        occupancy=f"{cluster.node(node)}/occupancy",
+        path=cluster.link_node(node),
+        occupancy=f"{cluster.link_node(node)}/occupancy",
     )
 
 

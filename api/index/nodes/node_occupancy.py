@@ -114,5 +114,5 @@ def _pod_on_node(cluster: Cluster, placement: PodPlacement) -> PodOnNode:
         phase=placement.phase,
         started_at=rfc3339(placement.started_at),
         devices=list(dict.fromkeys(row.uuid for row in placement.allocations)),
-        schedulerlog=cluster.schedulerlog(placement.pod.namespace, placement.pod.name),
+        schedulerlog=cluster.link_schedulerlog(placement.pod.namespace, placement.pod.name),
     )

@@ -102,8 +102,8 @@ def placement_item(cluster: Cluster, hit: Json) -> PlacementLog:
         "placement_seconds": placement.placement_seconds,
         "start_seconds": placement.start_seconds,
         "waited_for": placement.waited_for,
-        "attempt": cluster.attempt(placement.attempt_id),
-        "schedulerlog": cluster.schedulerlog(placement.pod.namespace, placement.pod.name),
+        "attempt": cluster.link_attempt(placement.attempt_id),
+        "schedulerlog": cluster.link_schedulerlog(placement.pod.namespace, placement.pod.name),
     }
     return PlacementLog.model_validate(fields)
 

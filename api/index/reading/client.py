@@ -13,7 +13,7 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import ConnectionTimeout, SerializationError, TransportError
 
-from api.http.caller_wait import CallerWait, current_wait
+from api.http.caller_wait import CallerWait, get_current_wait
 from api.http.request_spans import opensearch_span
 from api.index.reading.circuit import TIMEOUTS, Circuit, CircuitOpenError
 from api.index.reading.coalescing import Coalescing
@@ -120,14 +120,14 @@ class OpenSearch:
         body: Callable[[Sequence[str]], Json],
         query: dict[str, str] | None = None,
     ) -> Json:
-        wait = current_wait() or CallerWait(self._timeout_seconds)
-        if (seconds := wait.remaining()) <= 0:
+        wait = get_current_wait() or CallerWait(self._timeout_seconds)
+        if (seconds := wait.count_remaining_seconds()) <= 0:
             raise IndexDownError(f"its answers took more than {self._timeout_seconds:g} s together")
 
         async def send(taken: Callable[[], list[str]]) -> Json:
             # Around everything: the wait for a turn and for a connection, the answer, and the second try.
             with self._observed(path):
-                async with self._turns.turn(wait.until()):
+                async with self._turns.turn(wait.derive_end()):
                     return await self._send("POST", path, body(taken()), query)
 
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from api.http.errors import unreadable
+from api.http.errors import to_unreadable_error
 from schemas.codec.records import Rejected
 from schemas.json_types import Json
 
@@ -14,5 +14,5 @@ def decode_document(decode: Callable[[Json], T | Rejected], source: Json, docume
     """``decode(source)``. Raises ``UnreadableError``, which names the document, where that is rejected."""
     decoded = decode(source)
     if isinstance(decoded, Rejected):
-        raise unreadable(document_id, str(decoded))
+        raise to_unreadable_error(document_id, str(decoded))
     return decoded

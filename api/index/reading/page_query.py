@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from api.http.cluster import Cluster
-from api.http.continue_token import Position
 from api.http.errors import BadRequestError
+from api.http.pagination import Position
 from api.http.param_types import MomentText, parse_time
 from api.index.reading.query_dsl import all_of
 from schemas.codec.records import rfc3339

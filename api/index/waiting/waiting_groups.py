@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from api.http.continue_token import Position
+from api.http.pagination import Position
 from api.http.param_types import MomentText
 from api.index.waiting.waiting_pods import FIELDS, LONGEST_WAIT, device_milliseconds
 from schemas.answers.waiting import ObstacleWaiting, PodWaiting, WorkloadWaiting

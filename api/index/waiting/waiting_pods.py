@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from pydantic import FiniteFloat
 
 from api.http.cluster import Cluster
-from api.http.continue_token import Position
+from api.http.pagination import Position
 from api.http.param_types import Milliseconds, MomentText
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, term, term_filters, time_range
 from schemas.answers.diagnosis import InBothLanguages
@@ -134,8 +134,8 @@ def pod_waiting(
         first_judged_at=source["first_judged_at"],
         last_judged_at=source["@timestamp"],
         attempts=source.get("attempts"),
-        attempt=cluster.attempt(source["attempt_id"]),
-        schedulerlog=cluster.schedulerlog(namespace, name),
+        attempt=cluster.link_attempt(source["attempt_id"]),
+        schedulerlog=cluster.link_schedulerlog(namespace, name),
         waited_seconds=seconds,
         devices=wait.devices if wait else None,
         gpu_hours=round(wait.devices * seconds / 3600, 3) if wait else None,

@@ -9,8 +9,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from api.http.continue_token import VERSION, _digest, _seal
-from api.http.pagination import CONTINUE_HEADER, token_scope
+from api.http.pagination import CONTINUE_HEADER, VERSION, _digest, _seal, derive_token_scope
 from api.http.query_params import RefusalsQuery
 from tests.support.builders.placements import checked
 from tests.support.harness.api_process import Served
@@ -99,7 +98,7 @@ def test_l1_a_forged_token_is_a_page_or_400(name: str, filled: Filling, api: Ser
 def test_l1_a_forged_token_of_refusals_too(filled: Filling, api: Served) -> None:
     query = RefusalsQuery(device="GPU-forged-0", since="0001-01-01T00:00:00Z")
     assert api.get(_V1 + "/refusals", device=query.device, since=query.since or "").status_code == 200
-    digest = _digest(token_scope("", "refusals", query, cluster="default"))
+    digest = _digest(derive_token_scope("", "refusals", query, cluster="default"))
     position = {"sort": [1, "a"], "since": None, "until": None}
     for field, value in position.items():
         for wrong in wrong_values(value):

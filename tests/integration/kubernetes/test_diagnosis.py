@@ -13,8 +13,8 @@ import httpx
 import pytest
 import yaml
 
-from api.objects.circumstances import ObjectFacts, read_circumstances, read_nodes
-from api.objects.object_api import ObjectApi
+from api.answers.circumstances import ObjectFacts, read_circumstances, read_nodes
+from api.answers.object_api import ObjectApi
 from dev.embedded.control_plane import ControlPlane
 from engine.diagnosis.facts import DiagnosisFacts, NodeFacts
 from engine.diagnosis.tree import diagnose

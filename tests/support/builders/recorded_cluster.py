@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from api.objects.circumstances import read_circumstances, read_nodes
+from api.answers.circumstances import read_circumstances, read_nodes
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, SchedulerState
 from tests.support.fakes.objects import FakeObjects
 

@@ -9,10 +9,10 @@ from schemas.json_types import Json
 class FakeObjects:
     """``refused``: path to the error that reading it raises."""
 
-    def __init__(self, objects: Mapping[str, Json] | None = None, *, is_there: bool = True) -> None:
+    def __init__(self, objects: Mapping[str, Json] | None = None, *, is_connected: bool = True) -> None:
         self.objects = dict(objects or {})
         self.refused: dict[str, KubeApiError] = {}
-        self.is_there = is_there
+        self.is_connected = is_connected
         self.reads: list[str] = []
 
     async def get(self, path: str) -> Json:
@@ -23,7 +23,7 @@ class FakeObjects:
             raise KubeApiError(404, f'"{path.rsplit("/", 1)[-1]}" not found')
         return self.objects[path]
 
-    async def page(self, path: str, **query: str | int) -> Json:
+    async def read_page(self, path: str, **query: str | int) -> Json:
         self.reads.append(path)
         if error := self.refused.get(path):
             raise error

@@ -10,9 +10,9 @@ from opensearchpy import AsyncOpenSearch, Connection
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from starlette.applications import Starlette
 
+from api.answers.object_api import Objects
 from api.app import create_app
 from api.authority.reviewer import Reviewer
-from api.objects.object_api import Objects
 from api.settings import Settings
 from runtime.http.server_tls import Certificates
 from runtime.opensearch.serializer import OrjsonSerializer

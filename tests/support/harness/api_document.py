@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import orjson
 
-from api.http.errors import problem
-from api.http.openapi_document import FILE, document_of
+from api.http.errors import describe_problem
+from api.http.openapi_document import FILE, build_document
+from api.http.operation import OperationRoute
 from api.metrics import PREFIX
-from api.operation import OperationRoute
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import attempt, golden_index
 
@@ -98,8 +98,8 @@ async def examples() -> dict[str, Any]:
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
     found["simulate"] = {"node": None} | {name: found[operation] for name, operation in parts.items()}
     found["simulate"]["suggestions"] = found["simulate"]["suggestions"] | {"attempt": ""}
-    found["default"] = problem(401, "who asks is not known", "Send Authorization: Bearer TOKEN.").model_dump()
-    return found | {str(status): problem(status, *words).model_dump() for status, words in ERRORS.items()}
+    found["default"] = describe_problem(401, "who asks is not known", "Send Authorization: Bearer TOKEN.").model_dump()
+    return found | {str(status): describe_problem(status, *words).model_dump() for status, words in ERRORS.items()}
 
 
 def _text(name: str, text: str) -> str:
@@ -131,8 +131,8 @@ def _fix_times(answer: Any) -> None:
 
 def document() -> bytes:
     """The content of the file."""
-    operations = [route.described() for route in Caller().app.routes if isinstance(route, OperationRoute)]
-    made = document_of(operations, asyncio.run(examples()))
+    operations = [route.describe() for route in Caller().app.routes if isinstance(route, OperationRoute)]
+    made = build_document(operations, asyncio.run(examples()))
     return orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

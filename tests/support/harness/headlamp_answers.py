@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from api.aggregated.paths import own_path
+from api.http.aggregated.translation import translate_path
 from api.http.cluster import AGGREGATED
 from engine.fit import manifests
 from engine.fit.events.identity import Identity
@@ -56,7 +56,7 @@ async def answers() -> dict[str, Any]:
 
 async def _answer(api: Caller, path: str) -> Any:
     plain, _, query = path.partition("?")
-    own = own_path(plain)
+    own = translate_path(plain)
     assert own, path
     answer = await api.get(f"{own.path}?{query}")
     assert answer.status_code == 200, answer.text

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from api.aggregated.discovery import GROUP, LISTS
+from api.http.aggregated.discovery import GROUP, LISTS
 from cli.command import app
 from engine.fit import device_config
 from runtime.settings.unknown_variables import known_variables

@@ -5,7 +5,7 @@ import pytest
 from typer import Exit
 from typer.testing import CliRunner
 
-from api.aggregated.paths import own_path
+from api.http.aggregated.translation import translate_path
 from cli.client.transport import NO_QUERY, Query
 from cli.client.url import UrlTransport
 from cli.command import app
@@ -32,7 +32,7 @@ POD = "/namespaces/llm/pods/a"
 )
 def test_kubectl_asks_for_the_same_answer(path: str) -> None:
     asked = as_kubectl(f"/api/v1{path}").removeprefix("kubectl get --raw ")
-    found = own_path(asked)
+    found = translate_path(asked)
     assert found
     assert found.path == f"/api/v1{path}"
 
@@ -60,7 +60,7 @@ def test_a_pod_is_sent_to_the_same_answer() -> None:
     )
     command = simulated_by_kubectl("/api/v1/simulate", "llm", "pod.yaml")
     raw, file = command.removeprefix("kubectl create --raw ").split(" -f ")
-    assert own_path(raw) == ("/api/v1/simulate", "llm")
+    assert translate_path(raw) == ("/api/v1/simulate", "llm")
     assert file == "pod.yaml"
     assert simulated_by_kubectl("/api/v1/clusters/b/simulate", "llm", "pod.yaml") == ""
 

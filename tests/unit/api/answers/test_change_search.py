@@ -152,7 +152,7 @@ async def test_a_node_that_has_left_the_cluster_is_not_offered() -> None:
 
 
 async def test_without_an_api_server_a_node_that_may_have_left_is_not_offered_and_the_answer_says_so() -> None:
-    found = (await simulated(full_and_gone(FakeObjects(is_there=False)), 8_000))["suggestions"]
+    found = (await simulated(full_and_gone(FakeObjects(is_connected=False)), 8_000))["suggestions"]
     assert "registration" not in constraints(found)
     assert any("register no devices any more" in unknown["en"] for unknown in found["not_known"])
 
@@ -203,7 +203,9 @@ async def test_a_lock_that_is_gone_or_another_one_is_not_named() -> None:
 
 
 async def test_where_no_node_can_be_read_the_bind_that_failed_is_what_is_known() -> None:
-    found = await suggestions(caller_of(locked_out(), a_state("n1", used_mib=0), objects=FakeObjects(is_there=False)))
+    found = await suggestions(
+        caller_of(locked_out(), a_state("n1", used_mib=0), objects=FakeObjects(is_connected=False))
+    )
     assert constraints(found) == ["lock"]
     assert any("known of a bind that failed" in unknown["en"] for unknown in found["not_known"])
 

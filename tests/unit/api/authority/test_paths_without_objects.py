@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from api.handlers.health import Alive
-from api.operation import OperationRoute
+from api.http.operation import OperationRoute
 from runtime.kubernetes.errors import KubeApiError
 from runtime.settings.addresses import HostPort
 from tests.support.builders.events import a_summary

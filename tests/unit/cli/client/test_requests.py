@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from api.aggregated.paths import own_path
+from api.http.aggregated.translation import translate_path
 from api.http.openapi_document import FILE
 from cli.client.requests import ROOT, aggregated, of_node, of_pod, with_query
 
@@ -19,7 +19,7 @@ PATHS = sorted(
 def test_the_aggregated_api_answers_every_path_as_the_api_does(template: str) -> None:
     path = re.sub(r"\{(\w+)\}", r"a-\1", template)
     asked, query = aggregated(path, {"limit": "2"})
-    found = own_path(asked)
+    found = translate_path(asked)
     assert found
     assert (found.path, found.namespace, query) == (ROOT + path, "", {"limit": "2"})
 
@@ -27,7 +27,7 @@ def test_the_aggregated_api_answers_every_path_as_the_api_does(template: str) ->
 def test_a_list_of_one_namespace_is_asked_for_in_that_namespace() -> None:
     asked, query = aggregated("/pending", {"namespace": "llm", "since": "2h"})
     assert (asked, query) == ("/apis/schedulerlog.io/v1alpha1/namespaces/llm/pending", {"since": "2h"})
-    found = own_path(asked)
+    found = translate_path(asked)
     assert found
     assert (found.path, found.namespace) == (ROOT + "/pending", "llm")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from api.objects.circumstances import read_circumstances, read_nodes
+from api.answers.circumstances import read_circumstances, read_nodes
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from tests.support.fakes.objects import FakeObjects

@@ -4,11 +4,19 @@ import re
 from pathlib import Path
 from typing import Final
 
-from api.http.errors import CODES, INDEX_REFUSED, UNKNOWN_PATH, UNREADABLE_DOCUMENT, ApiError, code_of
+from api.http.errors import CODES, INDEX_REFUSED, UNKNOWN_PATH, UNREADABLE_DOCUMENT, ApiError, derive_code
 from page.views.error_meanings import OTHER, error_meanings, meaning_of
 
 OF_ERRORS: Final = {subclass.code for subclass in ApiError.__subclasses__() if subclass.code}
-ALL: Final = {*CODES.values(), *OF_ERRORS, UNKNOWN_PATH, UNREADABLE_DOCUMENT, INDEX_REFUSED, code_of(500), code_of(418)}
+ALL: Final = {
+    *CODES.values(),
+    *OF_ERRORS,
+    UNKNOWN_PATH,
+    UNREADABLE_DOCUMENT,
+    INDEX_REFUSED,
+    derive_code(500),
+    derive_code(418),
+}
 CHINESE: Final = re.compile("[\u4e00-\u9fff]")
 
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from api.http.cluster import Cluster
-from api.http.pagination import token_scope
+from api.http.pagination import derive_token_scope
 from api.http.query_params import SearchQuery
 from api.index.attempts.attempt_queries import (
     NODE_COLUMNS,
@@ -121,11 +121,11 @@ def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
 
 
 def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
-    failed = token_scope("alice", "here", a_search(status="failed"))
-    assert token_scope("alice", "here", a_search(status="failed", limit="5")) == failed
-    assert token_scope("alice", "here", a_search(status="pending")) != failed
-    assert token_scope("alice", "there", a_search(status="failed")) != failed
-    assert token_scope("bob", "here", a_search(status="failed")) != failed
+    failed = derive_token_scope("alice", "here", a_search(status="failed"))
+    assert derive_token_scope("alice", "here", a_search(status="failed", limit="5")) == failed
+    assert derive_token_scope("alice", "here", a_search(status="pending")) != failed
+    assert derive_token_scope("alice", "there", a_search(status="failed")) != failed
+    assert derive_token_scope("bob", "here", a_search(status="failed")) != failed
 
 
 def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:

@@ -82,9 +82,9 @@ def test_a_wait_begins_with_the_first_read() -> None:
     clock = Clock()
     wait = CallerWait(10, clock)
     clock.now += 60
-    assert wait.remaining() == 10
+    assert wait.count_remaining_seconds() == 10
     clock.now += 4
-    assert wait.remaining() == 6
+    assert wait.count_remaining_seconds() == 6
 
 
 async def test_m14_the_reads_for_one_caller_take_so_long_together() -> None:

@@ -1,4 +1,4 @@
-"""The documents in which Kubernetes and kubectl read what the aggregated API has. Pure."""
+"""Documents in which Kubernetes and kubectl read which resources the aggregated API has. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -22,10 +22,10 @@ LISTS: Final = {
     "trends": "Trends",
     "reports": "FailureReport",
 }
-"""Lists of a namespace, or of all, each with the kind of its answer."""
+"""Lists of one namespace or of all, to the kind of their answer."""
 
 
-def _resource(name: str, kind: str, verbs: list[str], *, is_namespaced: bool) -> dict[str, Any]:
+def _describe_resource(name: str, kind: str, verbs: list[str], *, is_namespaced: bool) -> dict[str, Any]:
     return {"name": name, "singularName": "", "namespaced": is_namespaced, "kind": kind, "verbs": verbs}
 
 
@@ -39,13 +39,13 @@ DOCUMENTS: Final[Mapping[str, bytes]] = {
             "apiVersion": "v1",
             "groupVersion": f"{GROUP}/{VERSION}",
             "resources": [
-                _resource("pods/schedulerlog", SchedulerLog.__name__, ["get"], is_namespaced=True),
-                _resource("nodes/schedulerlog", "NodeState", ["get"], is_namespaced=False),
-                _resource("attempts", SchedulerLog.__name__, ["get"], is_namespaced=False),
-                _resource("simulations", Simulation.__name__, ["create"], is_namespaced=True),
-                *(_resource(name, kind, ["list"], is_namespaced=True) for name, kind in LISTS.items()),
+                _describe_resource("pods/schedulerlog", SchedulerLog.__name__, ["get"], is_namespaced=True),
+                _describe_resource("nodes/schedulerlog", "NodeState", ["get"], is_namespaced=False),
+                _describe_resource("attempts", SchedulerLog.__name__, ["get"], is_namespaced=False),
+                _describe_resource("simulations", Simulation.__name__, ["create"], is_namespaced=True),
+                *(_describe_resource(name, kind, ["list"], is_namespaced=True) for name, kind in LISTS.items()),
             ],
         },
     }.items()
 }
-"""The document of each path."""
+"""Path to document."""

@@ -1,4 +1,4 @@
-"""The connection to the API server whose objects are read; absent outside a cluster."""
+"""Connection to the API server whose objects explain pods; absent outside of a cluster."""
 
 import logging
 from pathlib import Path
@@ -12,31 +12,31 @@ from schemas.json_types import Json
 log = logging.getLogger(__name__)
 
 READ_SECONDS: Final = 3.0
-"""What one read may take: the answer shows what could not be known after it."""
+"""Time limit of one read: after it the answer says what could not be read."""
 
 
 class Objects(Protocol):
-    """Reads objects. Both methods raise ``KubeApiError``."""
+    """Reader of objects. Both methods raise ``KubeApiError``."""
 
     @property
-    def is_there(self) -> bool:
-        """Is there an API server that can be asked?"""
+    def is_connected(self) -> bool:
+        """True if there is a connection to an API server."""
 
     async def get(self, path: str) -> Json: ...
 
-    async def page(self, path: str, **query: str | int) -> Json: ...
+    async def read_page(self, path: str, **query: str | int) -> Json: ...
 
 
 class ObjectApi:
-    """Entered once, by the event loop that answers requests."""
+    """Reader with a connection, entered once by the event loop that answers requests."""
 
     def __init__(self, load: LoadConfiguration, *, is_configured: bool) -> None:
-        """Without ``is_configured`` nothing is opened: importing the official client takes a second."""
+        """Prepare a connection, if ``is_configured``: to import the official client takes a second."""
         self._load, self._is_configured = load, is_configured
         self._client: Client | None = None
 
     @property
-    def is_there(self) -> bool:
+    def is_connected(self) -> bool:
         return self._client is not None
 
     async def __aenter__(self) -> Self:
@@ -44,7 +44,7 @@ class ObjectApi:
             try:
                 self._client = Client(await ApiCredentials.open(self._load), timeout_seconds=READ_SECONDS)
             except KubeConfigError as error:
-                # The API answers without it; each diagnosis says what could not be known.
+                # The API answers without it; each diagnosis says what could not be read.
                 log.warning("diagnoses are made without the cluster's objects: %s", error)
         return self
 
@@ -53,17 +53,17 @@ class ObjectApi:
             await self._client.close()
 
     async def get(self, path: str) -> Json:
-        return await self._connected().get(path)
+        return await self._require_client().get(path)
 
-    async def page(self, path: str, **query: str | int) -> Json:
-        return await self._connected().page(path, **query)
+    async def read_page(self, path: str, **query: str | int) -> Json:
+        return await self._require_client().page(path, **query)
 
-    def _connected(self) -> Client:
+    def _require_client(self) -> Client:
         if self._client is None:
             raise KubeApiError(NO_ANSWER, "there is no connection to an API server")
         return self._client
 
 
 def is_configured(kubeconfig: Path | None) -> bool:
-    """Is a kubeconfig named, or does this run in a pod that has a service account?"""
+    """Tell whether there is a kubeconfig, or the service account of a pod."""
     return kubeconfig is not None or bool(pod_namespace())

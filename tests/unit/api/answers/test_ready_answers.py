@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from api import ready_answers
+from api.answers import ready_answers
 from api.answers.attempt_lookup import StoredAttempt
 from api.http.json_protocol import JsonProtocol
 from runtime.telemetry.otlp import OtlpTracing
@@ -66,9 +66,9 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noting(request: Request, attempt: StoredAttempt) -> None:
         paths.append(request.url.path)
-        ready_answers.may_be_kept(request, attempt)
+        ready_answers.allow_caching(request, attempt)
 
-    monkeypatch.setattr("api.handlers.schedulerlog.may_be_kept", noting)
+    monkeypatch.setattr("api.handlers.schedulerlog.allow_caching", noting)
     return paths
 
 

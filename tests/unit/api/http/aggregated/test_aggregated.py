@@ -3,7 +3,7 @@ tests/integration/kubernetes/test_aggregated_api.py."""
 
 import pytest
 
-from api.aggregated.paths import own_path
+from api.http.aggregated.translation import translate_path
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import ACCESS_REVIEW, Grant
 from tests.support.harness.api_app import holding
@@ -42,7 +42,7 @@ def api(application: Guarded) -> Guarded:
     ],
 )
 def test_a_path_is_that_of_the_same_answer(path: str, own: str, namespace: str) -> None:
-    assert own_path(BASE + path) == (f"/api/v1{own}", namespace)
+    assert translate_path(BASE + path) == (f"/api/v1{own}", namespace)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_path_is_that_of_the_same_answer(path: str, own: str, namespace: str) 
     ],
 )
 def test_other_paths_are_not_there(path: str) -> None:
-    assert own_path(path) is None
+    assert translate_path(path) is None
 
 
 async def test_a_pod_is_answered_as_below_api_v1(api: Guarded) -> None:
