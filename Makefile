@@ -89,6 +89,7 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, das
 	@$(RUN) cli.settings_page
 	@$(RUN) tests.support.harness.api_document
 	@.venv/bin/python .ci/release.py
+	@.venv/bin/python .ci/packages.py
 
 sbom: install  ## Write what the container image brings, as CycloneDX, to .run/sbom.cdx.json
 	@.run/uv/bin/uv export --quiet --locked --no-dev --extra services --format cyclonedx1.5 --output-file .run/sbom.cdx.json

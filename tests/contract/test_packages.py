@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,16 @@ def test_no_module_has_more_than_350_lines() -> None:
     lines = {str(path.relative_to(ROOT)): path.read_bytes().count(b"\n") for path in modules}
     assert len(lines) > 500
     assert {name: count for name, count in lines.items() if count > 350} == {}
+
+
+def test_the_lists_of_packages_are_those_of_the_folders() -> None:
+    done = subprocess.run([sys.executable, ".ci/packages.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_package_has_its_layer() -> None:
+    contract = (ROOT / ".importlinter").read_text("utf-8").partition("layers =\n")[2].partition("\n\n")[0]
+    assert sorted(re.findall(r"\w+", contract)) == sorted(set(TOP) - {"tests"})
 
 
 def test_the_readme_names_every_package() -> None:
