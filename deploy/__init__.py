@@ -1,5 +1,6 @@
 """Everything that goes into a cluster beside the services: manifests, images, dashboards.
 
-``dashboards`` makes the dashboards of OpenSearch and Grafana and the rules of SLOs from code; ``kustomize/``,
+``dashboards`` makes the dashboards of OpenSearch and the rules of SLOs from code; Grafana's dashboards are files in
+``kustomize/components/grafana``; ``kustomize/``,
 ``image/``, ``images/``, ``k9s/`` and ``krew/`` are files.
 """

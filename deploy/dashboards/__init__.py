@@ -11,7 +11,6 @@ Imports ``process`` and ``schemas`` alone, and no client: ``install`` speaks HTT
 ``overview``         the dashboard that puts them together, and all objects as a file
 ``importing``        imports the objects and reads each of them back
 ``settings``         where Dashboards and the API are
-``grafana``          dashboards of Grafana
 ``slo``              objectives, and their recording and burn-rate rules
 ===================  ===============================================================================
 """

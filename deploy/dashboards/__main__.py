@@ -1,5 +1,4 @@
-"""Dashboards over the index and the metrics. ``install`` puts them into OpenSearch Dashboards, ``export`` writes them
-into a file; ``grafana`` writes Grafana's, ``slo-rules`` the rules of Prometheus."""
+"""OpenSearch Dashboards: ``install`` imports its objects, ``export`` writes a file. ``slo-rules`` writes rules."""
 
 import sys
 from pathlib import Path
@@ -14,9 +13,7 @@ from runtime.settings.addresses import without_user_info
 from runtime.settings.flags import takes
 from runtime.settings.secret_files import revealed
 
-app = application(
-    "Dashboards over the index and the metrics: for OpenSearch Dashboards, for Grafana, and rules of Prometheus."
-)
+app = application("Dashboards of OpenSearch over the index, and rules of Prometheus over the metrics.")
 
 
 @app.command()
@@ -54,19 +51,6 @@ def install(settings: InstallSettings) -> None:
         installed = install_all(server, saved_objects(settings.api_url))
     shown = without_user_info(settings.dashboards_url)
     typer.echo(f"{installed} objects are installed: {shown}/app/dashboards#/view/{DASHBOARD}")
-
-
-@app.command()
-def grafana(
-    folder: Annotated[Path, typer.Argument(help="Gets a file for each dashboard.")],
-) -> None:
-    """Write the dashboards of Grafana as JSON files, to be imported or provisioned."""
-    from deploy.dashboards.grafana import files
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files().items():
-        (folder / name).write_text(content, encoding="utf-8")
-        typer.echo(f"wrote {folder / name}")
 
 
 @app.command()

@@ -3,16 +3,17 @@
 import json
 import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
-from deploy.dashboards.grafana import files
 from deploy.dashboards.slo import rules
 from schemas.json_types import Json
 from tests.support.metrics_page import labels_of
 from tests.support.promql import grouped, parsed, selected
 
-DASHBOARDS: dict[str, Json] = {name: json.loads(content) for name, content in files().items()}
+FOLDER = Path(__file__).parents[4] / "deploy/kustomize/components/grafana"
+DASHBOARDS: dict[str, Json] = {path.name: json.loads(path.read_bytes()) for path in sorted(FOLDER.glob("*.json"))}
 _DEVICE = {"node", "device_uuid", "device_index", "device_type"}
 # HAMi's own scheduler exports these (cmd/scheduler/metrics.go of v2.10), each with the label `zone` too.
 HAMI = {

@@ -174,8 +174,6 @@ def test_the_export_goes_to_a_file_or_to_the_standard_output(tmp_path: Path) -> 
     assert file.read_bytes().count(b"\n") == len(OBJECTS)
 
 
-def test_grafanas_dashboards_and_the_rules_are_written_where_they_are_wanted(tmp_path: Path) -> None:
-    assert CliRunner().invoke(app, ["grafana", str(tmp_path / "grafana")]).exit_code == 0
+def test_the_rules_are_written_to_the_file_of_the_argument(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["slo-rules", str(tmp_path / "slo.yaml")]).exit_code == 0
-    names = {path.name for path in tmp_path.rglob("*.*")}
-    assert names == {"schedulerlog-operating.json", "schedulerlog-scheduling.json", "slo.yaml"}
+    assert "kind: PrometheusRule" in (tmp_path / "slo.yaml").read_text()
