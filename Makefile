@@ -36,7 +36,7 @@ stress: install  ## Run the tests that take a slice of their examples in the sui
 	@$(RUN) dev.embedded install
 	@SCHEDULERLOG_TEST_STRESS=1 $(PYTEST) -m stress --timeout 3600 -v $(ARGS)
 
-conformance: install  ## Replay recorded answers of HAMi and say where ours differ (CASES=DIR: another folder of them)
+conformance: install  ## Replay recorded answers of HAMi and kube-scheduler and say where ours differ (CASES=DIR: another folder of them)
 	@$(RUN) tests.conformance $(CASES)
 
 check: lint types contracts  ## Run lint, types and import contracts

@@ -12,7 +12,7 @@ cycle               what a plugin is given, and what it returns before the nodes
 Plugins, one module each
     scheduling_gates, node_unschedulable, node_name, taint_toleration, node_affinity, node_ports, node_resources,
     volume_restrictions, volume_limits, volume_binding, volume_zone, topology_spread, pod_affinity,
-    declared_features; dynamic_resources has the place that `engine.claims` fills
+    declared_features; dynamic_resources has the location that `engine.claims` fills
 What they share
     tolerations, migrated_disks, free_volumes, selector_index
 """

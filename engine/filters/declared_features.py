@@ -42,6 +42,6 @@ def _iterate_needs(spec: Object) -> Iterator[str]:
 def _restarts_all_containers(spec: Object, key: str) -> bool:
     return any(
         rule.get("action") == "RestartAllContainers"
-        for place, container in read_items(spec, key, "spec")
-        for _, rule in read_items(container, "restartPolicyRules", place)
+        for location, container in read_items(spec, key, "spec")
+        for _, rule in read_items(container, "restartPolicyRules", location)
     )

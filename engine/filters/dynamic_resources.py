@@ -1,4 +1,4 @@
-"""The place of DynamicResources (DRA) among the filters; `engine.claims` fills it."""
+"""DynamicResources (DRA) among the filters: the interface that `engine.claims` implements."""
 
 from typing import Final, Protocol
 
@@ -15,7 +15,7 @@ NOTHING_TO_FREE: Final = "no new claims to deallocate"
 class DynamicResourcesPlugin(Protocol):
     """DynamicResources at each of kube-scheduler's extension points."""
 
-    def pre_enqueue(self, cycle: SchedulingCycle) -> PluginRefusal | Unjudged | None:
+    def check_pre_enqueue(self, cycle: SchedulingCycle) -> PluginRefusal | Unjudged | None:
         """Refuse a pod whose claims do not exist yet, before it enters the queue."""
 
     def prepare(self, cycle: SchedulingCycle) -> Prepared:
@@ -28,7 +28,7 @@ class DynamicResourcesPlugin(Protocol):
 class WithoutClaims:
     """DynamicResources for pods without claims; the claims of others stay unjudged."""
 
-    def pre_enqueue(self, cycle: SchedulingCycle) -> PluginRefusal | Unjudged | None:
+    def check_pre_enqueue(self, cycle: SchedulingCycle) -> PluginRefusal | Unjudged | None:
         """Let every pod into the queue whose claims need no look."""
         return Unjudged(NAME, CLAIM_KINDS) if _has_claims(cycle) else None
 

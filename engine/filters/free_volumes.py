@@ -12,11 +12,11 @@ class FreeVolumes:
     """The volumes of a cluster that are reserved for one claim or would do for it, the smallest first."""
 
     def __init__(self, snapshot: Snapshot, claim: VolumeClaim) -> None:
-        volumes = [volume for volume in snapshot.volumes().values() if _suits(volume, claim)]
+        volumes = [volume for volume in snapshot.volumes.values() if _suits(volume, claim)]
         volumes.sort(key=lambda volume: volume.capacity_nano)
         self._reserved = [volume for volume in volumes if volume.claim is not None]
         self._free = SelectorIndex(
-            (volume, shared_requirements(volume.node_affinity)) for volume in volumes if volume.claim is None
+            (volume, list_shared_requirements(volume.node_affinity)) for volume in volumes if volume.claim is None
         )
 
     def find(self, labels: Labels, chosen: Container[str]) -> PersistentVolume | None:
@@ -27,13 +27,13 @@ class FreeVolumes:
         for volume in self._reserved:
             if volume.name not in chosen:
                 return volume if _is_reachable(volume, labels) else None
-        for volume in self._free.candidates(labels):
+        for volume in self._free.find_candidates(labels):
             if volume.name not in chosen and _is_reachable(volume, labels):
                 return volume
         return None
 
 
-def shared_requirements(affinity: NodeSelector | None) -> tuple[Requirement, ...]:
+def list_shared_requirements(affinity: NodeSelector | None) -> tuple[Requirement, ...]:
     """Return the requirements of a node selector that has one term, and () otherwise."""
     return affinity.terms[0].expressions if affinity is not None and len(affinity.terms) == 1 else ()
 

@@ -29,7 +29,7 @@ from engine.filters.dynamic_resources import DynamicResourcesPlugin, WithoutClai
 from engine.filters.judgement import JudgedOutcome, Judgement, count_reasons
 from engine.filters.message import NO_NODES, compose_message
 from engine.filters.node_judging import NodeJudge
-from engine.filters.preemption import PreemptionResult, attempt_preemption
+from engine.filters.preemption import PreemptionResult, simulate_preemption
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged
 from engine.snapshot import kinds
@@ -74,9 +74,9 @@ class PreparedFilters:
 
     @property
     def node_names(self) -> frozenset[str] | None:
-        """Names of the only nodes to look at; None for all."""
+        """Names of the only nodes to look at; None for all, and after a refusal, which looks at none."""
         affinity = self.checks.get(node_affinity.NAME)
-        return affinity.node_names if affinity else None
+        return affinity.node_names if affinity and not self.refusal else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def judge(
     if not isinstance(pod, dict):
         return RejectedObject("Pod", "", "", "", "is not an object")
     try:
-        return _attempt(_start_cycle(snapshot, pod, release), devices, alone=alone)
+        return _run_attempt(_start_cycle(snapshot, pod, release), devices, alone=alone)
     except FieldError as error:
         metadata = pod.get("metadata")
         names = metadata if isinstance(metadata, dict) else {}
@@ -118,15 +118,15 @@ def _start_cycle(snapshot: Snapshot, pod: dict[str, Any], release: SchedulerRele
     return SchedulingCycle(snapshot, read_pod(pod), read_mapping(pod, "spec"), request_to_place(pod), release)
 
 
-def _attempt(cycle: SchedulingCycle, devices: DynamicResourcesPlugin, *, alone: bool) -> Judgement:
-    gates, claims = scheduling_gates.pre_enqueue(cycle), devices.pre_enqueue(cycle)
+def _run_attempt(cycle: SchedulingCycle, devices: DynamicResourcesPlugin, *, alone: bool) -> Judgement:
+    gates, claims = scheduling_gates.check_pre_enqueue(cycle), devices.check_pre_enqueue(cycle)
     filters = prepare_filters(cycle, devices)
     node_judge = NodeJudge(cycle, filters.checks)
     nodes = judge_nodes(node_judge, filters)
     unjudged = (*_find_unread_nodes(cycle), *filters.unjudged, *([claims] if isinstance(claims, Unjudged) else ()))
     pre_enqueue = tuple(refusal for refusal in (gates, claims) if isinstance(refusal, PluginRefusal))
     outcome = _decide_outcome(cycle, pre_enqueue, filters, nodes, is_certain=not unjudged)
-    counts = count_reasons(nodes.refused, len(nodes.outside), _outside_reason(cycle))
+    counts = count_reasons(nodes.refused, len(nodes.outside), _compose_outside_reason(cycle))
     report = _report(node_judge, filters, nodes, devices, outcome if not unjudged else None, counts)
     return Judgement(
         pod=cycle.pod,
@@ -196,7 +196,7 @@ def judge_nodes(node_judge: NodeJudge, filters: PreparedFilters) -> NodeResults:
 
 def _find_unread_nodes(cycle: SchedulingCycle) -> tuple[Unjudged, ...]:
     """Note that nodes are missing altogether; no plugin of its own needs them."""
-    unread = cycle.snapshot.missing_kinds(kinds.NODE)
+    unread = cycle.snapshot.find_missing_kinds(kinds.NODE)
     return (Unjudged("", unread),) if unread else ()
 
 
@@ -215,20 +215,20 @@ def _decide_outcome(
     if not cycle.snapshot.nodes and is_certain:
         return JudgedOutcome.ERROR
     if filters.refusal:
-        return _outcome_of_refusal(filters.refusal)
+        return _classify_refusal(filters.refusal)
     if any(refusal.code is StatusCode.ERROR for refusal in nodes.refused.values()):
         return JudgedOutcome.ERROR
     if nodes.fitting:
         return JudgedOutcome.FITS if is_certain else JudgedOutcome.OPEN
-    is_open = nodes.undecided or cycle.snapshot.missing_kinds(kinds.NODE)
+    is_open = nodes.undecided or cycle.snapshot.find_missing_kinds(kinds.NODE)
     return JudgedOutcome.OPEN if is_open else JudgedOutcome.UNFIT
 
 
-def _outcome_of_refusal(refusal: PluginRefusal) -> JudgedOutcome:
+def _classify_refusal(refusal: PluginRefusal) -> JudgedOutcome:
     return JudgedOutcome.ERROR if refusal.code is StatusCode.ERROR else JudgedOutcome.PREFILTER
 
 
-def _outside_reason(cycle: SchedulingCycle) -> str:
+def _compose_outside_reason(cycle: SchedulingCycle) -> str:
     if cycle.release.names_filtering_plugins:
         return f"node(s) didn't satisfy plugin(s) [{node_affinity.NAME}]"
     return "node is filtered out by the prefilter result"
@@ -236,7 +236,7 @@ def _outside_reason(cycle: SchedulingCycle) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttemptReport:
-    """What kube-scheduler writes about an attempt."""
+    """Texts that kube-scheduler writes about an attempt."""
 
     message: str = ""
     errors: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ def _run_post_filter(
         if filters.devices is None:
             return None, _STATE_NOT_FOUND
         texts.append(devices.describe_post_filter(cycle, filters.devices))
-    preemption = attempt_preemption(node_judge, nodes.refused)
+    preemption = simulate_preemption(node_judge, nodes.refused)
     return preemption, "" if preemption.node else ", ".join([*texts, preemption.text])
 
 

@@ -68,7 +68,7 @@ class Judgement:
 
     @property
     def is_certain(self) -> bool:
-        """Whether everything that the filters need was read."""
+        """True if everything that the filters need was read."""
         return not self.unjudged and not self.undecided
 
 

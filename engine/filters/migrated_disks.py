@@ -17,7 +17,7 @@ class DiskMigration:
     topology_key: str = ""
     """Node label by which the driver names zones, where volumes are translated to it."""
     is_counted: bool = True
-    """Whether volumes of the source count against the limit of the driver."""
+    """True if volumes of the source count against the limit of the driver."""
 
 
 MIGRATIONS: Final[Mapping[str, DiskMigration]] = {
@@ -41,7 +41,7 @@ _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 ZONE_SEPARATOR: Final = "__"
 
 
-def counted_handle(disk: Disk, csi_node: CsiNode | None, zones: str = "") -> tuple[str, str] | None:
+def find_counted_handle(disk: Disk, csi_node: CsiNode | None, zones: str = "") -> tuple[str, str] | None:
     """Return driver and handle under which a disk counts on a node; None if it does not count there."""
     migration = MIGRATIONS.get(disk.source)
     if migration is None or not migration.is_counted or csi_node is None:
@@ -50,7 +50,7 @@ def counted_handle(disk: Disk, csi_node: CsiNode | None, zones: str = "") -> tup
     return migration.driver, f"{zones}/{name}" if zones else name
 
 
-def affinity_on_node(volume: PersistentVolume, csi_node: CsiNode | None) -> NodeSelector | None:
+def derive_affinity(volume: PersistentVolume, csi_node: CsiNode | None) -> NodeSelector | None:
     """Return a volume's node affinity, with the driver's zone label where the node has migrated its source."""
     migration = MIGRATIONS.get(volume.disk.source) if volume.disk and not volume.csi_driver else None
     if migration is None or csi_node is None or migration.plugin not in csi_node.migrated_plugins:
@@ -61,7 +61,7 @@ def affinity_on_node(volume: PersistentVolume, csi_node: CsiNode | None) -> Node
 
 
 def _translate(volume: PersistentVolume, topology_key: str) -> NodeSelector | None:
-    zone = _zone_label(volume)
+    zone = _find_zone_label(volume)
     affinity = volume.node_affinity
     if affinity is not None and _has_values(affinity, zone):
         affinity = _rename(affinity, zone, topology_key)
@@ -73,7 +73,7 @@ def _translate(volume: PersistentVolume, topology_key: str) -> NodeSelector | No
     return affinity
 
 
-def _zone_label(volume: PersistentVolume) -> str:
+def _find_zone_label(volume: PersistentVolume) -> str:
     """Return the zone label that a volume uses: in its affinity, then on itself, the current one before the old."""
     for label in (_ZONE, _BETA_ZONE):
         if volume.node_affinity and any(

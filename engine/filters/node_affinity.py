@@ -52,7 +52,7 @@ class NodeAffinityCheck(NodeCheck):
 def read_required_affinity(spec: Object) -> RequiredNodeAffinity:
     """Read the node selector and the required node affinity of a pod."""
     labels = read_labels(spec, "nodeSelector", "spec")
-    return RequiredNodeAffinity(labels, read_node_selector(_node_affinity(spec), _REQUIRED, _PATH))
+    return RequiredNodeAffinity(labels, read_node_selector(_read_node_affinity(spec), _REQUIRED, _PATH))
 
 
 def prepare(cycle: SchedulingCycle) -> Prepared:
@@ -60,7 +60,7 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     affinity = read_required_affinity(cycle.spec)
     if not affinity.labels and affinity.selector is None:
         return SKIPPED
-    names = _named_nodes(cycle.spec) if affinity.selector is not None else None
+    names = _collect_named_nodes(cycle.spec) if affinity.selector is not None else None
     if names is not None and not names:
         return _CONFLICT
     return NodeAffinityCheck(affinity, names)
@@ -69,27 +69,30 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
 _PATH: Final = "spec.affinity.nodeAffinity"
 
 
-def _node_affinity(spec: Object) -> Object:
+def _read_node_affinity(spec: Object) -> Object:
     return read_mapping(read_mapping(spec, "affinity", "spec"), "nodeAffinity", "spec.affinity")
 
 
-def _named_nodes(spec: Object) -> frozenset[str] | None:
-    """Unite the names that the terms allow; None where a term names none."""
-    required = read_mapping(_node_affinity(spec), _REQUIRED, _PATH)
+def _collect_named_nodes(spec: Object) -> frozenset[str] | None:
+    """Collect the names that the terms allow; None where a term names none."""
+    required = read_mapping(_read_node_affinity(spec), _REQUIRED, _PATH)
     names: frozenset[str] | None = None
-    for place, term in read_items(required, "nodeSelectorTerms", f"{_PATH}.{_REQUIRED}"):
-        allowed = _names_of_term(term, place)
+    for location, term in read_items(required, "nodeSelectorTerms", f"{_PATH}.{_REQUIRED}"):
+        allowed = _collect_names(term, location)
         if allowed is None:
             return None
         names = allowed | (names or frozenset())
     return names
 
 
-def _names_of_term(term: Object, path: str) -> frozenset[str] | None:
+def _collect_names(term: Object, path: str) -> frozenset[str] | None:
     """Intersect the names of a term's conditions on ``metadata.name``."""
     names: frozenset[str] | None = None
-    for place, condition in read_items(term, "matchFields", path):
-        if read_text(condition, "key", place) == "metadata.name" and read_text(condition, "operator", place) == "In":
-            values = frozenset(read_texts(condition, "values", place))
+    for location, condition in read_items(term, "matchFields", path):
+        if (
+            read_text(condition, "key", location) == "metadata.name"
+            and read_text(condition, "operator", location) == "In"
+        ):
+            values = frozenset(read_texts(condition, "values", location))
             names = values if names is None else names & values
     return names

@@ -21,7 +21,7 @@ class NodeJudge:
 
     def judge(self, node: NodeInfo) -> NodeVerdict:
         """Judge a node: first with the pods that preemption has set it apart for, then without them."""
-        nominated = self._nominated(node.node.name)
+        nominated = self._find_nominated(node.node.name)
         if nominated:
             verdict = _run(
                 [check.with_pods(nominated, node) for check in self.checks.values()], node.with_pods(nominated)
@@ -40,7 +40,7 @@ class NodeJudge:
         verdicts = ((name, replace(self, checks={name: check}).judge(node)) for name, check in self.checks.items())
         return {name: verdict for name, verdict in verdicts if isinstance(verdict, PluginRefusal)}
 
-    def _nominated(self, node: str) -> Sequence[Pod]:
+    def _find_nominated(self, node: str) -> Sequence[Pod]:
         """Return other pods of at least this priority that wait for the node."""
         waiting = self.cycle.snapshot.nominated.get(node)
         if not waiting:

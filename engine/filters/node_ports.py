@@ -28,7 +28,7 @@ class PortCheck(NodeCheck):
         for taken in node.host_ports:
             if taken.is_of_sidecar and not self.counts_sidecars:
                 continue
-            if any(port.conflicts(taken) for port in self.ports):
+            if any(port.is_conflicting(taken) for port in self.ports):
                 return _REFUSAL
         return Unjudged(NAME, self.unread) if self.unread else None
 
@@ -37,4 +37,4 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     """Take the host ports of the pod."""
     counts_sidecars = cycle.release.counts_sidecar_ports
     ports = tuple(port for port in cycle.pod.host_ports if counts_sidecars or not port.is_of_sidecar)
-    return PortCheck(ports, counts_sidecars, cycle.snapshot.missing_kinds(kinds.POD)) if ports else SKIPPED
+    return PortCheck(ports, counts_sidecars, cycle.snapshot.find_missing_kinds(kinds.POD)) if ports else SKIPPED

@@ -64,17 +64,17 @@ def prepare(cycle: SchedulingCycle) -> NodeCheck | PluginRefusal:
     order = [resource for resource in _FIRST if resource in positive] + sorted(positive.keys() - set(_FIRST))
     return ResourceCheck(
         request=tuple((resource, positive[resource]) for resource in order),
-        claimable=provided_by_classes(cycle.snapshot) if asks_devices else frozenset(),
-        unread=cycle.snapshot.missing_kinds(kinds.POD),
+        claimable=list_class_resources(cycle.snapshot) if asks_devices else frozenset(),
+        unread=cycle.snapshot.find_missing_kinds(kinds.POD),
         marks_oversized=cycle.release.marks_oversized_request,
-        are_classes_unread=asks_devices and bool(cycle.snapshot.missing_kinds(kinds.DEVICE_CLASS)),
+        are_classes_unread=asks_devices and bool(cycle.snapshot.find_missing_kinds(kinds.DEVICE_CLASS)),
     )
 
 
-def provided_by_classes(snapshot: Snapshot) -> frozenset[str]:
+def list_class_resources(snapshot: Snapshot) -> frozenset[str]:
     """Name the extended resources that device classes provide: by their field, and by the name of the class."""
     names: set[str] = set()
-    for (_, name), device_class in snapshot.objects(kinds.DEVICE_CLASS).items():
+    for (_, name), device_class in snapshot.get_objects(kinds.DEVICE_CLASS).items():
         names.add(f"{_DEVICE_CLASS_PREFIX}{name}")
         spec = device_class.get("spec")
         resource = spec.get("extendedResourceName") if isinstance(spec, dict) else None

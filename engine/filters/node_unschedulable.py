@@ -29,4 +29,4 @@ def prepare(cycle: SchedulingCycle) -> CordonCheck:
     """Read whether the pod tolerates the cordon."""
     compares = cycle.release.has("TaintTolerationComparisonOperators")
     tolerations = read_tolerations(cycle.spec)
-    return CordonCheck(any(toleration.tolerates(_CORDON, compares=compares) for toleration in tolerations))
+    return CordonCheck(any(toleration.covers(_CORDON, compares=compares) for toleration in tolerations))

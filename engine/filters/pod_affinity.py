@@ -20,9 +20,9 @@ _EXISTING: Final = PluginRefusal(
     NAME, StatusCode.UNSCHEDULABLE, ("node(s) didn't satisfy existing pods anti-affinity rules",)
 )
 
-Place = tuple[str, str]
-"""A node label with its value: the nodes that have it are one place."""
-Counts = Mapping[Place, int]
+TopologyDomain = tuple[str, str]
+"""A node label with its value: the nodes that have it are one domain."""
+Counts = Mapping[TopologyDomain, int]
 _NO_LABELS: Final[Labels] = {}
 
 
@@ -35,7 +35,7 @@ class AffinityRules:
     affinity: tuple[AffinityTerm, ...]
     anti_affinity: tuple[AffinityTerm, ...]
 
-    def attracts(self, pod: Pod) -> bool:
+    def matches(self, pod: Pod) -> bool:
         """Return whether all affinity terms select a pod; without terms none is selected."""
         if not self.affinity:
             return False
@@ -48,11 +48,11 @@ class PodAffinityCheck(NodeCheck):
 
     rules: AffinityRules
     attracting: Counts
-    """Pods that all affinity terms select, by place."""
+    """Pods that all affinity terms select, by domain."""
     repelling: Counts
-    """Pods that an anti-affinity term selects, by place."""
+    """Pods that an anti-affinity term selects, by domain."""
     avoiding: Counts
-    """Anti-affinity terms of pods that select this pod, by place."""
+    """Anti-affinity terms of pods that select this pod, by domain."""
 
     def judge(self, node: NodeInfo) -> Verdict:
         """Refuse a node far from pods to be near, near pods to be away from, or near pods that avoid this one."""
@@ -63,7 +63,7 @@ class PodAffinityCheck(NodeCheck):
             value = labels.get(term.topology_key)
             if value is not None and self.repelling.get((term.topology_key, value), 0) > 0:
                 return _ANTI_AFFINITY
-        if self.avoiding and any(self.avoiding.get(place, 0) > 0 for place in labels.items()):
+        if self.avoiding and any(self.avoiding.get(domain, 0) > 0 for domain in labels.items()):
             return _EXISTING
         return None
 
@@ -74,8 +74,8 @@ class PodAffinityCheck(NodeCheck):
             if value is None:
                 return False
             is_near = is_near and self.attracting.get((term.topology_key, value), 0) > 0
-        # The first pod of a group that attracts itself may go anywhere.
-        return is_near or (not self.attracting and self.rules.attracts(self.rules.pod))
+        # The first pod of a group that matches itself may go anywhere.
+        return is_near or (not self.attracting and self.rules.matches(self.rules.pod))
 
     def with_pods(self, pods: Sequence[Pod], node: NodeInfo) -> "PodAffinityCheck":
         """Count more pods on a node."""
@@ -95,15 +95,15 @@ class PodAffinityCheck(NodeCheck):
 
 
 def prepare(cycle: SchedulingCycle) -> Prepared:
-    """Count the pods on all nodes by place; skip the check where no term on either side matters."""
+    """Count the pods on all nodes by domain; skip the check where no term on either side matters."""
     snapshot, namespace = cycle.snapshot, cycle.pod.namespace
     affinity = read_required_terms(cycle.spec, "podAffinity", namespace)
     anti_affinity = read_required_terms(cycle.spec, "podAntiAffinity", namespace)
-    if unread := _missing_kinds(snapshot, affinity + anti_affinity):
+    if unread := _find_missing_kinds(snapshot, affinity + anti_affinity):
         return Unjudged(NAME, unread)
     rules = AffinityRules(
         cycle.pod,
-        snapshot.namespace_labels(namespace),
+        snapshot.find_namespace_labels(namespace),
         tuple(_resolve_namespaces(snapshot, term) for term in affinity),
         tuple(_resolve_namespaces(snapshot, term) for term in anti_affinity),
     )
@@ -111,25 +111,25 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     return check if affinity or anti_affinity or check.avoiding else SKIPPED
 
 
-def _missing_kinds(snapshot: Snapshot, terms: tuple[AffinityTerm, ...]) -> frozenset[str]:
+def _find_missing_kinds(snapshot: Snapshot, terms: tuple[AffinityTerm, ...]) -> frozenset[str]:
     """Name unread kinds: pods always matter, namespaces where a term selects them by labels."""
-    if not snapshot.missing_kinds(kinds.NAMESPACE):
-        return snapshot.missing_kinds(kinds.POD)
+    if not snapshot.find_missing_kinds(kinds.NAMESPACE):
+        return snapshot.find_missing_kinds(kinds.POD)
     existing = (term for node in snapshot.nodes.values() for pod in node.pods for term in pod.anti_affinity)
     selects = any(term.namespace_selector.requirements for term in (*terms, *existing))
-    return snapshot.missing_kinds(kinds.POD, *((kinds.NAMESPACE,) if selects else ()))
+    return snapshot.find_missing_kinds(kinds.POD, *((kinds.NAMESPACE,) if selects else ()))
 
 
 def _resolve_namespaces(snapshot: Snapshot, term: AffinityTerm) -> AffinityTerm:
     """Add the namespaces that a selector selects by their names; an empty selector still selects all."""
     if term.namespace_selector.is_empty or term.namespace_selector.requirements is None:
         return term
-    selected = {name for (_, name), labels in snapshot.namespaces().items() if term.namespace_selector.matches(labels)}
+    selected = {name for (_, name), labels in snapshot.namespaces.items() if term.namespace_selector.matches(labels)}
     return replace(term, namespaces=term.namespaces | selected, namespace_selector=LabelSelector(None))
 
 
 def _count_nodes(rules: AffinityRules, nodes: Iterable[NodeInfo]) -> PodAffinityCheck:
-    counts: tuple[dict[Place, int], ...] = ({}, {}, {})
+    counts: tuple[dict[TopologyDomain, int], ...] = ({}, {}, {})
     has_terms = bool(rules.affinity or rules.anti_affinity)
     for node in nodes:
         labels = node.node.labels
@@ -141,27 +141,31 @@ def _count_nodes(rules: AffinityRules, nodes: Iterable[NodeInfo]) -> PodAffinity
     return PodAffinityCheck(rules, *counts)
 
 
-def _count_pod(rules: AffinityRules, pod: Pod, labels: Labels, counts: tuple[dict[Place, int], ...], sign: int) -> None:
-    if rules.affinity and rules.attracts(pod):
+def _count_pod(
+    rules: AffinityRules, pod: Pod, labels: Labels, counts: tuple[dict[TopologyDomain, int], ...], sign: int
+) -> None:
+    if rules.affinity and rules.matches(pod):
         for term in rules.affinity:
-            _count_place(counts[0], term, labels, sign)
+            _count_domain(counts[0], term, labels, sign)
     for term in rules.anti_affinity:
         if term.selects(pod.namespace, pod.labels, _NO_LABELS):
-            _count_place(counts[1], term, labels, sign)
+            _count_domain(counts[1], term, labels, sign)
 
 
-def _count_avoiding(rules: AffinityRules, pod: Pod, labels: Labels, avoiding: dict[Place, int], sign: int) -> None:
+def _count_avoiding(
+    rules: AffinityRules, pod: Pod, labels: Labels, avoiding: dict[TopologyDomain, int], sign: int
+) -> None:
     for term in pod.anti_affinity:
         if term.selects(rules.pod.namespace, rules.pod.labels, rules.namespace_labels):
-            _count_place(avoiding, term, labels, sign)
+            _count_domain(avoiding, term, labels, sign)
 
 
-def _count_place(counts: dict[Place, int], term: AffinityTerm, labels: Labels, sign: int) -> None:
-    """Count one pod; a place without any is removed, because an empty count has a meaning of its own."""
+def _count_domain(counts: dict[TopologyDomain, int], term: AffinityTerm, labels: Labels, sign: int) -> None:
+    """Count one pod; a domain without any is removed, because an empty count has a meaning of its own."""
     value = labels.get(term.topology_key)
     if value is None:
         return
-    place = (term.topology_key, value)
-    counts[place] = counts.get(place, 0) + sign
-    if not counts[place]:
-        del counts[place]
+    domain = (term.topology_key, value)
+    counts[domain] = counts.get(domain, 0) + sign
+    if not counts[domain]:
+        del counts[domain]

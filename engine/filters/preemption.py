@@ -26,7 +26,7 @@ class PreemptionResult:
     text: str
 
 
-def attempt_preemption(judge: NodeJudge, refused: Mapping[str, PluginRefusal]) -> PreemptionResult:
+def simulate_preemption(judge: NodeJudge, refused: Mapping[str, PluginRefusal]) -> PreemptionResult:
     """Look for a node where the pod fits once all pods of lower priority are gone; refused: by node."""
     if text := _find_obstacle(judge, refused):
         return PreemptionResult(None, f"preemption: {text}")

@@ -29,27 +29,27 @@ class SchedulerRelease:
 
     @property
     def names_taint(self) -> bool:
-        """Whether a refusal names the taint; since 1.34.2 it does not."""
+        """True if a refusal names the taint; since 1.34.2 it does not."""
         return (self.minor, self.patch) < (34, 2)
 
     @property
     def has_volume_conflict_text(self) -> bool:
-        """Whether a volume's node affinity is refused as a "conflict", as before 1.34."""
+        """True if a volume's node affinity is refused as a "conflict", as before 1.34."""
         return self.minor < 34
 
     @property
     def marks_oversized_request(self) -> bool:
-        """Whether a request beyond the whole node is unresolvable, as since 1.34; only preemption's text shows it."""
+        """True if a request beyond the whole node is unresolvable, as since 1.34; only preemption's text shows it."""
         return self.minor >= 34
 
     @property
     def counts_sidecar_ports(self) -> bool:
-        """Whether host ports of sidecars count, as since 1.33.6."""
+        """True if host ports of sidecars count, as since 1.33.6."""
         return (self.minor, self.patch) >= (33, 6)
 
     @property
     def names_filtering_plugins(self) -> bool:
-        """Whether nodes outside a PreFilter's set are counted under the plugins' names, as since 1.31."""
+        """True if nodes outside a PreFilter's set are counted under the plugins' names, as since 1.31."""
         return self.minor >= 31
 
 

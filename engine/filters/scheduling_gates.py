@@ -9,9 +9,9 @@ from engine.snapshot.fields import read_items, read_text
 NAME: Final = "SchedulingGates"
 
 
-def pre_enqueue(cycle: SchedulingCycle) -> PluginRefusal | None:
+def check_pre_enqueue(cycle: SchedulingCycle) -> PluginRefusal | None:
     """Refuse a pod with gates."""
-    gates = [read_text(gate, "name", place) for place, gate in read_items(cycle.spec, "schedulingGates", "spec")]
+    gates = [read_text(gate, "name", location) for location, gate in read_items(cycle.spec, "schedulingGates", "spec")]
     if not gates:
         return None
     return PluginRefusal(NAME, StatusCode.UNRESOLVABLE, (f"waiting for scheduling gates: [{' '.join(gates)}]",))

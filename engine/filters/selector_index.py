@@ -30,7 +30,7 @@ class SelectorIndex(Generic[Item]):
                 return
         self._others.append((rank, item))
 
-    def candidates(self, labels: Labels) -> Iterator[Item]:
+    def find_candidates(self, labels: Labels) -> Iterator[Item]:
         """Yield, in the order of the input, every item that these labels may meet; others are left out."""
         ranked = list(self._others)
         for key, by_value in self._by_label.items():

@@ -22,7 +22,7 @@ class Toleration:
     value: str
     effect: str
 
-    def tolerates(self, taint: Taint, *, compares: bool = False) -> bool:
+    def covers(self, taint: Taint, *, compares: bool = False) -> bool:
         """Return whether the toleration covers a taint: no effect covers all effects, no key all keys.
 
         compares: whether ``Gt`` and ``Lt`` are known (gate TaintTolerationComparisonOperators).
@@ -48,8 +48,8 @@ def read_tolerations(parent: Object, path: str = "spec") -> tuple[Toleration, ..
     """Read the tolerations of a pod's spec or of a device request."""
     fields = ("key", "operator", "value", "effect")
     return tuple(
-        Toleration(*(read_text(item, field, place) for field in fields))
-        for place, item in read_items(parent, "tolerations", path)
+        Toleration(*(read_text(item, field, location) for field in fields))
+        for location, item in read_items(parent, "tolerations", path)
     )
 
 
@@ -64,7 +64,7 @@ def find_untolerated(
     """Return the first blocking taint that no toleration covers."""
     for taint in taints:
         if blocks_scheduling(taint) and not any(
-            toleration.tolerates(taint, compares=compares) for toleration in tolerations
+            toleration.covers(taint, compares=compares) for toleration in tolerations
         ):
             return taint
     return None

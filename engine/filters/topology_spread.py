@@ -100,7 +100,7 @@ class SpreadCheck(NodeCheck):
             if number and self.rules.counts(constraint, node):
                 value = node.labels[constraint.topology_key]
                 counts[value] = counts.get(value, 0) + sign * number
-        return replace(self, domains=tuple(domains), minima=_minima(self.rules, domains))
+        return replace(self, domains=tuple(domains), minima=_compute_minima(self.rules, domains))
 
 
 def prepare(cycle: SchedulingCycle) -> Prepared:
@@ -108,7 +108,7 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     constraints = tuple(_iterate_constraints(cycle.spec, cycle.pod.labels))
     if not constraints:
         return SKIPPED
-    if unread := cycle.snapshot.missing_kinds(kinds.POD):
+    if unread := cycle.snapshot.find_missing_kinds(kinds.POD):
         return Unjudged(NAME, unread)
     rules = SpreadRules(
         cycle.pod.namespace,
@@ -119,7 +119,7 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
         cycle.release.has("TaintTolerationComparisonOperators"),
     )
     domains = [_count_domains(rules, constraint, cycle.snapshot.nodes) for constraint in constraints]
-    return SpreadCheck(rules, tuple(domains), _minima(rules, domains))
+    return SpreadCheck(rules, tuple(domains), _compute_minima(rules, domains))
 
 
 def _count_domains(rules: SpreadRules, constraint: SpreadConstraint, nodes: Mapping[str, NodeInfo]) -> dict[str, int]:
@@ -140,7 +140,7 @@ def _count_domains(rules: SpreadRules, constraint: SpreadConstraint, nodes: Mapp
     return domains
 
 
-def _minima(rules: SpreadRules, domains: Sequence[Mapping[str, int]]) -> tuple[int, ...]:
+def _compute_minima(rules: SpreadRules, domains: Sequence[Mapping[str, int]]) -> tuple[int, ...]:
     """Take the fewest pods of a domain; with fewer domains than a constraint wants, none."""
     return tuple(
         min(counts.values()) if len(counts) >= constraint.min_domains and counts else 0
@@ -149,15 +149,15 @@ def _minima(rules: SpreadRules, domains: Sequence[Mapping[str, int]]) -> tuple[i
 
 
 def _iterate_constraints(spec: Object, labels: Labels) -> Iterator[SpreadConstraint]:
-    for place, constraint in read_items(spec, "topologySpreadConstraints", "spec"):
-        if read_text(constraint, "whenUnsatisfiable", place) == "DoNotSchedule":
+    for location, constraint in read_items(spec, "topologySpreadConstraints", "spec"):
+        if read_text(constraint, "whenUnsatisfiable", location) == "DoNotSchedule":
             yield SpreadConstraint(
-                topology_key=read_text(constraint, "topologyKey", place),
-                max_skew=read_int32(constraint, "maxSkew", place),
-                min_domains=read_int32(constraint, "minDomains", place, default=1),
-                selector=_read_selector(constraint, place, labels),
-                honors_affinity=(read_text(constraint, "nodeAffinityPolicy", place) or "Honor") == "Honor",
-                honors_taints=read_text(constraint, "nodeTaintsPolicy", place) == "Honor",
+                topology_key=read_text(constraint, "topologyKey", location),
+                max_skew=read_int32(constraint, "maxSkew", location),
+                min_domains=read_int32(constraint, "minDomains", location, default=1),
+                selector=_read_selector(constraint, location, labels),
+                honors_affinity=(read_text(constraint, "nodeAffinityPolicy", location) or "Honor") == "Honor",
+                honors_taints=read_text(constraint, "nodeTaintsPolicy", location) == "Honor",
             )
 
 

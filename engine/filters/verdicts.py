@@ -34,4 +34,4 @@ class Unjudged:
 
 
 Verdict = PluginRefusal | Unjudged | None
-"""None: the plugin lets the node pass."""
+"""Verdict of one plugin on one node; None lets the node pass."""

@@ -5,10 +5,10 @@ from typing import Final
 
 from engine.filters.cycle import SKIPPED, NodeCheck, Prepared, SchedulingCycle
 from engine.filters.free_volumes import FreeVolumes
-from engine.filters.migrated_disks import affinity_on_node
+from engine.filters.migrated_disks import derive_affinity
 from engine.filters.selector_index import SelectorIndex
 from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged, Verdict
-from engine.filters.volume_limits import foreign_claim_text, is_claim_of
+from engine.filters.volume_limits import is_claim_of, report_foreign_claim
 from engine.snapshot import kinds
 from engine.snapshot.node_info import NodeInfo
 from engine.snapshot.pods import Pod
@@ -43,7 +43,7 @@ class DelayedClaim:
             return NO_VOLUME
         if self.capacities is None:
             return None
-        is_enough = any(capacity.topology.matches(labels) for capacity in self.capacities.candidates(labels))
+        is_enough = any(capacity.topology.matches(labels) for capacity in self.capacities.find_candidates(labels))
         return None if is_enough else NO_SPACE
 
 
@@ -67,12 +67,12 @@ class VolumeBindingCheck(NodeCheck):
         return PluginRefusal(NAME, StatusCode.UNRESOLVABLE, ordered) if ordered else None
 
     def _judge_bound(self, node: NodeInfo) -> str | None:
-        csi_node = self.snapshot.csi_node(node.node.name)
+        csi_node = self.snapshot.find_csi_node(node.node.name)
         for claim in self.bound:
-            volume = self.snapshot.volume(claim.volume)
+            volume = self.snapshot.find_volume(claim.volume)
             if volume is None:
                 return NO_BOUND_VOLUME
-            affinity = affinity_on_node(volume, csi_node)
+            affinity = derive_affinity(volume, csi_node)
             if affinity is not None and not affinity.matches(node.node.labels):
                 return self.conflict_text
         return None
@@ -108,11 +108,11 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     volumes = [volume for volume in pod.volumes if volume.disk is None]
     if not volumes:
         return SKIPPED
-    if unread := snapshot.missing_kinds(kinds.VOLUME_CLAIM):
+    if unread := snapshot.find_missing_kinds(kinds.VOLUME_CLAIM):
         return Unjudged(NAME, unread)
     claims: list[VolumeClaim] = []
     for volume in volumes:
-        claim = snapshot.volume_claim(pod.namespace, volume.claim)
+        claim = snapshot.find_volume_claim(pod.namespace, volume.claim)
         if problem := _find_problem(pod, volume, claim):
             return PluginRefusal(NAME, StatusCode.UNRESOLVABLE, (problem,))
         if claim:
@@ -130,7 +130,7 @@ def _find_problem(pod: Pod, volume: PodVolume, claim: VolumeClaim | None) -> str
     if claim.is_deleted:
         return f'persistentvolumeclaim "{claim.name}" is being deleted'
     if volume.is_ephemeral and not is_claim_of(claim, pod):
-        return foreign_claim_text(claim, pod)
+        return report_foreign_claim(claim, pod)
     return None
 
 
@@ -140,7 +140,7 @@ def _sort_claims(cycle: SchedulingCycle, claims: list[VolumeClaim]) -> Prepared:
     needed = [kinds.VOLUME]
     if unbound:
         needed += [kinds.STORAGE_CLASS, kinds.CSI_DRIVER, kinds.STORAGE_CAPACITY]
-    if unread := snapshot.missing_kinds(*needed):
+    if unread := snapshot.find_missing_kinds(*needed):
         return Unjudged(NAME, unread)
     delayed = [
         _prepare_delayed(snapshot, claim) for claim in sorted(unbound, key=lambda claim: claim.request_nano or 0)
@@ -154,7 +154,7 @@ def _sort_claims(cycle: SchedulingCycle, claims: list[VolumeClaim]) -> Prepared:
 
 def _prepare_delayed(snapshot: Snapshot, claim: VolumeClaim) -> DelayedClaim | None:
     """Look up what could become the volume of a claim; None if its class does not wait for the pod."""
-    storage_class = snapshot.storage_class(claim.storage_class) if claim.storage_class else None
+    storage_class = snapshot.find_storage_class(claim.storage_class) if claim.storage_class else None
     if claim.volume or storage_class is None or storage_class.binding_mode != "WaitForFirstConsumer":
         return None
     return DelayedClaim(
@@ -165,13 +165,13 @@ def _prepare_delayed(snapshot: Snapshot, claim: VolumeClaim) -> DelayedClaim | N
 def _find_capacities(
     snapshot: Snapshot, storage_class: StorageClass, claim: VolumeClaim
 ) -> SelectorIndex[StorageCapacity] | None:
-    driver = snapshot.csi_driver(storage_class.provisioner)
+    driver = snapshot.find_csi_driver(storage_class.provisioner)
     if claim.request_nano is None or driver is None or not driver.tracks_capacity:
         return None
     size = -(-claim.request_nano // NANO)
     return SelectorIndex(
         (capacity, capacity.topology.requirements or ())
-        for capacity in snapshot.storage_capacities().values()
+        for capacity in snapshot.storage_capacities.values()
         if capacity.storage_class == storage_class.name
         and capacity.limit_bytes is not None
         and capacity.limit_bytes >= size

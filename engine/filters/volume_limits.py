@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.filters.cycle import SKIPPED, NodeCheck, Prepared, SchedulingCycle
-from engine.filters.migrated_disks import MIGRATIONS, MIGRATIONS_BY_PLUGIN, counted_handle
+from engine.filters.migrated_disks import MIGRATIONS, MIGRATIONS_BY_PLUGIN, find_counted_handle
 from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged, Verdict
 from engine.snapshot import kinds
 from engine.snapshot.node_info import NodeInfo
@@ -33,7 +33,7 @@ class VolumeLimitCheck(NodeCheck):
 
     def judge(self, node: NodeInfo) -> Verdict:
         """Refuse a node on which a driver would have too many volumes."""
-        csi_node = self.snapshot.csi_node(node.node.name)
+        csi_node = self.snapshot.find_csi_node(node.node.name)
         try:
             added = set(iterate_handles(self.snapshot, self.pod, csi_node))
             if not added or csi_node is None or not csi_node.limits:
@@ -44,16 +44,16 @@ class VolumeLimitCheck(NodeCheck):
         except _ForeignClaimError as error:
             return PluginRefusal(NAME, StatusCode.ERROR, (str(error),))
         attached = in_use | set(self._iterate_attached(node.node.name))
-        return _REFUSAL if _exceeds(added - in_use, attached, csi_node) else None
+        return _REFUSAL if _is_exceeded(added - in_use, attached, csi_node) else None
 
     def _iterate_attached(self, node: str) -> Iterator[Handle]:
         for attachment in self.snapshot.attachments.get(node, ()):
-            volume = self.snapshot.volume(attachment.volume)
+            volume = self.snapshot.find_volume(attachment.volume)
             if attachment.driver and volume and volume.csi_driver:
                 yield attachment.driver, volume.csi_handle
 
 
-def _exceeds(added: set[Handle], attached: set[Handle], csi_node: CsiNode) -> bool:
+def _is_exceeded(added: set[Handle], attached: set[Handle], csi_node: CsiNode) -> bool:
     for driver in {driver for driver, _ in added}:
         limit = csi_node.limits.get(driver)
         count = sum(1 for other, _ in added if other == driver) + sum(1 for other, _ in attached if other == driver)
@@ -66,12 +66,12 @@ def iterate_handles(snapshot: Snapshot, pod: Pod, csi_node: CsiNode | None) -> I
     """Yield the volumes of a pod that count on a node."""
     for volume in pod.volumes:
         if volume.disk is not None:
-            handle = counted_handle(volume.disk, csi_node)
+            handle = find_counted_handle(volume.disk, csi_node)
         else:
-            claim = snapshot.volume_claim(pod.namespace, volume.claim)
+            claim = snapshot.find_volume_claim(pod.namespace, volume.claim)
             if claim and volume.is_ephemeral and not is_claim_of(claim, pod):
-                raise _ForeignClaimError(foreign_claim_text(claim, pod))
-            handle = _claim_handle(snapshot, claim, csi_node) if claim else None
+                raise _ForeignClaimError(report_foreign_claim(claim, pod))
+            handle = _find_claim_handle(snapshot, claim, csi_node) if claim else None
         if handle and handle[0] and handle[1]:
             yield handle
 
@@ -81,26 +81,26 @@ def is_claim_of(claim: VolumeClaim, pod: Pod) -> bool:
     return claim.controller is not None and claim.controller.uid == pod.uid
 
 
-def foreign_claim_text(claim: VolumeClaim, pod: Pod) -> str:
+def report_foreign_claim(claim: VolumeClaim, pod: Pod) -> str:
     """Report a claim that was not made for the pod whose volume has its name."""
     return f"PVC {claim.namespace}/{claim.name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
 
 
-def _claim_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
-    volume = snapshot.volume(claim.volume) if claim.volume else None
+def _find_claim_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
+    volume = snapshot.find_volume(claim.volume) if claim.volume else None
     if volume is None:
-        return _unbound_handle(snapshot, claim, csi_node)
+        return _find_unbound_handle(snapshot, claim, csi_node)
     if volume.csi_driver:
         return volume.csi_driver, volume.csi_handle
     zones = volume.labels.get("failure-domain.beta.kubernetes.io/zone") or volume.labels.get(
         "topology.kubernetes.io/zone", ""
     )
-    return counted_handle(volume.disk, csi_node, zones) if volume.disk else None
+    return find_counted_handle(volume.disk, csi_node, zones) if volume.disk else None
 
 
-def _unbound_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
+def _find_unbound_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
     """Count a claim without a volume as one more of the driver that will provision it."""
-    storage_class = snapshot.storage_class(claim.storage_class) if claim.storage_class else None
+    storage_class = snapshot.find_storage_class(claim.storage_class) if claim.storage_class else None
     if storage_class is None:
         return None
     identity = f"{claim.namespace}/{claim.name}"
@@ -124,6 +124,6 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     """Check only pods with claims or with disks that a CSI driver serves."""
     if not any(volume.disk is None or volume.disk.source in MIGRATIONS for volume in cycle.pod.volumes):
         return SKIPPED
-    if unread := cycle.snapshot.missing_kinds(*_NEEDED):
+    if unread := cycle.snapshot.find_missing_kinds(*_NEEDED):
         return Unjudged(NAME, unread)
     return VolumeLimitCheck(cycle.snapshot, cycle.pod)

@@ -34,7 +34,7 @@ class VolumeRestrictionCheck(NodeCheck):
     def judge(self, node: NodeInfo) -> Verdict:
         """Refuse a node on which a pod has one of the disks, and every node while a claim is in use."""
         if self.disks and any(
-            volume.disk and any(disks_conflict(disk, volume.disk) for disk in self.disks)
+            volume.disk and any(is_disk_conflict(disk, volume.disk) for disk in self.disks)
             for pod in node.pods
             for volume in pod.volumes
         ):
@@ -57,7 +57,7 @@ class VolumeRestrictionCheck(NodeCheck):
         return sum(1 for pod in pods for volume in pod.volumes if volume.is_named_claim and volume.claim in self.claims)
 
 
-def disks_conflict(disk: Disk, other: Disk) -> bool:
+def is_disk_conflict(disk: Disk, other: Disk) -> bool:
     """Return whether two pods on one node cannot have both disks: only reading by both lets disks be shared."""
     if disk.source != other.source or disk.source not in _EXCLUSIVE:
         return False
@@ -75,11 +75,11 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     names = [volume.claim for volume in volumes if volume.is_named_claim]
     if not disks and not names:
         return SKIPPED
-    if names and (unread := cycle.snapshot.missing_kinds(kinds.VOLUME_CLAIM)):
+    if names and (unread := cycle.snapshot.find_missing_kinds(kinds.VOLUME_CLAIM)):
         return Unjudged(NAME, unread)
     exclusive: set[str] = set()
     for name in names:
-        claim = cycle.snapshot.volume_claim(cycle.pod.namespace, name)
+        claim = cycle.snapshot.find_volume_claim(cycle.pod.namespace, name)
         if claim is None:
             return PluginRefusal(NAME, StatusCode.UNRESOLVABLE, (f'persistentvolumeclaim "{name}" not found',))
         if "ReadWriteOncePod" in claim.access_modes:
@@ -88,14 +88,14 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
 
 
 def _prepare_check(cycle: SchedulingCycle, disks: tuple[Disk, ...], claims: frozenset[str]) -> Prepared:
-    used = _used_claims(cycle.snapshot, cycle.pod.namespace) & claims if claims else frozenset()
-    unread = cycle.snapshot.missing_kinds(kinds.POD)
+    used = _collect_used_claims(cycle.snapshot, cycle.pod.namespace) & claims if claims else frozenset()
+    unread = cycle.snapshot.find_missing_kinds(kinds.POD)
     if not disks and not used and not (claims and unread):
         return SKIPPED
     return VolumeRestrictionCheck(disks, claims, len(used), unread)
 
 
-def _used_claims(snapshot: Snapshot, namespace: str) -> frozenset[str]:
+def _collect_used_claims(snapshot: Snapshot, namespace: str) -> frozenset[str]:
     """Name the claims of a namespace that pods on known nodes use."""
     return frozenset(
         volume.claim

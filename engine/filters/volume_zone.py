@@ -49,7 +49,7 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
     names = [volume.claim for volume in cycle.pod.volumes if volume.is_named_claim]
     if not names:
         return SKIPPED
-    if unread := cycle.snapshot.missing_kinds(kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.STORAGE_CLASS):
+    if unread := cycle.snapshot.find_missing_kinds(kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.STORAGE_CLASS):
         return Unjudged(NAME, unread)
     try:
         volumes = [_find_volume(cycle.snapshot, cycle.pod.namespace, name) for name in names]
@@ -63,13 +63,13 @@ def _find_volume(snapshot: Snapshot, namespace: str, name: str) -> PersistentVol
     """Return the volume of a claim; None while a consumer is still to decide it."""
     if not name:
         raise _RefusedError("PersistentVolumeClaim had no name")
-    claim = snapshot.volume_claim(namespace, name)
+    claim = snapshot.find_volume_claim(namespace, name)
     if claim is None:
         raise _RefusedError(f'persistentvolumeclaim "{name}" not found')
     if not claim.volume:
         _require_delayed_binding(snapshot, claim)
         return None
-    volume = snapshot.volume(claim.volume)
+    volume = snapshot.find_volume(claim.volume)
     if volume is None:
         raise _RefusedError(f'persistentvolume "{claim.volume}" not found')
     return volume
@@ -78,7 +78,7 @@ def _find_volume(snapshot: Snapshot, namespace: str, name: str) -> PersistentVol
 def _require_delayed_binding(snapshot: Snapshot, claim: VolumeClaim) -> None:
     if not claim.storage_class:
         raise _RefusedError("PersistentVolumeClaim had no pv name and storageClass name")
-    storage_class = snapshot.storage_class(claim.storage_class)
+    storage_class = snapshot.find_storage_class(claim.storage_class)
     if storage_class is None:
         raise _RefusedError(f'storageclass.storage.k8s.io "{claim.storage_class}" not found')
     if storage_class.binding_mode != "WaitForFirstConsumer":

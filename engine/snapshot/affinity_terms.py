@@ -9,7 +9,7 @@ from engine.snapshot.selectors import Labels, LabelSelector, read_label_selector
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """Pods that a term selects, and the node label that says which nodes count as one place."""
+    """Pods that a term selects, and the node label whose equal values make nodes one topology domain."""
 
     topology_key: str
     selector: LabelSelector
@@ -33,14 +33,14 @@ def read_required_terms(spec: Object, kind: str, namespace: str) -> tuple[Affini
 
 
 def _iterate_terms(affinity: Object, path: str, namespace: str) -> Iterator[AffinityTerm]:
-    for place, term in read_items(affinity, "requiredDuringSchedulingIgnoredDuringExecution", path):
-        namespaces = read_texts(term, "namespaces", place)
-        selector = read_label_selector(term, "namespaceSelector", place)
+    for location, term in read_items(affinity, "requiredDuringSchedulingIgnoredDuringExecution", path):
+        namespaces = read_texts(term, "namespaces", location)
+        selector = read_label_selector(term, "namespaceSelector", location)
         if not namespaces and selector.requirements is None:
             namespaces = (namespace,)
         yield AffinityTerm(
-            read_text(term, "topologyKey", place),
-            read_label_selector(term, "labelSelector", place),
+            read_text(term, "topologyKey", location),
+            read_label_selector(term, "labelSelector", location),
             frozenset(namespaces),
             selector,
         )

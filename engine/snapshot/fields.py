@@ -38,8 +38,8 @@ class RejectedObject:
         """Name the object, the field, the cause and the next step."""
         names = "/".join(part for part in (self.namespace, self.name) if part)
         subject = " ".join(part for part in (self.kind or "object", names) if part)
-        where = f"{self.path} " if self.path else ""
-        return f"{subject}: {where}{self.cause}. The snapshot leaves it out; correct the object or read it again."
+        location = f"{self.path} " if self.path else ""
+        return f"{subject}: {location}{self.cause}. The snapshot leaves it out; correct the object or read it again."
 
 
 def quote(value: object) -> str:
@@ -74,10 +74,10 @@ def read_list(parent: Object, key: str, path: str = "") -> Sequence[Any]:
 def read_items(parent: Object, key: str, path: str = "") -> Iterator[tuple[str, Object]]:
     """Yield the objects of a list with the path of each."""
     for index, item in enumerate(read_list(parent, key, path)):
-        place = f"{join(path, key)}[{index}]"
+        location = f"{join(path, key)}[{index}]"
         if not isinstance(item, dict):
-            raise FieldError(place, f"is {quote(item)}, not a mapping")
-        yield place, item
+            raise FieldError(location, f"is {quote(item)}, not a mapping")
+        yield location, item
 
 
 def read_text(parent: Object, key: str, path: str = "") -> str:
@@ -136,7 +136,7 @@ def read_nanos(parent: Object, key: str, path: str = "") -> dict[str, int]:
     try:
         return {resource: read_nano(value) for resource, value in quantities.items()}
     except QuantityError:
-        resource, value, cause = _first_error(quantities)
+        resource, value, cause = _find_error(quantities)
         raise FieldError(f"{join(path, key)}[{resource}]", f"is {quote(value)}, which {cause}") from None
 
 
@@ -156,7 +156,7 @@ def join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _first_error(quantities: Object) -> tuple[str, object, str]:
+def _find_error(quantities: Object) -> tuple[str, object, str]:
     for resource, value in quantities.items():
         try:
             read_nano(value)

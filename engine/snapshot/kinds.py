@@ -78,7 +78,7 @@ def _flatten(objects: Iterable[Any], depth: int) -> Iterator[Any]:
         raise SnapshotError("Lists are nested more than eight levels deep. Write the objects into one list.")
     for value in objects:
         if _is_list(value):
-            yield from _flatten(_typed_items(value), depth + 1)
+            yield from _flatten(_iterate_typed_items(value), depth + 1)
         else:
             yield value
 
@@ -90,7 +90,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
 
 
-def _typed_items(value: Object) -> Iterator[Any]:
+def _iterate_typed_items(value: Object) -> Iterator[Any]:
     """Yield the items of a list; API servers leave apiVersion and kind out of the items of a typed list."""
     kind, version = value["kind"].removesuffix("List"), value.get("apiVersion")
     for item in value["items"]:

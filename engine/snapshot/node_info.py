@@ -24,19 +24,19 @@ class NodeInfo:
 
     def with_pods(self, pods: Iterable[Pod]) -> "NodeInfo":
         """Return the state with more pods on the node."""
-        return place_pods(self.node, (*self.pods, *pods))
+        return build_node_info(self.node, (*self.pods, *pods))
 
     def without_pods(self, pods: Iterable[Pod]) -> "NodeInfo":
         """Return the state without some of its pods."""
         removed = {id(pod) for pod in pods}
-        return place_pods(self.node, [pod for pod in self.pods if id(pod) not in removed])
+        return build_node_info(self.node, [pod for pod in self.pods if id(pod) not in removed])
 
     def with_node(self, node: Node) -> "NodeInfo":
         """Return the state after a change of the Node object."""
         return replace(self, node=node)
 
 
-def place_pods(node: Node, pods: Sequence[Pod]) -> NodeInfo:
+def build_node_info(node: Node, pods: Sequence[Pod]) -> NodeInfo:
     """Add up what pods hold on a node."""
     requested: dict[str, int] = {}
     host_ports: list[HostPortBinding] = []

@@ -48,7 +48,7 @@ def read_node(node: Object) -> Node:
     return Node(
         name=read_text(metadata, "name", "metadata"),
         labels=read_labels(metadata, "labels", "metadata"),
-        taints=tuple(_read_taint(taint, place) for place, taint in read_items(spec, "taints", "spec")),
+        taints=tuple(_read_taint(taint, location) for location, taint in read_items(spec, "taints", "spec")),
         is_unschedulable=read_bool(spec, "unschedulable", "spec"),
         allocatable=round_amounts(read_nanos(status, "allocatable", "status")),
         capacity=round_amounts(read_nanos(status, "capacity", "status")),

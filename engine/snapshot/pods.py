@@ -23,7 +23,7 @@ class HostPortBinding:
     port: int
     is_of_sidecar: bool = False
 
-    def conflicts(self, other: "HostPortBinding") -> bool:
+    def is_conflicting(self, other: "HostPortBinding") -> bool:
         """Return whether both cannot be taken on one node."""
         if (self.protocol, self.port) != (other.protocol, other.port):
             return False
@@ -45,7 +45,7 @@ class Pod:
     scheduler: str
     priority: int
     is_deleted: bool
-    """Whether the deletion of the pod has begun; it holds everything until it has ended."""
+    """True if the deletion of the pod has begun; it holds everything until it has ended."""
     request: Amounts
     """Request that counts on the pod's node."""
     host_ports: tuple[HostPortBinding, ...]
@@ -90,18 +90,18 @@ def read_pod(pod: Object) -> Pod:
 
 def _iterate_host_ports(spec: Object) -> Iterator[HostPortBinding]:
     """Yield the host ports of sidecars and containers, which are taken as long as the pod runs."""
-    for place, container in read_items(spec, "initContainers", "spec"):
+    for location, container in read_items(spec, "initContainers", "spec"):
         if is_sidecar(container):
-            yield from _container_ports(container, place, is_of_sidecar=True)
-    for place, container in read_items(spec, "containers", "spec"):
+            yield from _iterate_container_ports(container, location, is_of_sidecar=True)
+    for location, container in read_items(spec, "containers", "spec"):
         if "ports" in container:
-            yield from _container_ports(container, place)
+            yield from _iterate_container_ports(container, location)
 
 
-def _container_ports(container: Object, path: str, *, is_of_sidecar: bool = False) -> Iterator[HostPortBinding]:
-    for place, port in read_items(container, "ports", path):
-        number = read_int32(port, "hostPort", place)
+def _iterate_container_ports(container: Object, path: str, *, is_of_sidecar: bool = False) -> Iterator[HostPortBinding]:
+    for location, port in read_items(container, "ports", path):
+        number = read_int32(port, "hostPort", location)
         if number > 0:
-            address = read_text(port, "hostIP", place) or ANY_ADDRESS
-            protocol = read_text(port, "protocol", place) or "TCP"
+            address = read_text(port, "hostIP", location) or ANY_ADDRESS
+            protocol = read_text(port, "protocol", location) or "TCP"
             yield HostPortBinding(address, protocol, number, is_of_sidecar)

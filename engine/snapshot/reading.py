@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError, Object, RejectedObject, quote, read_labels, read_mapping
-from engine.snapshot.node_info import NodeInfo, place_pods
+from engine.snapshot.node_info import NodeInfo, build_node_info
 from engine.snapshot.nodes import Node, read_node
 from engine.snapshot.pods import Pod, has_ended, read_pod
 from engine.snapshot.selectors import Labels
@@ -111,22 +111,22 @@ class _Change:
             self.remove((kind, *key))
             return
         record = _READERS.get(kind, _read_plain)(value)
-        self._touch(kind, self._table(kind).get(key), record)
-        self._table(kind)[key] = record
+        self._touch(kind, self._get_table(kind).get(key), record)
+        self._get_table(kind)[key] = record
         self._rejected.pop((kind, *key), None)
 
     def remove(self, key: ObjectKey) -> None:
         kind, namespace, name = key
         self._rejected.pop(key, None)
-        if (namespace, name) in self._tables.get(kind, self._before.table(kind)):
-            self._touch(kind, self._table(kind).pop((namespace, name)), None)
+        if (namespace, name) in self._tables.get(kind, self._before.get_table(kind)):
+            self._touch(kind, self._get_table(kind).pop((namespace, name)), None)
 
     def _reject(self, rejected: RejectedObject) -> None:
         self._rejected[rejected.kind, rejected.namespace, rejected.name] = rejected
 
-    def _table(self, kind: str) -> dict[Key, Any]:
+    def _get_table(self, kind: str) -> dict[Key, Any]:
         if kind not in self._tables:
-            self._tables[kind] = dict(self._before.table(kind))
+            self._tables[kind] = dict(self._before.get_table(kind))
         return self._tables[kind]
 
     def _touch(self, kind: str, before: Any, after: Any) -> None:
@@ -156,11 +156,11 @@ class _Change:
         for pod in tables.get(kinds.POD, {}).values():
             if pod.node in touched:
                 touched[pod.node].append(pod)
-        return {name: self._state(node, touched.get(name)) for (_, name), node in nodes.items()}
+        return {name: self._build_node(node, touched.get(name)) for (_, name), node in nodes.items()}
 
-    def _state(self, node: Node, pods: list[Pod] | None) -> NodeInfo:
+    def _build_node(self, node: Node, pods: list[Pod] | None) -> NodeInfo:
         if pods is not None:
-            return place_pods(node, pods)
+            return build_node_info(node, pods)
         state = self._before.nodes[node.name]
         return state if state.node is node else state.with_node(node)
 

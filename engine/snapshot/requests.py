@@ -49,8 +49,8 @@ _NO_STATUSES: Final[_Statuses] = {}
 
 def _sum_spec(spec: Object, statuses: _Statuses, *, is_infeasible: bool) -> Nanos:
     total: Nanos = {}
-    for place, container in read_items(spec, "containers", "spec"):
-        _add(total, _container_request(container, place, statuses, is_infeasible=is_infeasible))
+    for location, container in read_items(spec, "containers", "spec"):
+        _add(total, _read_container_request(container, location, statuses, is_infeasible=is_infeasible))
     if spec.get("initContainers"):
         _include_init_containers(total, spec, statuses, is_infeasible=is_infeasible)
     if "resources" in spec:
@@ -64,25 +64,25 @@ def _sum_spec(spec: Object, statuses: _Statuses, *, is_infeasible: bool) -> Nano
 def _include_init_containers(total: Nanos, spec: Object, statuses: _Statuses, *, is_infeasible: bool) -> None:
     sidecars: Nanos = {}
     peak: Nanos = {}
-    for place, container in read_items(spec, "initContainers", "spec"):
+    for location, container in read_items(spec, "initContainers", "spec"):
         if is_sidecar(container):
-            request = _container_request(container, place, statuses, is_infeasible=is_infeasible)
+            request = _read_container_request(container, location, statuses, is_infeasible=is_infeasible)
             _add(total, request)
             _add(sidecars, request)
             _raise_to(peak, sidecars)
         else:
-            running = _container_request(container, place, _NO_STATUSES, is_infeasible=False)
+            running = _read_container_request(container, location, _NO_STATUSES, is_infeasible=False)
             _add(running, sidecars)
             _raise_to(peak, running)
     _raise_to(total, peak)
 
 
-def _container_request(container: Object, path: str, statuses: _Statuses, *, is_infeasible: bool) -> Nanos:
+def _read_container_request(container: Object, path: str, statuses: _Statuses, *, is_infeasible: bool) -> Nanos:
     resources = read_mapping(container, "resources", path)
     request = read_nanos(resources, "requests", f"{path}.resources") if resources else {}
     if statuses and (status := statuses.get(read_text(container, "name", path))):
         granted, actual = status
-        return _largest(actual, granted) if is_infeasible else _largest(request, actual, granted)
+        return _take_largest(actual, granted) if is_infeasible else _take_largest(request, actual, granted)
     return request
 
 
@@ -101,7 +101,7 @@ def _replace_resized_pod_level(nanos: Nanos, spec: Object, status: Object, *, is
     actual = read_nanos(read_mapping(status, "resources", "status"), "requests", "status.resources")
     granted = read_nanos(status, "allocatedResources", "status")
     all_wanted = read_nanos(read_mapping(spec, "resources", "spec"), "requests", "spec.resources")
-    effective = _largest(actual, granted) if is_infeasible else _largest(all_wanted, actual, granted)
+    effective = _take_largest(actual, granted) if is_infeasible else _take_largest(all_wanted, actual, granted)
     for resource, nano in wanted.items():
         nanos[resource] += effective.get(resource, 0) - nano
 
@@ -113,12 +113,12 @@ def _read_statuses(status: Object) -> _Statuses:
 
 def _iterate_statuses(status: Object) -> Iterator[tuple[str, tuple[Nanos, Nanos]]]:
     for key in ("containerStatuses", "initContainerStatuses"):
-        for place, container in read_items(status, key, "status"):
+        for location, container in read_items(status, key, "status"):
             if container.get("resources") is not None:
-                resources = read_mapping(container, "resources", place)
-                granted = read_nanos(container, "allocatedResources", place)
-                actual = read_nanos(resources, "requests", f"{place}.resources")
-                yield read_text(container, "name", place), (granted, actual)
+                resources = read_mapping(container, "resources", location)
+                granted = read_nanos(container, "allocatedResources", location)
+                actual = read_nanos(resources, "requests", f"{location}.resources")
+                yield read_text(container, "name", location), (granted, actual)
 
 
 def _is_resize_infeasible(status: Object) -> bool:
@@ -128,7 +128,7 @@ def _is_resize_infeasible(status: Object) -> bool:
     return False
 
 
-def _largest(*requests: Nanos) -> Nanos:
+def _take_largest(*requests: Nanos) -> Nanos:
     largest: Nanos = {}
     for request in requests:
         _raise_to(largest, request)

@@ -66,7 +66,7 @@ class LabelSelector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the selector is present and has no condition."""
+        """True if the selector is present and has no condition."""
         return self.requirements == ()
 
 
@@ -115,12 +115,12 @@ def read_label_selector(parent: Object, key: str, path: str = "") -> LabelSelect
     value = parent.get(key)
     if value is None:
         return NOTHING
-    place = f"{path}.{key}" if path else key
+    location = f"{path}.{key}" if path else key
     if not isinstance(value, dict):
-        raise FieldError(place, f"is {quote(value)}, not a mapping")
-    labels = read_labels(value, "matchLabels", place)
+        raise FieldError(location, f"is {quote(value)}, not a mapping")
+    labels = read_labels(value, "matchLabels", location)
     equals = tuple(Requirement(label, "In", (text,)) for label, text in labels.items())
-    return LabelSelector(equals + _read_requirements(value, "matchExpressions", place, _OPERATORS))
+    return LabelSelector(equals + _read_requirements(value, "matchExpressions", location, _OPERATORS))
 
 
 def read_node_selector(parent: Object, key: str, path: str = "") -> NodeSelector | None:
@@ -128,10 +128,12 @@ def read_node_selector(parent: Object, key: str, path: str = "") -> NodeSelector
     value = parent.get(key)
     if value is None:
         return None
-    place = f"{path}.{key}" if path else key
+    location = f"{path}.{key}" if path else key
     if not isinstance(value, dict):
-        raise FieldError(place, f"is {quote(value)}, not a mapping")
-    terms = [read_node_selector_term(term, where) for where, term in read_items(value, "nodeSelectorTerms", place)]
+        raise FieldError(location, f"is {quote(value)}, not a mapping")
+    terms = [
+        read_node_selector_term(term, location) for location, term in read_items(value, "nodeSelectorTerms", location)
+    ]
     return NodeSelector(tuple(term for term in terms if term.expressions or term.fields or term.is_malformed))
 
 
@@ -153,7 +155,7 @@ class _RequirementError(FieldError):
 def _read_requirements(
     parent: Object, key: str, path: str, operators: Mapping[str, Operator]
 ) -> tuple[Requirement, ...]:
-    return tuple(_read_requirement(item, place, operators) for place, item in read_items(parent, key, path))
+    return tuple(_read_requirement(item, location, operators) for location, item in read_items(parent, key, path))
 
 
 def _read_requirement(item: Object, path: str, operators: Mapping[str, Operator]) -> Requirement:

@@ -47,54 +47,58 @@ class Snapshot:
     rejected: Mapping[tuple[str, str, str], RejectedObject]
     """Objects left out because of a malformed field, by kind, namespace and name."""
 
-    def table(self, kind: str) -> Mapping[Key, Any]:
+    def get_table(self, kind: str) -> Mapping[Key, Any]:
         """Return the objects of a kind by namespace and name."""
         return self.tables.get(kind, _NO_RECORDS)
 
-    def missing_kinds(self, *needed: str) -> frozenset[str]:
+    def find_missing_kinds(self, *needed: str) -> frozenset[str]:
         """Return which of the needed kinds could not be read."""
         return self.unread.intersection(needed)
 
+    @property
     def pods(self) -> Mapping[Key, Pod]:
         """Return all pods that have not ended."""
-        return cast("Mapping[Key, Pod]", self.table(kinds.POD))
+        return cast("Mapping[Key, Pod]", self.get_table(kinds.POD))
 
-    def namespace_labels(self, namespace: str) -> Labels:
+    def find_namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace; none for an unknown one."""
-        return cast("Labels", self.table(kinds.NAMESPACE).get(("", namespace), _NO_LABELS))
+        return cast("Labels", self.get_table(kinds.NAMESPACE).get(("", namespace), _NO_LABELS))
 
+    @property
     def namespaces(self) -> Mapping[Key, Labels]:
         """Return the labels of all namespaces."""
-        return cast("Mapping[Key, Labels]", self.table(kinds.NAMESPACE))
+        return cast("Mapping[Key, Labels]", self.get_table(kinds.NAMESPACE))
 
-    def volume_claim(self, namespace: str, name: str) -> VolumeClaim | None:
+    def find_volume_claim(self, namespace: str, name: str) -> VolumeClaim | None:
         """Return a PersistentVolumeClaim."""
-        return cast("VolumeClaim | None", self.table(kinds.VOLUME_CLAIM).get((namespace, name)))
+        return cast("VolumeClaim | None", self.get_table(kinds.VOLUME_CLAIM).get((namespace, name)))
 
-    def volume(self, name: str) -> PersistentVolume | None:
+    def find_volume(self, name: str) -> PersistentVolume | None:
         """Return a PersistentVolume."""
-        return cast("PersistentVolume | None", self.table(kinds.VOLUME).get(("", name)))
+        return cast("PersistentVolume | None", self.get_table(kinds.VOLUME).get(("", name)))
 
+    @property
     def volumes(self) -> Mapping[Key, PersistentVolume]:
         """Return all PersistentVolumes."""
-        return cast("Mapping[Key, PersistentVolume]", self.table(kinds.VOLUME))
+        return cast("Mapping[Key, PersistentVolume]", self.get_table(kinds.VOLUME))
 
-    def storage_class(self, name: str) -> StorageClass | None:
+    def find_storage_class(self, name: str) -> StorageClass | None:
         """Return a StorageClass."""
-        return cast("StorageClass | None", self.table(kinds.STORAGE_CLASS).get(("", name)))
+        return cast("StorageClass | None", self.get_table(kinds.STORAGE_CLASS).get(("", name)))
 
-    def csi_node(self, node: str) -> CsiNode | None:
+    def find_csi_node(self, node: str) -> CsiNode | None:
         """Return the CSINode of a node."""
-        return cast("CsiNode | None", self.table(kinds.CSI_NODE).get(("", node)))
+        return cast("CsiNode | None", self.get_table(kinds.CSI_NODE).get(("", node)))
 
-    def csi_driver(self, name: str) -> CsiDriver | None:
+    def find_csi_driver(self, name: str) -> CsiDriver | None:
         """Return a CSIDriver."""
-        return cast("CsiDriver | None", self.table(kinds.CSI_DRIVER).get(("", name)))
+        return cast("CsiDriver | None", self.get_table(kinds.CSI_DRIVER).get(("", name)))
 
+    @property
     def storage_capacities(self) -> Mapping[Key, StorageCapacity]:
         """Return all CSIStorageCapacities."""
-        return cast("Mapping[Key, StorageCapacity]", self.table(kinds.STORAGE_CAPACITY))
+        return cast("Mapping[Key, StorageCapacity]", self.get_table(kinds.STORAGE_CAPACITY))
 
-    def objects(self, kind: str) -> Mapping[Key, Object]:
+    def get_objects(self, kind: str) -> Mapping[Key, Object]:
         """Return the plain objects of a kind that the filters do not read."""
-        return cast("Mapping[Key, Object]", self.table(kind))
+        return cast("Mapping[Key, Object]", self.get_table(kind))

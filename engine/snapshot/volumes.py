@@ -58,12 +58,12 @@ class PodVolume:
     claim: str = ""
     """Name of the PersistentVolumeClaim; "" for a disk."""
     is_ephemeral: bool = False
-    """Whether the claim is made for the pod, with its name and the volume's."""
+    """True if the claim is made for the pod, with its name and the volume's."""
     disk: Disk | None = None
 
     @property
     def is_named_claim(self) -> bool:
-        """Whether the volume is a claim that the pod names, not one that is made for it."""
+        """True if the volume is a claim that the pod names, not one that is made for it."""
         return self.disk is None and not self.is_ephemeral
 
 
@@ -100,7 +100,7 @@ class VolumeClaim:
 
     @property
     def is_bound(self) -> bool:
-        """Whether the binding to a volume is complete."""
+        """True if the binding to a volume is complete."""
         return bool(self.volume) and self.is_bind_completed
 
 
@@ -193,14 +193,14 @@ def read_pod_volumes(spec: Object, pod_name: str) -> tuple[PodVolume, ...]:
 
 
 def _iterate_pod_volumes(spec: Object, pod_name: str) -> Iterator[PodVolume]:
-    for place, volume in read_items(spec, "volumes", "spec"):
-        name = read_text(volume, "name", place)
+    for location, volume in read_items(spec, "volumes", "spec"):
+        name = read_text(volume, "name", location)
         if volume.get("persistentVolumeClaim") is not None:
-            claim = read_mapping(volume, "persistentVolumeClaim", place)
-            yield PodVolume(name, read_text(claim, "claimName", f"{place}.persistentVolumeClaim"))
+            claim = read_mapping(volume, "persistentVolumeClaim", location)
+            yield PodVolume(name, read_text(claim, "claimName", f"{location}.persistentVolumeClaim"))
         elif volume.get("ephemeral") is not None:
             yield PodVolume(name, f"{pod_name}-{name}", is_ephemeral=True)
-        elif disk := _read_disk(volume, place):
+        elif disk := _read_disk(volume, location):
             yield PodVolume(name, disk=disk)
 
 
@@ -208,14 +208,14 @@ def _read_disk(parent: Object, path: str) -> Disk | None:
     for source, key in _DISKS.items():
         if parent.get(source) is None:
             continue
-        place = f"{path}.{source}"
+        location = f"{path}.{source}"
         fields = read_mapping(parent, source, path)
         return Disk(
             source,
-            read_text(fields, key, place),
-            read_text(fields, "pool", place) if source == "rbd" else "",
-            frozenset(read_texts(fields, "monitors", place)) if source == "rbd" else frozenset(),
-            read_bool(fields, "readOnly", place),
+            read_text(fields, key, location),
+            read_text(fields, "pool", location) if source == "rbd" else "",
+            frozenset(read_texts(fields, "monitors", location)) if source == "rbd" else frozenset(),
+            read_bool(fields, "readOnly", location),
         )
     return None
 
@@ -246,10 +246,12 @@ def read_claim(claim: Object) -> VolumeClaim:
 
 def read_controller(metadata: Object) -> ControllerReference | None:
     """Read the owner that is the controller of an object."""
-    for place, owner in read_items(metadata, "ownerReferences", "metadata"):
-        if read_bool(owner, "controller", place):
+    for location, owner in read_items(metadata, "ownerReferences", "metadata"):
+        if read_bool(owner, "controller", location):
             return ControllerReference(
-                read_text(owner, "kind", place), read_text(owner, "name", place), read_text(owner, "uid", place)
+                read_text(owner, "kind", location),
+                read_text(owner, "name", location),
+                read_text(owner, "uid", location),
             )
     return None
 
@@ -289,10 +291,10 @@ def read_storage_class(storage_class: Object) -> StorageClass:
     """Read a StorageClass."""
     topologies = tuple(
         tuple(
-            (read_text(label, "key", where), read_texts(label, "values", where))
-            for where, label in read_items(term, "matchLabelExpressions", place)
+            (read_text(label, "key", location), read_texts(label, "values", location))
+            for location, label in read_items(term, "matchLabelExpressions", location)
         )
-        for place, term in read_items(storage_class, "allowedTopologies")
+        for location, term in read_items(storage_class, "allowedTopologies")
     )
     return StorageClass(
         name=read_text(read_mapping(storage_class, "metadata"), "name", "metadata"),
@@ -306,12 +308,12 @@ def read_csi_node(csi_node: Object) -> CsiNode:
     """Read a CSINode."""
     metadata = read_mapping(csi_node, "metadata")
     drivers, limits = set(), {}
-    for place, driver in read_items(read_mapping(csi_node, "spec"), "drivers", "spec"):
-        name = read_text(driver, "name", place)
+    for location, driver in read_items(read_mapping(csi_node, "spec"), "drivers", "spec"):
+        name = read_text(driver, "name", location)
         drivers.add(name)
-        allocatable = read_mapping(driver, "allocatable", place)
+        allocatable = read_mapping(driver, "allocatable", location)
         if allocatable.get("count") is not None:
-            limits[name] = read_int32(allocatable, "count", f"{place}.allocatable")
+            limits[name] = read_int32(allocatable, "count", f"{location}.allocatable")
     plugins = read_labels(metadata, "annotations", "metadata").get(_MIGRATED_PLUGINS, "")
     return CsiNode(
         read_text(metadata, "name", "metadata"), frozenset(drivers), limits, frozenset(filter(None, plugins.split(",")))

@@ -1,4 +1,4 @@
-"""Replays folders of HAMi's recorded answers and says where ours differ.
+"""Replays folders of recorded answers of HAMi and kube-scheduler and says where ours differ.
 
     python -m tests.conformance [DIR ...]
 
@@ -16,10 +16,11 @@ from typing import Final
 
 from engine.hami.vendors import NVIDIA
 from tests.conformance.difference import Case
-from tests.conformance.kinds import KINDS, Kind, Verdict, judge, to_packed
+from tests.conformance.kinds import KINDS, Kind, Verdict, find_file, judge
 
 COMMITTED: Final = Path(__file__).parent / "cases"
 SECOND: Final = COMMITTED / "second"
+KUBE: Final = COMMITTED / "kube"
 MAX_PRINTED: Final = 10
 
 
@@ -42,7 +43,7 @@ class Tally:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="folders of recorded cases; default: ours")
-    return max(replay(folder) for folder in parser.parse_args().folders or (COMMITTED, SECOND))
+    return max(replay(folder) for folder in parser.parse_args().folders or (COMMITTED, SECOND, KUBE))
 
 
 def replay(folder: Path) -> int:
@@ -55,7 +56,7 @@ def replay(folder: Path) -> int:
 
 def holds(folder: Path, kind: Kind) -> bool:
     """Tell whether a folder has cases of a kind."""
-    return (folder / kind.source).exists() or to_packed(folder / kind.source).exists()
+    return find_file(folder / kind.source) is not None
 
 
 def report(name: str, kind: Kind, source: Path) -> int:

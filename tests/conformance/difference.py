@@ -17,4 +17,4 @@ class Difference:
     theirs: object
 
     def __str__(self) -> str:
-        return f"{self.node or 'case'}, {self.fact}: ours {self.ours}, HAMi's {self.theirs}"
+        return f"{self.node or 'case'}, {self.fact}: ours {self.ours}, recorded {self.theirs}"

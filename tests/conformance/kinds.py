@@ -3,18 +3,20 @@
 A further kind is a further row of KINDS.
 """
 
+import gzip
 import json
 import lzma
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from tests.conformance import rules
 from tests.conformance.bind_replay import compare_bind
 from tests.conformance.codec_replay import compare_codec
 from tests.conformance.difference import Case, Difference
 from tests.conformance.filter_replay import compare_filter
+from tests.conformance.kube_filter_replay import compare_kube_filter
 from tests.conformance.log_replay import get_differences, read_logs
 from tests.conformance.rules import Rule
 from tests.conformance.webhook_replay import compare_webhook
@@ -30,17 +32,20 @@ class Kind:
     rules: tuple[Rule, ...] = ()
 
 
-def to_packed(path: Path) -> Path:
-    """Return the path where the same cases are compressed."""
-    return path.with_name(f"{path.name}.xz")
+def find_file(path: Path) -> Path | None:
+    """Find a file of cases, plain or compressed; None if there is none."""
+    candidates = (path, *(path.with_name(f"{path.name}{suffix}") for suffix in _OPENERS))
+    return next((candidate for candidate in candidates if candidate.exists()), None)
 
 
 def read_lines(path: Path) -> Iterator[Case]:
-    """Read one case per line, as JSON; the file may be compressed with xz instead."""
-    with path.open() if path.exists() else lzma.open(to_packed(path), "rt") as lines:
+    """Read one case per line, as JSON; the file may be compressed with xz or gzip instead."""
+    file = find_file(path) or path
+    with _OPENERS.get(file.suffix, Path.open)(file, "rt") as lines:
         yield from (json.loads(line) for line in lines)
 
 
+_OPENERS: Final[Mapping[str, Callable[..., IO[str]]]] = {".xz": lzma.open, ".gz": gzip.open}
 KINDS: Final = {
     "filter": Kind("filter_cases.jsonl", read_lines, compare_filter, rules.FILTER),
     "bind": Kind("bind_cases.jsonl", read_lines, compare_bind),
@@ -50,6 +55,8 @@ KINDS: Final = {
     "vendor filter": Kind("vendor_filter_cases.jsonl", read_lines, compare_filter, rules.VENDOR_FILTER),
     "vendor webhook": Kind("vendor_webhook_cases.jsonl", read_lines, compare_webhook, rules.WEBHOOK),
     "vendor codec": Kind("vendor_codec_cases.jsonl", read_lines, compare_codec, rules.CODEC),
+    "kube filter": Kind("filter.jsonl", read_lines, compare_kube_filter),
+    "kube filter, gated": Kind("filter_gated.jsonl", read_lines, compare_kube_filter),
 }
 
 
@@ -67,7 +74,7 @@ class Verdict:
 
     @property
     def is_wrong(self) -> bool:
-        """Neither HAMi's answer nor ours by a rule."""
+        """Neither the recorded answer nor ours by a rule."""
         return bool(self.differences) and not self.rules
 
     @property
@@ -78,7 +85,7 @@ class Verdict:
 def judge(kind: Kind, case: Case) -> Verdict:
     try:
         differences = tuple(kind.differences(case))
-    except Exception as error:  # noqa: BLE001 - a crash is an answer that is not HAMi's; the cases after it still count
+    except Exception as error:  # noqa: BLE001 - a crash is not the recorded answer; the cases after it still count
         return Verdict(case["id"], (Difference("", "answer", repr(error), "an answer"),), ())
     names = rules.explain(kind.rules, case, differences, kind.differences) if differences else []
     return Verdict(case["id"], differences, tuple(names))

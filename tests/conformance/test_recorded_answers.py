@@ -1,4 +1,4 @@
-"""A share of what HAMi v2.10.0 itself answered, replayed (see cases/README.md)."""
+"""A share of what HAMi v2.10.0 and kube-scheduler 1.36.3 themselves answered, replayed (see cases/README.md)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.__main__ import COMMITTED, SECOND, holds, replay
+from tests.conformance.__main__ import COMMITTED, KUBE, SECOND, holds, replay
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS as ALL_KINDS
 from tests.conformance.kinds import judge
@@ -32,17 +32,27 @@ def test_an_answer_is_hamis_or_differs_by_a_rule(kind: str, case: Case) -> None:
 
 def test_a_share_of_the_second_collection_is_answered_as_hami_answers() -> None:
     """Every sixteenth case, and the first of each feature."""
-    assert list_wrong_in_second(a_share) == []
+    assert list_wrong(SECOND, a_share) == []
 
 
 @in_make_stress
 def test_the_whole_second_collection_is_answered_as_hami_answers() -> None:
-    assert list_wrong_in_second(iter) == []
+    assert list_wrong(SECOND, iter) == []
 
 
 @in_make_stress
 def test_the_page_of_vendors_has_the_figures_of_the_whole_run() -> None:
     assert read_table() == write_table()
+
+
+def test_a_share_of_the_attempts_is_judged_as_kube_scheduler_judges() -> None:
+    """Every sixteenth case, and the first of each feature."""
+    assert list_wrong(KUBE, a_share) == []
+
+
+@in_make_stress
+def test_all_attempts_are_judged_as_kube_scheduler_judges() -> None:
+    assert list_wrong(KUBE, iter) == []
 
 
 def a_share(cases: Iterator[Case]) -> Iterator[Case]:
@@ -54,12 +64,12 @@ def a_share(cases: Iterator[Case]) -> Iterator[Case]:
         seen |= features
 
 
-def list_wrong_in_second(some: Callable[[Iterator[Case]], Iterator[Case]]) -> list[str]:
+def list_wrong(folder: Path, some: Callable[[Iterator[Case]], Iterator[Case]]) -> list[str]:
     return [
         f"{name} {case['id']}: {verdict.differences}"
         for name, kind in ALL_KINDS.items()
-        if holds(SECOND, kind)
-        for case in some(kind.read(SECOND / kind.source))
+        if holds(folder, kind)
+        for case in some(kind.read(folder / kind.source))
         if (verdict := judge(kind, case)).is_wrong
     ]
 

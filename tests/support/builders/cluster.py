@@ -8,7 +8,7 @@ Object = dict[str, Any]
 def a_node(name: str = "n1", *, labels: dict[str, str] | None = None, taints: Any = (), **amounts: str) -> Object:
     """Build a Node of 8 CPU, 16Gi and 110 pods; amounts: others, by resource with ``_`` for what names cannot hold."""
     allocatable = {"cpu": "8", "memory": "16Gi", "pods": "110"} | {
-        _resource(key): text for key, text in amounts.items()
+        _name_resource(key): text for key, text in amounts.items()
     }
     return {
         "apiVersion": "v1",
@@ -21,7 +21,7 @@ def a_node(name: str = "n1", *, labels: dict[str, str] | None = None, taints: An
 
 def a_pod(name: str = "p1", *, node: str = "", labels: dict[str, str] | None = None, **requests: str) -> Object:
     """Build a Pod of one container; requests: amounts by resource. Without a node the pod waits."""
-    resources = {"requests": {_resource(key): text for key, text in requests.items()}}
+    resources = {"requests": {_name_resource(key): text for key, text in requests.items()}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -39,5 +39,5 @@ def a_taint(key: str, value: str = "", effect: str = "NoSchedule") -> Object:
 _RESOURCES = {"gpu": "nvidia.com/gpu", "ephemeral_storage": "ephemeral-storage"}
 
 
-def _resource(key: str) -> str:
+def _name_resource(key: str) -> str:
     return _RESOURCES.get(key, key)

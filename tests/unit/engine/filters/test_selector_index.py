@@ -17,7 +17,7 @@ requirements = st.builds(
 def test_no_matching_item_is_left_out_and_their_order_is_kept(
     items: list[tuple[Requirement, ...]], labels: dict[str, str]
 ) -> None:
-    candidates = list(SelectorIndex((number, item) for number, item in enumerate(items)).candidates(labels))
+    candidates = list(SelectorIndex((number, item) for number, item in enumerate(items)).find_candidates(labels))
     matching = {number for number, item in enumerate(items) if all(requirement.matches(labels) for requirement in item)}
     assert matching <= set(candidates)
     assert candidates == sorted(set(candidates))
@@ -25,4 +25,4 @@ def test_no_matching_item_is_left_out_and_their_order_is_kept(
 
 def test_items_that_require_another_value_are_not_tried() -> None:
     items = [(number, (Requirement("host", "In", (f"n{number}",)),)) for number in range(100)]
-    assert list(SelectorIndex(items).candidates({"host": "n7"})) == [7]
+    assert list(SelectorIndex(items).find_candidates({"host": "n7"})) == [7]

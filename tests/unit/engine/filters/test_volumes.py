@@ -8,13 +8,13 @@ from engine.filters.judgement import JudgedOutcome
 from engine.filters.release import parse_release
 from engine.snapshot import kinds
 from tests.support.builders.cluster import a_node, a_pod
-from tests.support.builders.judged import codes, judged, reasons
+from tests.support.builders.judged import get_codes, get_reasons, judge_pod
 
 UNRESOLVABLE = {"n1": "UnschedulableAndUnresolvable"}
 CONFLICT = ("node(s) didn't match PersistentVolume's node affinity",)
 NO_VOLUME = ("node(s) didn't find available persistent volumes to bind",)
 NO_SPACE = ("node(s) did not have enough free storage",)
-GONE = ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",)
+NO_BOUND_VOLUME = ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",)
 NO_DISK = ("node(s) had no available disk",)
 IN_USE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
@@ -111,13 +111,13 @@ def a_capacity(capacity: str, zone: str = "a", **fields: Any) -> dict[str, Any]:
     }
 
 
-def in_zone(zone: str, name: str = "n1") -> dict[str, Any]:
+def a_zoned_node(zone: str, name: str = "n1") -> dict[str, Any]:
     return a_node(name, labels={"zone": zone})
 
 
-def refusal(pod: dict[str, Any], *objects: dict[str, Any]) -> tuple[str, str]:
+def get_refusal(pod: dict[str, Any], *objects: dict[str, Any]) -> tuple[str, str]:
     """Return plugin and reason of the refusal before any node."""
-    judgement = judged(pod, a_node(), *objects)
+    judgement = judge_pod(pod, a_node(), *objects)
     assert judgement.outcome is JudgedOutcome.PREFILTER
     assert judgement.prefilter
     assert judgement.prefilter.code.value == "UnschedulableAndUnresolvable"
@@ -127,21 +127,21 @@ def refusal(pod: dict[str, Any], *objects: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_a_missing_claim_is_reported_by_the_restrictions_first() -> None:
-    assert refusal(with_claims("data")) == ("VolumeRestrictions", 'persistentvolumeclaim "data" not found')
+    assert get_refusal(with_claims("data")) == ("VolumeRestrictions", 'persistentvolumeclaim "data" not found')
 
 
 def test_a_lost_claim_refuses_the_pod() -> None:
     claim = a_claim(volume="pv")
     claim["status"]["phase"] = "Lost"
     reason = 'persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"'
-    assert refusal(with_claims("data"), claim) == ("VolumeBinding", reason)
+    assert get_refusal(with_claims("data"), claim) == ("VolumeBinding", reason)
 
 
 def test_a_claim_being_deleted_refuses_the_pod() -> None:
     claim = a_claim(volume="pv")
     claim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     reason = 'persistentvolumeclaim "data" is being deleted'
-    assert refusal(with_claims("data"), claim) == ("VolumeBinding", reason)
+    assert get_refusal(with_claims("data"), claim) == ("VolumeBinding", reason)
 
 
 def with_ephemeral_volume() -> dict[str, Any]:
@@ -152,66 +152,68 @@ def with_ephemeral_volume() -> dict[str, Any]:
 
 def test_a_volume_of_the_pods_own_waits_for_its_claim() -> None:
     reason = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "ask-scratch"'
-    assert refusal(with_ephemeral_volume()) == ("VolumeBinding", reason)
+    assert get_refusal(with_ephemeral_volume()) == ("VolumeBinding", reason)
 
 
 def test_a_claim_that_was_made_for_something_else_refuses_the_pod() -> None:
     claim = a_claim("ask-scratch", volume="pv")
     reason = "PVC default/ask-scratch was not created for pod default/ask (pod is not owner)"
-    assert refusal(with_ephemeral_volume(), claim, a_volume()) == ("VolumeBinding", reason)
+    assert get_refusal(with_ephemeral_volume(), claim, a_volume()) == ("VolumeBinding", reason)
     owner = {"kind": "Pod", "name": "ask", "uid": "uid-ask"}
     claim["metadata"]["ownerReferences"] = [owner]
-    assert refusal(with_ephemeral_volume(), claim, a_volume()) == ("VolumeBinding", reason)
+    assert get_refusal(with_ephemeral_volume(), claim, a_volume()) == ("VolumeBinding", reason)
     owner["controller"] = True  # type: ignore[assignment]
-    assert judged(with_ephemeral_volume(), a_node(), claim, a_volume()).fitting == ("n1",)
+    assert judge_pod(with_ephemeral_volume(), a_node(), claim, a_volume()).fitting == ("n1",)
 
 
 @pytest.mark.parametrize("objects", [[], [a_class("Immediate")]])
 def test_a_claim_to_be_bound_without_the_pod_has_to_be_bound(objects: list[dict[str, Any]]) -> None:
     reason = "pod has unbound immediate PersistentVolumeClaims"
-    assert refusal(with_claims("data"), a_claim(), *objects) == ("VolumeBinding", reason)
+    assert get_refusal(with_claims("data"), a_claim(), *objects) == ("VolumeBinding", reason)
 
 
 def test_a_claim_that_wants_one_volume_and_is_not_bound_yet_refuses_the_pod() -> None:
     claim = a_claim(volume="pv")
     claim["metadata"]["annotations"] = {}
     reason = "pod has unbound immediate PersistentVolumeClaims"
-    assert refusal(with_claims("data"), claim, a_class(), a_volume()) == ("VolumeBinding", reason)
+    assert get_refusal(with_claims("data"), claim, a_class(), a_volume()) == ("VolumeBinding", reason)
 
 
 def test_a_bound_volume_has_to_be_reachable() -> None:
-    judgement = judged(with_claims("data"), in_zone("a"), in_zone("b", "n2"), a_claim(volume="pv"), a_volume(zone="b"))
-    assert reasons(judgement) == CONFLICT
-    assert codes(judgement) == UNRESOLVABLE
+    judgement = judge_pod(
+        with_claims("data"), a_zoned_node("a"), a_zoned_node("b", "n2"), a_claim(volume="pv"), a_volume(zone="b")
+    )
+    assert get_reasons(judgement) == CONFLICT
+    assert get_codes(judgement) == UNRESOLVABLE
     assert judgement.fitting == ("n2",)
 
 
 def test_releases_before_1_34_call_it_a_conflict() -> None:
-    objects = (in_zone("a"), a_claim(volume="pv"), a_volume(zone="b"))
-    judgement = judged(with_claims("data"), *objects, release=parse_release("1.33"))
-    assert reasons(judgement) == ("node(s) had volume node affinity conflict",)
+    objects = (a_zoned_node("a"), a_claim(volume="pv"), a_volume(zone="b"))
+    judgement = judge_pod(with_claims("data"), *objects, release=parse_release("1.33"))
+    assert get_reasons(judgement) == ("node(s) had volume node affinity conflict",)
 
 
 def test_a_claim_bound_to_a_volume_that_is_gone_refuses_the_zone_filter() -> None:
-    assert refusal(with_claims("data"), a_claim(volume="pv")) == ("VolumeZone", 'persistentvolume "pv" not found')
+    assert get_refusal(with_claims("data"), a_claim(volume="pv")) == ("VolumeZone", 'persistentvolume "pv" not found')
 
 
 def test_a_volume_of_the_pods_own_that_is_gone_refuses_every_node() -> None:
     claim = a_claim("ask-scratch", volume="pv")
     claim["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "ask", "uid": "uid-ask", "controller": True}]
-    assert reasons(judged(with_ephemeral_volume(), a_node(), claim)) == GONE
+    assert get_reasons(judge_pod(with_ephemeral_volume(), a_node(), claim)) == NO_BOUND_VOLUME
 
 
 def test_reasons_of_bound_and_unbound_claims_come_together() -> None:
     objects = (a_claim("a", volume="pv"), a_volume(zone="b"), a_claim("c"), a_class(provisioner=""))
-    assert reasons(judged(with_claims("a", "c"), in_zone("a"), *objects)) == CONFLICT + NO_VOLUME
+    assert get_reasons(judge_pod(with_claims("a", "c"), a_zoned_node("a"), *objects)) == CONFLICT + NO_VOLUME
 
 
 def test_a_free_volume_is_bound_where_it_can_be_reached() -> None:
     objects = (a_claim(), a_class(provisioner="kubernetes.io/no-provisioner"), a_volume(zone="b"))
-    judgement = judged(with_claims("data"), in_zone("a"), in_zone("b", "n2"), *objects)
-    assert reasons(judgement) == NO_VOLUME
-    assert codes(judgement) == UNRESOLVABLE
+    judgement = judge_pod(with_claims("data"), a_zoned_node("a"), a_zoned_node("b", "n2"), *objects)
+    assert get_reasons(judgement) == NO_VOLUME
+    assert get_codes(judgement) == UNRESOLVABLE
     assert judgement.fitting == ("n2",)
 
 
@@ -229,8 +231,8 @@ def test_a_free_volume_is_bound_where_it_can_be_reached() -> None:
 )
 def test_a_volume_that_does_not_suit_is_passed_over(fields: dict[str, Any]) -> None:
     objects = (a_claim(), a_class(provisioner=""))
-    assert reasons(judged(with_claims("data"), a_node(), *objects, a_volume())) == ()
-    assert reasons(judged(with_claims("data"), a_node(), *objects, a_volume(**fields))) == NO_VOLUME
+    assert get_reasons(judge_pod(with_claims("data"), a_node(), *objects, a_volume())) == ()
+    assert get_reasons(judge_pod(with_claims("data"), a_node(), *objects, a_volume(**fields))) == NO_VOLUME
 
 
 def test_a_volume_that_is_not_available_or_being_deleted_is_passed_over() -> None:
@@ -239,23 +241,23 @@ def test_a_volume_that_is_not_available_or_being_deleted_is_passed_over() -> Non
     released["status"]["phase"] = "Released"
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     for volume in (released, leaving):
-        assert reasons(judged(with_claims("data"), a_node(), *objects, volume)) == NO_VOLUME
+        assert get_reasons(judge_pod(with_claims("data"), a_node(), *objects, volume)) == NO_VOLUME
 
 
 def test_the_selector_of_a_claim_selects_volumes() -> None:
     claim = a_claim(selector={"matchLabels": {"tier": "fast"}})
     volume = a_volume()
-    assert reasons(judged(with_claims("data"), a_node(), claim, a_class(provisioner=""), volume)) == NO_VOLUME
+    assert get_reasons(judge_pod(with_claims("data"), a_node(), claim, a_class(provisioner=""), volume)) == NO_VOLUME
     volume["metadata"]["labels"] = {"tier": "fast"}
-    assert reasons(judged(with_claims("data"), a_node(), claim, a_class(provisioner=""), volume)) == ()
+    assert get_reasons(judge_pod(with_claims("data"), a_node(), claim, a_class(provisioner=""), volume)) == ()
 
 
 def test_a_volume_reserved_for_the_claim_is_the_only_one_that_will_do() -> None:
     reserved = a_volume("reserved", zone="b", claimRef={"namespace": "default", "name": "data"})
     reserved["status"]["phase"] = "Bound"
     objects = (a_claim(), a_class(provisioner=""), reserved, a_volume("free"))
-    judgement = judged(with_claims("data"), in_zone("a"), in_zone("b", "n2"), *objects)
-    assert reasons(judgement) == NO_VOLUME
+    judgement = judge_pod(with_claims("data"), a_zoned_node("a"), a_zoned_node("b", "n2"), *objects)
+    assert get_reasons(judgement) == NO_VOLUME
     assert judgement.fitting == ("n2",)
 
 
@@ -263,39 +265,41 @@ def test_two_claims_need_two_volumes_and_the_smaller_takes_the_smaller() -> None
     claims = (a_claim("a", size="5Gi"), a_claim("b", size="1Gi"))
     volumes = (a_volume("small", size="2Gi"), a_volume("large", size="6Gi"))
     objects = (*claims, a_class(provisioner=""))
-    assert reasons(judged(with_claims("a", "b"), a_node(), *objects, *volumes)) == ()
-    assert reasons(judged(with_claims("a", "b"), a_node(), *objects, volumes[1])) == NO_VOLUME
+    assert get_reasons(judge_pod(with_claims("a", "b"), a_node(), *objects, *volumes)) == ()
+    assert get_reasons(judge_pod(with_claims("a", "b"), a_node(), *objects, volumes[1])) == NO_VOLUME
 
 
 def test_a_provisioner_makes_volumes_only_in_the_topologies_of_the_class() -> None:
     terms = [{"matchLabelExpressions": [{"key": "zone", "values": ["b", "c"]}]}]
     objects = (a_claim(), a_class(allowedTopologies=terms))
-    judgement = judged(with_claims("data"), in_zone("a"), in_zone("b", "n2"), *objects)
-    assert reasons(judgement) == NO_VOLUME
+    judgement = judge_pod(with_claims("data"), a_zoned_node("a"), a_zoned_node("b", "n2"), *objects)
+    assert get_reasons(judgement) == NO_VOLUME
     assert judgement.fitting == ("n2",)
-    assert reasons(judged(with_claims("data"), in_zone("a"), a_claim(), a_class())) == ()
+    assert get_reasons(judge_pod(with_claims("data"), a_zoned_node("a"), a_claim(), a_class())) == ()
 
 
 def test_a_driver_that_tracks_capacity_needs_enough_near_the_node() -> None:
     objects = (a_claim(size="10Gi"), a_class(), a_capacity("10Gi", "a"), a_capacity("9Gi", "b"))
-    judgement = judged(with_claims("data"), in_zone("a"), in_zone("b", "n2"), *objects, a_driver(tracks=True))
-    assert reasons(judgement, "n2") == NO_SPACE
-    assert codes(judgement) == {"n2": "UnschedulableAndUnresolvable"}
+    judgement = judge_pod(
+        with_claims("data"), a_zoned_node("a"), a_zoned_node("b", "n2"), *objects, a_driver(tracks=True)
+    )
+    assert get_reasons(judgement, "n2") == NO_SPACE
+    assert get_codes(judgement) == {"n2": "UnschedulableAndUnresolvable"}
     assert judgement.fitting == ("n1",)
-    assert judged(with_claims("data"), in_zone("b"), *objects, a_driver(tracks=False)).fitting == ("n1",)
+    assert judge_pod(with_claims("data"), a_zoned_node("b"), *objects, a_driver(tracks=False)).fitting == ("n1",)
 
 
 def test_the_largest_single_volume_counts_before_the_capacity() -> None:
     objects = (a_claim(size="10Gi"), a_class(), a_driver(tracks=True))
     small = a_capacity("100Gi", "a", maximumVolumeSize="9Gi")
-    assert reasons(judged(with_claims("data"), in_zone("a"), *objects, small)) == NO_SPACE
+    assert get_reasons(judge_pod(with_claims("data"), a_zoned_node("a"), *objects, small)) == NO_SPACE
 
 
 def test_a_claim_with_a_node_chosen_fits_no_other() -> None:
     claim = a_claim()
     claim["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": "n2"}
-    judgement = judged(with_claims("data"), a_node("n1"), a_node("n2"), claim, a_class())
-    assert reasons(judgement) == NO_VOLUME
+    judgement = judge_pod(with_claims("data"), a_node("n1"), a_node("n2"), claim, a_class())
+    assert get_reasons(judgement) == NO_VOLUME
     assert judgement.fitting == ("n2",)
 
 
@@ -324,42 +328,42 @@ def test_a_disk_is_shared_only_for_reading(
     source: str, mine: dict[str, Any], theirs: dict[str, Any], *, conflicts: bool
 ) -> None:
     other = with_disk(a_pod("other", node="n1"), source, **theirs)
-    judgement = judged(with_disk(a_pod(), source, **mine), a_node(), other)
-    assert reasons(judgement) == (NO_DISK if conflicts else ())
-    assert codes(judgement) == ({"n1": "Unschedulable"} if conflicts else {})
+    judgement = judge_pod(with_disk(a_pod(), source, **mine), a_node(), other)
+    assert get_reasons(judgement) == (NO_DISK if conflicts else ())
+    assert get_codes(judgement) == ({"n1": "Unschedulable"} if conflicts else {})
 
 
 def test_a_claim_for_one_pod_refuses_every_node_while_it_is_in_use() -> None:
     objects = (a_claim(volume="pv", accessModes=["ReadWriteOncePod"]), a_volume())
     user = with_claims("data", pod=a_pod("user", node="n1"))
-    judgement = judged(with_claims("data"), a_node("n1"), a_node("n2"), *objects, user)
-    assert reasons(judgement, "n2") == IN_USE
-    assert codes(judgement) == {"n1": "Unschedulable", "n2": "Unschedulable"}
-    assert judged(with_claims("data"), a_node("n1"), *objects).fitting == ("n1",)
+    judgement = judge_pod(with_claims("data"), a_node("n1"), a_node("n2"), *objects, user)
+    assert get_reasons(judgement, "n2") == IN_USE
+    assert get_codes(judgement) == {"n1": "Unschedulable", "n2": "Unschedulable"}
+    assert judge_pod(with_claims("data"), a_node("n1"), *objects).fitting == ("n1",)
     user["metadata"]["namespace"] = "other"
-    assert judged(with_claims("data"), a_node("n1"), *objects, user).fitting == ("n1",)
+    assert judge_pod(with_claims("data"), a_node("n1"), *objects, user).fitting == ("n1",)
 
 
 def test_a_claim_for_one_node_may_be_shared() -> None:
     user = with_claims("data", pod=a_pod("user", node="n1"))
-    assert judged(with_claims("data"), a_node(), a_claim(volume="pv"), a_volume(), user).fitting == ("n1",)
+    assert judge_pod(with_claims("data"), a_node(), a_claim(volume="pv"), a_volume(), user).fitting == ("n1",)
 
 
 def test_volumes_beyond_the_limit_of_the_driver_are_refused() -> None:
     objects = (a_claim("a", volume="va"), a_volume("va"), a_claim("b", volume="vb"), a_volume("vb"))
     user = with_claims("b", pod=a_pod("user", node="n1"))
-    judgement = judged(with_claims("a"), a_node(), *objects, user, a_csi_node(1))
-    assert reasons(judgement) == TOO_MANY
-    assert codes(judgement) == {"n1": "Unschedulable"}
-    assert reasons(judged(with_claims("a"), a_node(), *objects, user, a_csi_node(2))) == ()
-    assert reasons(judged(with_claims("a"), a_node(), *objects, user, a_csi_node())) == ()
-    assert reasons(judged(with_claims("a"), a_node(), *objects, user)) == ()
+    judgement = judge_pod(with_claims("a"), a_node(), *objects, user, a_csi_node(1))
+    assert get_reasons(judgement) == TOO_MANY
+    assert get_codes(judgement) == {"n1": "Unschedulable"}
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, user, a_csi_node(2))) == ()
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, user, a_csi_node())) == ()
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, user)) == ()
 
 
 def test_a_volume_that_is_on_the_node_already_does_not_count_twice() -> None:
     objects = (a_claim("a", volume="va"), a_volume("va"))
     user = with_claims("a", pod=a_pod("user", node="n1"))
-    assert reasons(judged(with_claims("a"), a_node(), *objects, user, a_csi_node(1))) == ()
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, user, a_csi_node(1))) == ()
 
 
 def an_attachment(volume: str, node: str = "n1") -> dict[str, Any]:
@@ -373,24 +377,24 @@ def an_attachment(volume: str, node: str = "n1") -> dict[str, Any]:
 
 def test_attachments_without_a_pod_count() -> None:
     objects = (a_claim("a", volume="va"), a_volume("va"), a_volume("left"), a_csi_node(1))
-    assert reasons(judged(with_claims("a"), a_node(), *objects, an_attachment("left"))) == TOO_MANY
-    assert reasons(judged(with_claims("a"), a_node(), *objects, an_attachment("left", "n9"))) == ()
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, an_attachment("left"))) == TOO_MANY
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, an_attachment("left", "n9"))) == ()
 
 
 def test_a_volume_that_is_still_to_be_made_counts_for_its_driver() -> None:
     objects = (a_claim("a"), a_class(), a_claim("b", volume="vb"), a_volume("vb"), a_csi_node(1))
     user = with_claims("b", pod=a_pod("user", node="n1"))
-    assert reasons(judged(with_claims("a"), a_node(), *objects, user)) == TOO_MANY
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, user)) == TOO_MANY
 
 
 def test_a_disk_of_a_source_that_was_removed_counts_for_its_driver() -> None:
     csi_node = a_csi_node()
     csi_node["spec"]["drivers"] = [{"name": "ebs.csi.aws.com", "allocatable": {"count": 0}}]
     pod = with_disk(a_pod(), "awsElasticBlockStore", volumeID="aws://zone/vol-1")
-    assert reasons(judged(pod, a_node(), csi_node)) == TOO_MANY
+    assert get_reasons(judge_pod(pod, a_node(), csi_node)) == TOO_MANY
 
 
-def zoned_volume(**labels: str) -> dict[str, Any]:
+def a_zoned_volume(**labels: str) -> dict[str, Any]:
     volume = a_volume()
     volume["metadata"]["labels"] = labels
     return volume
@@ -411,33 +415,33 @@ def zoned_volume(**labels: str) -> dict[str, Any]:
         ({"topology.kubernetes.io/region": "r"}, {"topology.kubernetes.io/region": "s"}, False),
     ],
 )
-def test_zone_labels_of_volume_and_node_have_to_agree(
+def test_find_zone_labels_of_volume_and_node_have_to_agree(
     volume: dict[str, str], node: dict[str, str], *, fits: bool
 ) -> None:
-    judgement = judged(with_claims("data"), a_node(labels=node), a_claim(volume="pv"), zoned_volume(**volume))
-    assert reasons(judgement) == (() if fits else OTHER_ZONE)
-    assert codes(judgement) == ({} if fits else UNRESOLVABLE)
+    judgement = judge_pod(with_claims("data"), a_node(labels=node), a_claim(volume="pv"), a_zoned_volume(**volume))
+    assert get_reasons(judgement) == (() if fits else OTHER_ZONE)
+    assert get_codes(judgement) == ({} if fits else UNRESOLVABLE)
 
 
-def test_a_migrated_volume_is_reached_by_the_zone_label_of_its_driver() -> None:
+def test_a_migrated_volume_is_reached_by_the_find_zone_label_of_its_driver() -> None:
     volume = a_volume(gcePersistentDisk={"pdName": "d"})
     del volume["spec"]["csi"]
     expression = {"key": ZONE, "operator": "In", "values": ["a"]}
     volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
     objects = (a_claim(volume="pv"), volume, a_csi_node(migrated="kubernetes.io/gce-pd,kubernetes.io/cinder"))
-    assert reasons(judged(with_claims("data"), a_node(labels={"topology.gke.io/zone": "a"}), *objects)) == ()
-    assert reasons(judged(with_claims("data"), a_node(labels={ZONE: "a"}), *objects)) == CONFLICT
-    assert reasons(judged(with_claims("data"), a_node(labels={ZONE: "a"}), *objects[:2])) == ()
+    assert get_reasons(judge_pod(with_claims("data"), a_node(labels={"topology.gke.io/zone": "a"}), *objects)) == ()
+    assert get_reasons(judge_pod(with_claims("data"), a_node(labels={ZONE: "a"}), *objects)) == CONFLICT
+    assert get_reasons(judge_pod(with_claims("data"), a_node(labels={ZONE: "a"}), *objects[:2])) == ()
 
 
-def test_a_migrated_volume_without_affinity_is_reached_by_its_zone_label() -> None:
-    volume = zoned_volume(**{BETA_ZONE: "a__b"})
+def test_a_migrated_volume_without_affinity_is_reached_by_its_find_zone_label() -> None:
+    volume = a_zoned_volume(**{BETA_ZONE: "a__b"})
     volume["spec"] |= {"awsElasticBlockStore": {"volumeID": "v"}, "csi": None}
     csi_node = a_csi_node(migrated="kubernetes.io/aws-ebs")
     key = "topology.ebs.csi.aws.com/zone"
     objects = (a_claim(volume="pv"), volume, csi_node)
-    assert reasons(judged(with_claims("data"), a_node(labels={key: "b"}), *objects)) == ()
-    assert reasons(judged(with_claims("data"), a_node(labels={key: "c"}), *objects)) == CONFLICT
+    assert get_reasons(judge_pod(with_claims("data"), a_node(labels={key: "b"}), *objects)) == ()
+    assert get_reasons(judge_pod(with_claims("data"), a_node(labels={key: "c"}), *objects)) == CONFLICT
 
 
 @pytest.mark.parametrize(
@@ -449,12 +453,12 @@ def test_a_migrated_volume_without_affinity_is_reached_by_its_zone_label() -> No
     ],
 )
 def test_volumes_cannot_be_judged_without_their_objects(unread: str, plugins: set[str]) -> None:
-    judgement = judged(with_claims("data"), a_node(), a_claim(volume="pv"), a_volume(), unread=(unread,))
+    judgement = judge_pod(with_claims("data"), a_node(), a_claim(volume="pv"), a_volume(), unread=(unread,))
     assert {unjudged.plugin for unjudged in judgement.unjudged} == plugins
     assert all(unjudged.kinds == {unread} for unjudged in judgement.unjudged)
     assert judgement.outcome is JudgedOutcome.OPEN
 
 
 def test_unread_volumes_do_not_matter_to_a_pod_without_any() -> None:
-    judgement = judged(a_pod(), a_node(), unread=(kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.CSI_NODE))
+    judgement = judge_pod(a_pod(), a_node(), unread=(kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.CSI_NODE))
     assert judgement.outcome is JudgedOutcome.FITS

@@ -10,7 +10,7 @@ from engine.snapshot.snapshot import Snapshot
 from tests.support.builders.cluster import a_node, a_pod
 
 
-def sentences(snapshot: Snapshot) -> list[str]:
+def list_sentences(snapshot: Snapshot) -> list[str]:
     return [rejected.to_sentence() for rejected in snapshot.rejected.values()]
 
 
@@ -20,7 +20,7 @@ def test_a_node_adds_up_the_pods_on_it() -> None:
     )
     assert snapshot.nodes["n1"].requested == {"cpu": 1500, "nvidia.com/gpu": 2}
     assert [pod.name for pod in snapshot.nodes["n1"].pods] == ["a", "b"]
-    assert snapshot.pods()["default", "c"].node == ""
+    assert snapshot.pods["default", "c"].node == ""
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -28,7 +28,7 @@ def test_pods_that_have_ended_are_left_out(phase: str) -> None:
     ended = a_pod("a", node="n1", cpu="1") | {"status": {"phase": phase}}
     snapshot = read_snapshot([a_node("n1"), ended])
     assert snapshot.nodes["n1"].requested == {}
-    assert not snapshot.pods()
+    assert not snapshot.pods
 
 
 def test_a_pod_whose_deletion_has_begun_still_holds_its_request() -> None:
@@ -36,7 +36,7 @@ def test_a_pod_whose_deletion_has_begun_still_holds_its_request() -> None:
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     snapshot = read_snapshot([a_node("n1"), pod])
     assert snapshot.nodes["n1"].requested == {"cpu": 1000}
-    assert snapshot.pods()["default", "a"].is_deleted
+    assert snapshot.pods["default", "a"].is_deleted
 
 
 def test_lists_are_flattened_and_their_items_take_the_kind_of_a_typed_list() -> None:
@@ -52,7 +52,7 @@ def test_a_kind_of_another_group_is_not_taken_for_a_node() -> None:
     foreign = {"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "metadata": {"namespace": "x", "name": "n1"}}
     snapshot = read_snapshot([foreign])
     assert not snapshot.nodes
-    assert snapshot.objects("Node.longhorn.io") == {("x", "n1"): foreign}
+    assert snapshot.get_objects("Node.longhorn.io") == {("x", "n1"): foreign}
 
 
 def test_waiting_pods_with_a_nominated_node_are_found_by_it() -> None:
@@ -84,7 +84,7 @@ def test_a_malformed_object_is_left_out_with_field_and_cause(path: tuple[str, st
     pod[path[0]][path[1]] = value
     snapshot = read_snapshot([a_node("n1"), pod])
     assert snapshot.nodes["n1"].pods == ()
-    [text] = sentences(snapshot)
+    [text] = list_sentences(snapshot)
     assert text.startswith(sentence)
     assert text.endswith("The snapshot leaves it out; correct the object or read it again.")
 
@@ -99,7 +99,7 @@ def test_a_malformed_object_is_left_out_with_field_and_cause(path: tuple[str, st
     ],
 )
 def test_a_value_that_is_not_an_object_is_named(value: Any, sentence: str) -> None:
-    [text] = sentences(read_snapshot([value]))
+    [text] = list_sentences(read_snapshot([value]))
     assert text.startswith(sentence)
 
 
@@ -169,7 +169,7 @@ def test_a_changed_node_keeps_its_pods() -> None:
 
 def test_unread_kinds_are_known_after_changes_too() -> None:
     snapshot = change_snapshot(read_snapshot([], unread=[kinds.VOLUME]), [a_node("n1")])
-    assert snapshot.missing_kinds(kinds.VOLUME, kinds.VOLUME_CLAIM) == {kinds.VOLUME}
+    assert snapshot.find_missing_kinds(kinds.VOLUME, kinds.VOLUME_CLAIM) == {kinds.VOLUME}
 
 
 def test_a_manifest_without_a_namespace_is_in_the_default_one() -> None:
@@ -177,5 +177,5 @@ def test_a_manifest_without_a_namespace_is_in_the_default_one() -> None:
     pod = a_pod("a")
     del pod["metadata"]["namespace"]
     snapshot = read_snapshot([claim, pod])
-    assert snapshot.volume_claim("default", "data")
-    assert ("default", "a") in snapshot.pods()
+    assert snapshot.find_volume_claim("default", "data")
+    assert ("default", "a") in snapshot.pods

@@ -9,26 +9,26 @@ def a_container(name: str, cpu: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "resources": {"requests": {"cpu": cpu}}, **fields}
 
 
-def cpu_of(spec: dict[str, Any], status: dict[str, Any] | None = None) -> int:
+def get_cpu(spec: dict[str, Any], status: dict[str, Any] | None = None) -> int:
     return request_on_node({"spec": spec, "status": status or {}})["cpu"]
 
 
 def test_containers_add_up() -> None:
-    assert cpu_of({"containers": [a_container("a", "1"), a_container("b", "500m")]}) == 1500
+    assert get_cpu({"containers": [a_container("a", "1"), a_container("b", "500m")]}) == 1500
 
 
 def test_the_largest_init_container_counts_where_it_exceeds_the_containers() -> None:
     init = [a_container("i", "3"), a_container("j", "2")]
-    assert cpu_of({"initContainers": init, "containers": [a_container("a", "1")]}) == 3000
-    assert cpu_of({"initContainers": init, "containers": [a_container("a", "4")]}) == 4000
+    assert get_cpu({"initContainers": init, "containers": [a_container("a", "1")]}) == 3000
+    assert get_cpu({"initContainers": init, "containers": [a_container("a", "4")]}) == 4000
 
 
 def test_a_sidecar_runs_next_to_the_containers_and_the_init_containers_after_it() -> None:
     sidecar = a_container("s", "1", restartPolicy="Always")
     containers = [a_container("a", "1")]
-    assert cpu_of({"initContainers": [sidecar], "containers": containers}) == 2000
-    assert cpu_of({"initContainers": [sidecar, a_container("i", "3")], "containers": containers}) == 4000
-    assert cpu_of({"initContainers": [a_container("i", "3"), sidecar], "containers": containers}) == 3000
+    assert get_cpu({"initContainers": [sidecar], "containers": containers}) == 2000
+    assert get_cpu({"initContainers": [sidecar, a_container("i", "3")], "containers": containers}) == 4000
+    assert get_cpu({"initContainers": [a_container("i", "3"), sidecar], "containers": containers}) == 3000
 
 
 def test_requests_of_the_pod_replace_those_of_its_containers_before_overhead_is_added() -> None:
@@ -37,7 +37,7 @@ def test_requests_of_the_pod_replace_those_of_its_containers_before_overhead_is_
         "resources": {"requests": {"cpu": "700m"}},
         "overhead": {"cpu": "50m"},
     }
-    assert cpu_of(spec) == 750
+    assert get_cpu(spec) == 750
 
 
 def test_an_extended_resource_at_the_level_of_the_pod_is_passed_over() -> None:
@@ -55,20 +55,20 @@ def a_status(granted: str, actual: str, **fields: Any) -> dict[str, Any]:
 
 def test_during_a_resize_the_largest_of_wanted_granted_and_actual_counts() -> None:
     for granted, actual, wanted, cpu in (("1", "1", "2", 2000), ("3", "1", "2", 3000), ("1", "4", "2", 4000)):
-        assert cpu_of({"containers": [a_container("a", wanted)]}, a_status(granted, actual)) == cpu
+        assert get_cpu({"containers": [a_container("a", wanted)]}, a_status(granted, actual)) == cpu
 
 
 def test_an_infeasible_resize_does_not_count_what_the_spec_wants() -> None:
     infeasible = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
     spec = {"containers": [a_container("a", "8")]}
-    assert cpu_of(spec, a_status("1", "2", conditions=infeasible)) == 2000
+    assert get_cpu(spec, a_status("1", "2", conditions=infeasible)) == 2000
     deferred = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]
-    assert cpu_of(spec, a_status("1", "2", conditions=deferred)) == 8000
+    assert get_cpu(spec, a_status("1", "2", conditions=deferred)) == 8000
 
 
 def test_a_container_without_actual_resources_counts_as_its_spec() -> None:
     status = {"containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "5"}}]}
-    assert cpu_of({"containers": [a_container("a", "1")]}, status) == 1000
+    assert get_cpu({"containers": [a_container("a", "1")]}, status) == 1000
 
 
 def test_a_pod_that_is_to_be_placed_counts_as_its_spec() -> None:
@@ -79,6 +79,6 @@ def test_a_pod_that_is_to_be_placed_counts_as_its_spec() -> None:
 def test_a_resize_at_the_level_of_the_pod_counts_like_one_of_a_container() -> None:
     spec = {"containers": [], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1"}}
     status: dict[str, Any] = {"resources": {"requests": {"cpu": "5"}}, "allocatedResources": {"cpu": "3"}}
-    assert cpu_of(spec, status) == 6000
+    assert get_cpu(spec, status) == 6000
     infeasible = [{"type": "PodResizePending", "reason": "Infeasible"}]
-    assert cpu_of(spec, {"resources": {"requests": {"cpu": "1"}}, "conditions": infeasible}) == 2000
+    assert get_cpu(spec, {"resources": {"requests": {"cpu": "1"}}, "conditions": infeasible}) == 2000
