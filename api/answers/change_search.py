@@ -26,7 +26,7 @@ from engine.suggestions.exclusion import excluding_constraints
 from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, node_to_unlock
 from engine.suggestions.suggest import suggest
 from engine.suggestions.trial import Trial
-from engine.summaries.named_pods import OTHERS
+from engine.summaries.named_pods import HIDDEN_POD
 from runtime.kubernetes.errors import KubeApiError
 from schemas.events import AttemptSummarized, BindOutcome
 
@@ -140,7 +140,7 @@ class ChangeSearch:
             items = await asyncio.to_thread(node_to_unlock, replace(trial), ask, {held.node: held}, now)
         namespace = held.holder.partition("/")[0]
         readable = await readable_namespaces(access_of(request), cluster, {namespace}) if namespace else ()
-        return Found(items, [], fits=True), {held.holder: held.holder if namespace in readable else OTHERS}
+        return Found(items, [], fits=True), {held.holder: held.holder if namespace in readable else HIDDEN_POD}
 
     async def _held_lock(
         self, cluster: Cluster, bind: BindOutcome | None, at: datetime | None, unknown: list[str]
@@ -168,7 +168,7 @@ class ChangeSearch:
         pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
         namespaces = {pod.namespace for pod in pods.values()}
         readable = await readable_namespaces(access_of(request), cluster, namespaces) if namespaces else frozenset()
-        return {uid: str(pod) if pod.namespace in readable else OTHERS for uid, pod in pods.items()}
+        return {uid: str(pod) if pod.namespace in readable else HIDDEN_POD for uid, pod in pods.items()}
 
 
 def _first_look(trial: Trial, ask: Ask) -> _FirstLook:

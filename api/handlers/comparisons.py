@@ -13,12 +13,12 @@ from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import AttemptComparisonQuery, AttemptQuery, NodeComparisonQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from engine.summaries.comparison import (
-    changed_fields,
-    changed_nodes,
-    difference,
-    fitting_nodes,
-    judged_nodes,
-    runner_up,
+    find_runner_up,
+    list_changed_fields,
+    list_changed_nodes,
+    list_fitting_nodes,
+    map_judged_nodes,
+    subtract_scores,
 )
 from page.views.node_groups import NodeGroup
 from page.views.summarized_nodes import summarized_nodes
@@ -46,13 +46,13 @@ class ComparisonHandlers:
         """
         refuse_repeated(request)
         summary = await self._summary(request, cluster, namespace, name, query)
-        nodes = fitting_nodes(summary)
+        nodes = list_fitting_nodes(summary)
         body = PodScores(
             attempt_id=summary.attempt_id,
             attempt=cluster.link_attempt(summary.attempt_id),
             node_policy=summary.node_policy,
             chosen=summary.chosen,
-            runner_up=runner_up(summary, nodes),
+            runner_up=find_runner_up(summary, nodes),
             nodes=nodes,
         )
         return to_json_response(200, body)
@@ -90,7 +90,7 @@ class ComparisonHandlers:
         """Two nodes side by side, as the pod's latest attempt or the given one judged them: verdict, reason, score."""
         refuse_repeated(request, "nodes")
         summary = await self._summary(request, cluster, namespace, name, query)
-        judged = judged_nodes(summary)
+        judged = map_judged_nodes(summary)
         if missing := [node for node in query.nodes if node not in judged]:
             raise NotFoundError(
                 f"attempt {summary.attempt_id} did not judge node {missing[0]}",
@@ -102,7 +102,7 @@ class ComparisonHandlers:
             attempt=cluster.link_attempt(summary.attempt_id),
             chosen=summary.chosen,
             nodes=[one, other],
-            difference=difference(one, other),
+            difference=subtract_scores(one, other),
         )
         return to_json_response(200, body)
 
@@ -119,13 +119,13 @@ class ComparisonHandlers:
         refuse_repeated(request)
         found = [await readable_attempt(self.attempts, request, cluster, id_) for id_ in (attempt_id, query.with_)]
         before, after = sorted((attempt.summary() for attempt in found), key=lambda summary: summary.started_at)
-        nodes, unchanged = changed_nodes(before, after)
+        nodes, unchanged = list_changed_nodes(before, after)
         body = AttemptComparison(
             before=cluster.link_attempt(before.attempt_id),
             after=cluster.link_attempt(after.attempt_id),
             before_started_at=rfc3339(before.started_at),
             after_started_at=rfc3339(after.started_at),
-            fields=changed_fields(before, after),
+            fields=list_changed_fields(before, after),
             nodes=nodes,
             unchanged_nodes=unchanged,
         )

@@ -26,7 +26,7 @@ from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
-from engine.summaries.named_pods import without_others
+from engine.summaries.named_pods import hide_other_pods
 
 
 class DiagnosisQuery(Query):
@@ -113,7 +113,7 @@ async def _nothing() -> None:
 
 def _without_others(facts: DiagnosisFacts) -> DiagnosisFacts:
     """The facts, in which what was reported of the pod names no pod of another namespace; the same where none is."""
-    hide = partial(without_others, namespace=facts.namespace)
+    hide = partial(hide_other_pods, namespace=facts.namespace)
     recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
     events = [event._replace(words=hide(event.words)) for event in recorded]
     changed = [condition.model_copy(update={"message": hide(condition.message)}) for condition in conditions]

@@ -12,7 +12,7 @@ from api.authority.access import Access
 from api.authority.readable_namespaces import readable_namespaces
 from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
-from engine.summaries.named_pods import OTHERS, attempt_without_others, without_others
+from engine.summaries.named_pods import HIDDEN_POD, hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, Episode
 from schemas.answers.nodes import NodeListed
 from schemas.answers.placements import Finding, Holder, NodeOccupancy, PodObservation
@@ -47,7 +47,7 @@ def lock_without_others(node: NodeListed, readable: Collection[str]) -> NodeList
     """The node; the holder of its lock is named if its namespace is in ``readable``."""
     if node.lock is None or node.lock.pod.partition("/")[0] in readable:
         return node
-    return node.model_copy(update={"lock": node.lock.model_copy(update={"pod": OTHERS if node.lock.pod else ""})})
+    return node.model_copy(update={"lock": node.lock.model_copy(update={"pod": HIDDEN_POD if node.lock.pod else ""})})
 
 
 async def attempt_shown(
@@ -58,7 +58,7 @@ async def attempt_shown(
 
     ``has_detail``: whether the answer has the holder of a lock.
     """
-    hidden = attempt_without_others(attempt)
+    hidden = hide_pods_in_attempt(attempt)
     if hidden is not attempt and not await access.allows(cluster, list_pods()):
         attempt = hidden
     is_whole = not has_detail or await _may_see_lock_holder(access, cluster, attempt)
@@ -78,7 +78,7 @@ async def texts_shown(
     """
     if namespace is None:
         return items
-    hidden = [with_texts(item, partial(without_others, namespace=namespace)) for item in items]
+    hidden = [with_texts(item, partial(hide_other_pods, namespace=namespace)) for item in items]
     return items if hidden == items or await access.allows(cluster, list_pods()) else hidden
 
 
@@ -114,7 +114,7 @@ def _without_lock_holder(attempt: AttemptSummarized) -> AttemptSummarized:
     """The attempt, with when its node was locked and not by whom."""
     if attempt.bind is None or attempt.bind.lock_holder is None:
         return attempt
-    holder = attempt.bind.lock_holder.model_copy(update={"pod": OTHERS})
+    holder = attempt.bind.lock_holder.model_copy(update={"pod": HIDDEN_POD})
     return attempt.model_copy(update={"bind": attempt.bind.model_copy(update={"lock_holder": holder})})
 
 
@@ -135,7 +135,7 @@ def _with_readable_lines(finding: Finding, readable: Collection[str]) -> Finding
     if len(finding.evidence_pods) != len(finding.evidence):
         return finding.model_copy(update={"evidence": [HIDDEN.format(len(finding.evidence))], "evidence_pods": []})
     is_shown = [pod == _pod(finding) or pod.partition("/")[0] in readable for pod in finding.evidence_pods]
-    lines = [line if shown else OTHERS for line, shown in zip(finding.evidence, is_shown, strict=True)]
+    lines = [line if shown else HIDDEN_POD for line, shown in zip(finding.evidence, is_shown, strict=True)]
     pods = [pod if shown else "" for pod, shown in zip(finding.evidence_pods, is_shown, strict=True)]
     return finding.model_copy(update={"evidence": lines, "evidence_pods": pods})
 

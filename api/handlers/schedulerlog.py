@@ -36,8 +36,8 @@ from api.index.attempts.history import read_history
 from api.index.reading.client import IndexDownError, OpenSearch
 from api.index.reading.page_query import first_page
 from api.index.reading.pages import read_page
-from engine.summaries.answer import Chosen, choose, detail, schedulerlog_json
-from engine.summaries.named_pods import attempt_without_others
+from engine.summaries.answer import NodePage, build_detail, encode_schedulerlog, select_nodes
+from engine.summaries.named_pods import hide_pods_in_attempt
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, pod_key
 
@@ -98,7 +98,7 @@ class SchedulerlogHandlers:
     ) -> tuple[Response, bool]:
         """The answer, and whether it is the same for everybody who may read the pod."""
         whole = attempt.summary()
-        is_for_every_reader = not query.detail and attempt_without_others(whole) is whole
+        is_for_every_reader = not query.detail and hide_pods_in_attempt(whole) is whole
         summary = await attempt_shown(access_of(request), cluster, whole, has_detail=bool(query.detail))
         if query.detail and query.node:
             return await self._with_devices(request, attempt, summary, query), False
@@ -203,16 +203,16 @@ def _schedulerlog_response(
     if query.detail:
         paging = Paging.model_validate({"total": chosen.total, "continue": token}).model_dump(by_alias=True)
         additions = {
-            "detail": detail(summary, query.node),
+            "detail": build_detail(summary, query.node),
             "paging": paging,
             "devices": devices,
             "devices_note": devices_note,
         }
     headers = {TOTAL_HEADER: str(chosen.total), "Cache-Control": _REVALIDATED} | link_next_page(request, token)
-    return Response(schedulerlog_json(summary, chosen, additions), headers=headers, media_type="application/json")
+    return Response(encode_schedulerlog(summary, chosen, additions), headers=headers, media_type="application/json")
 
 
-def _page_of_nodes(summary: AttemptSummarized, query: PageOfNodes, position: NodePosition | None) -> Chosen:
+def _page_of_nodes(summary: AttemptSummarized, query: PageOfNodes, position: NodePosition | None) -> NodePage:
     """Raises ``ExpiredError`` where ``position`` belongs to another attempt of the pod, or to an older version."""
     if position and (position.attempt_id, position.version) != (summary.attempt_id, summary.version):
         raise ExpiredError(
@@ -220,4 +220,4 @@ def _page_of_nodes(summary: AttemptSummarized, query: PageOfNodes, position: Nod
             "Ask for the first page, without continue.",
         )
     after = position.after if position else None
-    return choose(summary, nodes=query.node or None, status=query.status, after=after, limit=query.limit)
+    return select_nodes(summary, nodes=query.node or None, status=query.status, after=after, limit=query.limit)

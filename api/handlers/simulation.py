@@ -27,7 +27,7 @@ from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import attempt_on
 from engine.suggestions.answer import Found, suggestions_of
-from engine.summaries.answer import detail, schedulerlog_json
+from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
 from runtime.settings.object_names import subdomain_problem
 from schemas.answers.simulation import Simulation
@@ -100,7 +100,7 @@ class SimulationHandlers:
         diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
         body = {
             "node": attempt.chosen,
-            "schedulerlog": orjson.Fragment(schedulerlog_json(attempt, beside={"detail": detail(attempt)})),
+            "schedulerlog": orjson.Fragment(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)})),
             "diagnosis": orjson.Fragment(encode_value(diagnosis)),
             "suggestions": orjson.Fragment(encode_value(suggestions_of(attempt, "", now, found, names, unknown))),
         }

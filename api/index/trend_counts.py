@@ -6,7 +6,7 @@ from typing import Final
 
 from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
-from engine.summaries.change_points import change_points
+from engine.summaries.change_points import find_change_points
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
 from schemas.codec.records import rfc3339
 from schemas.indices import TRENDS
@@ -125,8 +125,8 @@ def _series(key: str, values: list[int], starts: Mapping[int, str], before: int 
         total_before=before,
         values=values,
         changes=[
-            TrendChange(at=times[change.at], before=round(change.before, 3), after=round(change.after, 3))
-            for change in change_points(values)
+            TrendChange(at=times[change.bucket], before=round(change.before, 3), after=round(change.after, 3))
+            for change in find_change_points(values)
         ],
     )
 

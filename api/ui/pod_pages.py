@@ -20,7 +20,7 @@ from api.http.param_types import parse_time
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
 from api.ui.page_shell import PageShell, cluster_of, part_of, refusal_of
-from engine.summaries.answer import bind_phase, detail, filter_phase
+from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.device_map import device_map
 from page.node_map import node_map
 from page.views.node_groups import NodeGroup, codes_of
@@ -76,7 +76,7 @@ class PodPages:
         names = group.nodes[begin : begin + NAMES_PER_PAGE]
         view = {
             **_names(request),
-            "attempt": detail(attempt),
+            "attempt": build_detail(attempt),
             "group": group,
             "names": names,
             "begin": begin,
@@ -95,7 +95,7 @@ class PodPages:
             raise NotFoundError(f"attempt {attempt.attempt_id} did not judge node {node[:80]}", "Open the pod's page.")
         view = {
             **_names(request),
-            "attempt": detail(attempt),
+            "attempt": build_detail(attempt),
             "group": group,
             "names": [node],
             "begin": 0,
@@ -106,9 +106,9 @@ class PodPages:
     async def _nodes(self, request: Request, attempt: AttemptSummarized) -> dict[str, Any]:
         groups = summarized_nodes(attempt)
         view = {
-            "attempt": detail(attempt),
-            "filter": filter_phase(attempt),
-            "bind": bind_phase(attempt),
+            "attempt": build_detail(attempt),
+            "filter": describe_filter(attempt),
+            "bind": describe_bind(attempt),
             "groups": groups,
             "map": None,
             "codes": codes_of(groups),

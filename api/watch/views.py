@@ -10,8 +10,8 @@ from api.index.attempts.attempt_queries import search_item
 from api.index.waiting.waiting_pods import pod_waiting
 from api.memory.latest_attempts import CachedAttempt
 from api.watch.framing import API_VERSION, EventType
-from engine.summaries.answer import schedulerlog_json
-from engine.summaries.named_pods import attempt_without_others, without_others
+from engine.summaries.answer import encode_schedulerlog
+from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchMetadata
@@ -42,14 +42,14 @@ class Decoded:
     def summary(self) -> AttemptSummarized:
         """Not of an attempt that repeats one which memory does not have."""
         summary = self.attempt.summary()
-        return summary if self.is_for_all else attempt_without_others(summary)
+        return summary if self.is_for_all else hide_pods_in_attempt(summary)
 
     @property
     def event(self) -> AttemptSummarized | AttemptRepeated:
         """What is known of it without the attempt that it repeats."""
         if self.attempt.retry and not self.attempt.values:
             retry = self.attempt.retry
-            text = retry.text if self.is_for_all else without_others(retry.text, retry.pod.namespace)
+            text = retry.text if self.is_for_all else hide_other_pods(retry.text, retry.pod.namespace)
             return retry.model_copy(update={"text": text})
         return self.summary
 
@@ -87,7 +87,7 @@ def object_of(view: ViewName, cluster: Cluster, decoded: Decoded, version: str) 
 
 def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
     if view == "pod":
-        return schedulerlog_json(decoded.summary)
+        return encode_schedulerlog(decoded.summary)
     event = decoded.event
     if view == "pending" and event.status == "succeeded":
         # It waits no longer: what a list shows of waiting pods is not true of it.

@@ -22,8 +22,8 @@ from dev.demo.processes import free_ports
 from dev.demo.reader import schedulerlog_path
 from dev.demo.stack import provisioned
 from dev.embedded.jvm import FLAGS_VARIABLE
-from engine.summaries.merge import settled
-from engine.summaries.messages import search_text
+from engine.summaries.merge import settle
+from engine.summaries.messages import build_search_text
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
@@ -166,9 +166,9 @@ def _attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> Attemp
     report = model.reports[0].model_copy(update={"attempt_id": name, "started_at": started_at, "ended_at": started_at})
     own = {"attempt_id": name, "pod": PodRef(namespace="llm", name=pod, uid=uid), "reports": [report], "episode": name}
     times = {"started_at": started_at, "ended_at": started_at, "episode_started_at": started_at}
-    return settled(model.model_copy(update=own | times))
+    return settle(model.model_copy(update=own | times))
 
 
 def _document(attempt: AttemptSummarized) -> Document:
-    source = encode_value(attempt_document(attempt, search_text(attempt)))
+    source = encode_value(attempt_document(attempt, build_search_text(attempt)))
     return Document(ATTEMPTS.name(attempt.started_at), attempt.attempt_id, source, attempt.version)

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final
 
-from engine.summaries.messages import messages
-from engine.summaries.trends import contribution
+from engine.summaries.messages import build_messages
+from engine.summaries.trends import derive_contribution
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
@@ -132,8 +132,8 @@ def _published(ended: ClosedAttempt) -> list[Outgoing]:
     return [
         *map(forward_devices, ended.device_records),
         *encode_attempt(summary.model_copy(update=own)),
-        *encode_messages(messages(summary)),
-        encode_count(summary, ended.recorded_at, contribution(summary, None), None, 0),
+        *encode_messages(build_messages(summary)),
+        encode_count(summary, ended.recorded_at, derive_contribution(summary, None), None, 0),
     ]
 
 

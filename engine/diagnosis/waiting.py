@@ -19,7 +19,7 @@ from engine.diagnosis.texts import kind_of, sentence
 from engine.diagnosis.tree import main_obstacle
 from engine.diagnosis.wording import devices_asked
 from engine.hami.reason_codes import ReasonCode
-from engine.summaries.named_pods import attempt_without_others
+from engine.summaries.named_pods import hide_pods_in_attempt
 from schemas.events import AttemptSummarized, PodWait, Refusal, Request
 
 MAX_NEAREST: Final = 8
@@ -69,7 +69,7 @@ def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
     if bind is None and has_passed and not summary.error:
         return None
     # The sentence is shown to everybody who may list the pod, and others may be another tenant's.
-    summary = attempt_without_others(summary)
+    summary = hide_pods_in_attempt(summary)
     if (bind := summary.bind) and bind.lock_holder:
         unnamed = bind.model_copy(update={"lock_holder": bind.lock_holder.model_copy(update={"pod": ""})})
         summary = summary.model_copy(update={"bind": unnamed})

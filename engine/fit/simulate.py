@@ -19,7 +19,7 @@ from engine.fit.judge.request.pod_annotations import constraints_of
 from engine.fit.manifests import Manifest
 from engine.hami.json_values import to_mapping
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
-from engine.summaries.answer import detail, schedulerlog_json
+from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
 from runtime.kubernetes.pod_description import pod_description
 from schemas.codec.records import decode, encode
@@ -107,6 +107,6 @@ def _as_read(events: Iterable[AttemptEvent]) -> list[AttemptEvent]:
 def schedulerlog(events: Sequence[AttemptEvent], *, is_full: bool) -> str:
     """The API's answer to the events of one attempt, as JSON text; `is_full` as with `?detail=full`."""
     summary = summarize(events)
-    answer = schedulerlog_json(summary, beside={"detail": detail(summary)} if is_full else None)
+    answer = encode_schedulerlog(summary, additions={"detail": build_detail(summary)} if is_full else None)
     text: bytes = orjson.dumps(orjson.loads(answer), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return text.decode()

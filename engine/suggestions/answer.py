@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from engine.suggestions.ask import Constraint
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.texts import NOT_KNOWN, sentence
-from engine.summaries.named_pods import OTHERS
+from engine.summaries.named_pods import HIDDEN_POD
 from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit, Suggestions
 from schemas.codec.records import rfc3339
 from schemas.events import AttemptSummarized
@@ -69,9 +69,9 @@ def _item(found: Suggestion, summary: AttemptSummarized, names: Mapping[str, str
 
 def _shown(edit: Edit, names: Mapping[str, str]) -> Edit:
     if edit.constraint == "lock":
-        name = names.get(edit.before, OTHERS) if edit.before else _NOT_NAMED
-        return replace(edit, before=name, before_zh={OTHERS: _OTHERS_ZH, _NOT_NAMED: _NOT_NAMED_ZH}.get(name, ""))
+        name = names.get(edit.before, HIDDEN_POD) if edit.before else _NOT_NAMED
+        return replace(edit, before=name, before_zh={HIDDEN_POD: _OTHERS_ZH, _NOT_NAMED: _NOT_NAMED_ZH}.get(name, ""))
     if edit.constraint != "use":
         return edit
-    name = names.get(edit.where, OTHERS)
-    return replace(edit, where=name, where_zh=_OTHERS_ZH if name == OTHERS else "")
+    name = names.get(edit.where, HIDDEN_POD)
+    return replace(edit, where=name, where_zh=_OTHERS_ZH if name == HIDDEN_POD else "")

@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 from pydantic import BaseModel
 
-from engine.summaries.messages import bind_summary, filter_summary, refused_by_code
-from engine.summaries.text import NODE_UNREGISTERED, refusal_text
+from engine.summaries.messages import count_refused_by_code, summarize_bind, summarize_filter
+from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.answers.attempts import Detail, NodeScore, PhaseStatus, SchedulerLog
 from schemas.codec.records import encode_value, rfc3339
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, SCHEDULER, UNREGISTERED, AttemptSummarized
@@ -23,121 +23,124 @@ NodeStatus = Literal["passed", "failed"]
 _NOT_REACHED_PHASE: Final[tuple[PhaseStatus, str]] = ("", "")
 
 
-class Chosen(NamedTuple):
-    """Which nodes of an attempt an answer lists."""
+class NodePage(NamedTuple):
+    """Nodes of an attempt that one page of an answer lists."""
 
     rows: list[int]
     """Positions in the summary's columns, in the order of the nodes' names."""
     total: int
-    """How many there are before paging."""
+    """Number of nodes before paging."""
     last: str | None
-    """The name after which the next page begins; None where this is the last one."""
+    """Name after which the next page begins; None on the last page."""
 
 
-def schedulerlog(summary: AttemptSummarized) -> SchedulerLog:
-    """The whole answer as a model."""
-    return SchedulerLog.model_validate_json(schedulerlog_json(summary))
+def build_schedulerlog(summary: AttemptSummarized) -> SchedulerLog:
+    """Return the full answer as a model."""
+    return SchedulerLog.model_validate_json(encode_schedulerlog(summary))
 
 
-def choose(
+def select_nodes(
     summary: AttemptSummarized,
     *,
     nodes: Collection[str] | None = None,
     status: NodeStatus | None = None,
     after: str | None = None,
     limit: int | None = None,
-) -> Chosen:
-    """The nodes that were judged, sorted by name, narrowed and cut into pages.
+) -> NodePage:
+    """Select the judged nodes of a page, sorted by name.
 
-    ``nodes`` keeps these names, ``status`` those that passed or failed. A page begins behind the name ``after`` and has
-    at most ``limit`` nodes.
+    ``nodes`` keeps only these names, ``status`` only the nodes that passed or failed. A page begins after the name
+    ``after`` and has at most ``limit`` nodes.
     """
-    kept = [code for code, word in enumerate(summary.verdicts) if word != NOT_REACHED and _is_wanted(word, status)]
+    judged_codes = [
+        code for code, word in enumerate(summary.verdicts) if word != NOT_REACHED and _is_wanted(word, status)
+    ]
     names, verdict = summary.nodes, summary.verdict.tolist()
-    codes = frozenset(kept)
+    codes = frozenset(judged_codes)
     rows = [row for row, code in enumerate(verdict) if code in codes]
     if nodes is not None:
         wanted = frozenset(nodes)
         rows = [row for row in rows if names[row] in wanted]
     # Pages continue after a name, so the order must be the same whichever version of the summary answers.
     rows.sort(key=names.__getitem__)
-    # By name and not by number: the attempt may be written again, with more nodes, between two pages.
+    # The page is found by name, not by number: the attempt may be written again, with more nodes, between two pages.
     start = 0 if after is None else bisect_right(rows, after, key=names.__getitem__)
     page = rows[start:] if limit is None else rows[start : start + limit]
     # A last page that is exactly full must not promise another.
     has_more = start + len(page) < len(rows)
-    return Chosen(page, len(rows), names[page[-1]] if has_more and page else None)
+    return NodePage(page, len(rows), names[page[-1]] if has_more and page else None)
 
 
 def _is_wanted(verdict: str, status: NodeStatus | None) -> bool:
     return status is None or (verdict in (PICKED, FITS)) == (status == "passed")
 
 
-def schedulerlog_json(
-    summary: AttemptSummarized, chosen: Chosen | None = None, beside: dict[str, BaseModel | object] | None = None
+def encode_schedulerlog(
+    summary: AttemptSummarized, page: NodePage | None = None, additions: dict[str, BaseModel | object] | None = None
 ) -> bytes:
-    """The answer as JSON. ``chosen`` narrows the nodes; ``beside`` adds fields behind those of the proposal."""
-    rows = (chosen or choose(summary)).rows
-    filter_status, filter_text = filter_phase(summary)
-    bind_status, bind_text = bind_phase(summary)
-    nodes = orjson.Fragment(b"[" + b",".join(_nodes(summary, rows)) + b"]")
+    """Encode the answer as JSON. ``page`` narrows the nodes; ``additions`` adds fields after those of the proposal."""
+    rows = (page or select_nodes(summary)).rows
+    filter_status, filter_text = describe_filter(summary)
+    bind_status, bind_text = describe_bind(summary)
+    nodes = orjson.Fragment(b"[" + b",".join(_encode_nodes(summary, rows)) + b"]")
     answer: dict[str, object] = {
         "status": summary.status,
         "filter": {"status": filter_status, "summary": filter_text, "nodes": nodes},
         "bind": {"status": bind_status, "summary": bind_text},
     }
-    return encode_value(answer | (beside or {}))
+    return encode_value(answer | (additions or {}))
 
 
-def filter_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
-    """Status and text. An attempt that is known only by its bind says nothing about its filter."""
+def describe_filter(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
+    """Derive the filter's status and text. An attempt of which only the bind is reported says nothing about its
+    filter."""
     if summary.error:
-        return "failed", filter_summary(summary)
+        return "failed", summarize_filter(summary)
     if summary.ended_at is None and not summary.nodes:
         return _NOT_REACHED_PHASE
     # Without an end, a node that fits proves that the filter passed; refused ones prove nothing, others may follow.
     if summary.ended_at is None and summary.chosen is None:
-        return ("passed" if summary.fit_nodes else ""), filter_summary(summary)
-    return ("passed" if summary.chosen is not None else "failed"), filter_summary(summary)
+        return ("passed" if summary.fit_nodes else ""), summarize_filter(summary)
+    return ("passed" if summary.chosen is not None else "failed"), summarize_filter(summary)
 
 
-def bind_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
+def describe_bind(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
     if summary.bind is None:
         return _NOT_REACHED_PHASE
-    return ("passed" if summary.bind.bound else "failed"), bind_summary(summary)
+    return ("passed" if summary.bind.bound else "failed"), summarize_bind(summary)
 
 
-def _nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
+def _encode_nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
     verdict, score = summary.verdict.tolist(), summary.score.tolist()
     refused_by, refusal = summary.refused_by.tolist(), summary.refusal.tolist()
     fit = frozenset(code for code, word in enumerate(summary.verdicts) if word in (PICKED, FITS))
-    passed = b',"containers":' + _passed(summary) + b"}"
+    passed = b',"containers":' + _encode_passed(summary) + b"}"
     failed: dict[tuple[int, int, int], bytes] = {}
     entries = []
     for row in rows:
         if verdict[row] in fit:
-            rest = b',"status":"passed","score":' + _score(score[row]) + passed
+            fields = b',"status":"passed","score":' + _encode_score(score[row]) + passed
         else:
-            # The rest of a refused node follows from these three alone: thousands of nodes have few distinct ones.
+            # Only these three decide the other fields of a refused node: thousands of nodes have few distinct ones.
             key = verdict[row], refused_by[row], refusal[row]
-            rest = failed.get(key) or failed.setdefault(key, _failed(summary, *key))
-        entries.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + rest)
+            fields = failed.get(key) or failed.setdefault(key, _encode_failed(summary, *key))
+        entries.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + fields)
     return entries
 
 
-def _score(score: float) -> bytes:
-    """To two decimals, as Go writes a float: ``0`` and ``4`` rather than ``0.0`` and ``4.0``."""
+def _encode_score(score: float) -> bytes:
+    """Round to two decimals and write as Go writes a float: ``0`` and ``4`` rather than ``0.0`` and ``4.0``."""
     rounded = round(score, 2)
     # orjson writes integers of 64 bits only; a larger number is written as a float.
     return orjson.dumps(int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded)
 
 
-def _passed(summary: AttemptSummarized) -> bytes:
+def _encode_passed(summary: AttemptSummarized) -> bytes:
     return orjson.dumps([{"name": request.container, "status": "passed"} for request in summary.requests])
 
 
-def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: int) -> bytes:
-    """What follows the name of a node that refused."""
+def _encode_failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: int) -> bytes:
+    """Encode the fields after the name of a node that refused."""
     names = [request.container for request in summary.requests]
     is_refused = summary.verdicts[verdict] == REFUSED
     if (
@@ -146,30 +149,34 @@ def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: 
         and all(report.source != SCHEDULER for report in summary.reports)
         and sum(request.count > 0 for request in summary.requests) > 1
     ):
-        names = []  # Several ask, and the log does not say which of them was refused.
-    # HAMi's bare reasons (``NodeInsufficientDevice``) name no container; those before the first that asks had passed.
-    by = refused_by if refused_by >= 0 else _first_that_asks(summary)
-    containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:by]]
-    refused = {"name": names[by] if by < len(names) else "", "status": "failed"}
-    if reason := _reason(summary, verdict, refusal):
+        names = []  # Several request devices, and the log does not say which of them was refused.
+    # HAMi's bare reasons (``NodeInsufficientDevice``) name no container; the ones before the first request had passed.
+    position = refused_by if refused_by >= 0 else _find_first_request(summary)
+    containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:position]]
+    refused = {"name": names[position] if position < len(names) else "", "status": "failed"}
+    if reason := _write_reason(summary, verdict, refusal):
         refused["reason"] = reason
     return b',"status":"failed","score":0,"containers":' + orjson.dumps([*containers, refused]) + b"}"
 
 
-def _first_that_asks(summary: AttemptSummarized) -> int:
-    """A refusal of the whole node is the first container's, of those that ask for devices: others always pass."""
-    return next((place for place, request in enumerate(summary.requests) if request.count), 0)
+def _find_first_request(summary: AttemptSummarized) -> int:
+    """Return the position of the first container that requests devices.
+
+    A refusal of a node without a container is that container's: containers without a request always pass.
+    """
+    return next((position for position, request in enumerate(summary.requests) if request.count), 0)
 
 
-def _reason(summary: AttemptSummarized, verdict: int, refusal: int) -> str:
+def _write_reason(summary: AttemptSummarized, verdict: int, refusal: int) -> str:
     if refusal >= 0:
-        return refusal_text(summary.refusals[refusal])
+        return write_refusal(summary.refusals[refusal])
     word = summary.verdicts[verdict]
     return {UNREGISTERED: NODE_UNREGISTERED, REFUSED: ""}.get(word, word)
 
 
-def detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
-    """What ``?detail=full`` adds about the attempt, with the score terms of ``nodes``, else of the chosen one."""
+def build_detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
+    """Build what ``?detail=full`` adds about the attempt, with the score terms of ``nodes``, else of the chosen
+    node."""
     return Detail(
         attempt_id=summary.attempt_id,
         scheduler=summary.scheduler,
@@ -184,11 +191,11 @@ def detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
         device_policy=summary.device_policy,
         offered_nodes=summary.offered_nodes,
         fit_nodes=summary.fit_nodes,
-        not_reached_nodes=_not_reached(summary),
+        not_reached_nodes=_count_not_reached(summary),
         judged_devices=summary.judged_devices,
         chosen=summary.chosen,
         picked_devices=summary.picked_devices,
-        reasons=summary.refused_nodes | refused_by_code(summary),
+        reasons=summary.refused_nodes | count_refused_by_code(summary),
         nominated=summary.nominated,
         scheduler_message=summary.scheduler_message,
         may_duplicate=summary.may_duplicate,
@@ -197,12 +204,12 @@ def detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
         settings_digest=summary.settings_digest,
         first_judged_at=rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
         bind=summary.bind,
-        scores=_scores(summary, nodes or [summary.chosen]),
+        scores=_list_scores(summary, nodes or [summary.chosen]),
     )
 
 
-def _scores(summary: AttemptSummarized, nodes: Collection[str | None]) -> list[NodeScore]:
-    """The score terms of those of ``nodes`` that fit, by name of the node."""
+def _list_scores(summary: AttemptSummarized, nodes: Collection[str | None]) -> list[NodeScore]:
+    """List the score terms of those ``nodes`` that fit, by name of the node."""
     if not summary.score_terms:
         return []
     wanted = frozenset(nodes)
@@ -210,18 +217,18 @@ def _scores(summary: AttemptSummarized, nodes: Collection[str | None]) -> list[N
     return [
         NodeScore(
             node=node,
-            score=plain(summary.score[row]),
-            terms={name: plain(column[row]) for name, column in summary.score_terms.items()},
+            score=shorten_float(summary.score[row]),
+            terms={name: shorten_float(column[row]) for name, column in summary.score_terms.items()},
         )
         for row, node in enumerate(summary.nodes)
         if node in wanted and summary.verdicts[verdict[row]] in (PICKED, FITS)
     ]
 
 
-def plain(number: np.float32) -> float:
-    """The shortest number that is the same as a 32-bit float: 0.65 and not 0.6499999761581421."""
+def shorten_float(number: np.float32) -> float:
+    """Return the shortest number that equals a 32-bit float: 0.65 and not 0.6499999761581421."""
     return float(str(number))
 
 
-def _not_reached(summary: AttemptSummarized) -> int:
+def _count_not_reached(summary: AttemptSummarized) -> int:
     return sum(summary.verdicts[code] == NOT_REACHED for code in summary.verdict.tolist())

@@ -1,4 +1,6 @@
-"""Contradictions within an attempt or a placement that its summary alone shows: pure.
+"""Contradictions that the summary of an attempt shows by itself: pure.
+
+
 
 =====================  =================================================================================
 ``Imbalance``          the judged devices or nodes and the published ones do not add up
@@ -21,12 +23,12 @@ BOUND_WITHOUT_CHOICE: Final = "BoundWithoutChoice"
 _LARGEST: Final = 2**63 - 1
 
 
-def findings(summary: AttemptSummarized) -> list[FindingReported]:
-    """The findings of a summary; equal for every version of it with the same facts."""
-    return [*_imbalance(summary), *_overcommitted(summary), *_bound(summary)]
+def audit_attempt(summary: AttemptSummarized) -> list[FindingReported]:
+    """Find the contradictions of a summary; versions of it with the same facts give the same findings."""
+    return [*_audit_balance(summary), *_audit_devices(summary), *_audit_bind(summary)]
 
 
-def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
+def _audit_balance(summary: AttemptSummarized) -> Iterator[FindingReported]:
     balance = summary.balance
     if balance is None or not balance.missing:
         return
@@ -37,10 +39,10 @@ def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
         "published_devices": sum(sum(device.values()) for device in balance.devices),
         "dropped_devices": balance.dropped_devices,
     }
-    yield _finding(summary, IMBALANCE, "", "", numbers, [balance.missing])
+    yield _build_finding(summary, IMBALANCE, "", "", numbers, [balance.missing])
 
 
-def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
+def _audit_devices(summary: AttemptSummarized) -> Iterator[FindingReported]:
     if _is_waiting(summary):
         return
     # One device may be picked for several containers of the pod: only their sum shows an overcommitment.
@@ -48,30 +50,30 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
     for device in summary.picked:
         taken.setdefault(device.uuid, []).append(device)
     for uuid, rows in taken.items():
-        numbers = _beyond(rows)
+        numbers = _list_exceeded(rows)
         if numbers:
             # KAI names no container.
-            containers = ", ".join(filter(None, (_container(summary, row) for row in rows)))
+            containers = ", ".join(filter(None, (_name_container(summary, row) for row in rows)))
             # The sentence and numbers must not depend on the order of records: the finding is written again with each
             # version.
             sentence = f"{summary.chosen} gave {uuid} to {summary.pod}" + (f" ({containers})" if containers else "")
-            yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [sentence])
+            yield _build_finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [sentence])
 
 
-def _container(summary: AttemptSummarized, device: PickedDevice) -> str:
+def _name_container(summary: AttemptSummarized, device: PickedDevice) -> str:
     # A record may claim any position.
-    known = device.container < len(summary.requests)
-    return summary.requests[device.container].container if known else f"container {device.container}"
+    is_requested = device.container < len(summary.requests)
+    return summary.requests[device.container].container if is_requested else f"container {device.container}"
 
 
 def _is_waiting(summary: AttemptSummarized) -> bool:
-    """Does the pod wait until other pods have left its node? Then it holds no device yet."""
+    """Tell whether the pod waits until other pods have left its node: then it holds no device yet."""
     is_bound = summary.bind is not None and summary.bind.bound
     return bool(summary.nominated) and summary.nominated == summary.chosen and not is_bound
 
 
-def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
-    """Total, used before and taken of what is over; empty where everything fits."""
+def _list_exceeded(rows: Sequence[PickedDevice]) -> dict[str, int]:
+    """Return total, use before and requested amount of each exceeded resource; empty if everything fits."""
     first = rows[0]
     memory = sum(row.memory_mib or 0 for row in rows)
     cores = sum(row.cores_percent for row in rows)
@@ -84,27 +86,26 @@ def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
     return {
         name.format(word): min(number, _LARGEST)
         for name, total, used, more in over
-        # Nothing was taken of this resource: a device that others had overcommitted before is not this attempt's
-        # finding.
+        # An attempt that takes nothing of a resource is not to blame for its overcommitment.
         if total is not None and used is not None and more > 0 and used + more > total
         for word, number in (("total", total), ("used", used), ("taken", more))
     }
 
 
-def _bound(summary: AttemptSummarized) -> Iterator[FindingReported]:
+def _audit_bind(summary: AttemptSummarized) -> Iterator[FindingReported]:
     bind = summary.bind
-    # Without the end of the filter its choice is unknown, and ``chosen`` is copied from the bind itself.
+    # Without the filter's end its choice is unknown, because ``chosen`` is then copied from the bind itself.
     if bind is None or not bind.bound or summary.ended_at is None or bind.node == summary.chosen:
         return
     if summary.chosen is None:
         sentence = f"the filter found no node, and {summary.pod} was bound to {bind.node}"
-        yield _finding(summary, BOUND_WITHOUT_CHOICE, bind.node, "", {"fit_nodes": summary.fit_nodes}, [sentence])
+        yield _build_finding(summary, BOUND_WITHOUT_CHOICE, bind.node, "", {"fit_nodes": summary.fit_nodes}, [sentence])
     else:
         sentence = f"the filter chose {summary.chosen}, and {summary.pod} was bound to {bind.node}"
-        yield _finding(summary, BOUND_ELSEWHERE, bind.node, "", {}, [sentence])
+        yield _build_finding(summary, BOUND_ELSEWHERE, bind.node, "", {}, [sentence])
 
 
-def _finding(
+def _build_finding(
     summary: AttemptSummarized,
     finding: str,
     node: str,
@@ -119,8 +120,8 @@ def _finding(
         scheduler=summary.scheduler,
         started_at=summary.started_at,
         finding=finding,
-        # Part of the finding's id, so taken from the attempt and never from the clock: found again, it is the same
-        # document.
+        # A part of the finding's id, so it comes from the attempt and never from the clock: a second audit must write
+        # the same document.
         found_at=summary.ended_at or summary.started_at,
         node=node,
         device=device,

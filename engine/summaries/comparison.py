@@ -1,10 +1,10 @@
-"""Why a node was chosen, and how two nodes or two attempts differ."""
+"""Reasons for the choice of a node, and differences between two nodes or two attempts."""
 
 from typing import Final
 
 import orjson
 
-from engine.summaries.answer import choose, plain, schedulerlog_json
+from engine.summaries.answer import encode_schedulerlog, select_nodes, shorten_float
 from schemas.answers.comparisons import NodeChange, NodeJudged, RunnerUp, ScoreTerm
 from schemas.events import FITS, NOT_REACHED, PICKED, AttemptSummarized
 
@@ -14,79 +14,80 @@ _HAMI_TERMS: Final = frozenset(("slots", "cores", "memory"))
 _FIT: Final = (PICKED, FITS)
 
 
-def judged_nodes(summary: AttemptSummarized) -> dict[str, NodeJudged]:
-    """Node to how it was judged, by name; without nodes that were not reached."""
-    logs = orjson.loads(schedulerlog_json(summary, choose(summary)))["filter"]["nodes"]
+def map_judged_nodes(summary: AttemptSummarized) -> dict[str, NodeJudged]:
+    """Map each judged node to its judgement, sorted by name; nodes that were not reached are left out."""
+    logs = orjson.loads(encode_schedulerlog(summary, select_nodes(summary)))["filter"]["nodes"]
     containers = {log["name"]: log["containers"] for log in logs}
-    found = {}
+    judged = {}
     for row, node in enumerate(summary.nodes):
         verdict = summary.verdicts[summary.verdict[row]]
         if verdict == NOT_REACHED:
             continue
         fits = verdict in _FIT
-        found[node] = NodeJudged(
+        judged[node] = NodeJudged(
             node=node,
             verdict=verdict,
-            score=plain(summary.score[row]) if fits else 0,
-            terms=_terms(summary, row) if fits else [],
+            score=shorten_float(summary.score[row]) if fits else 0,
+            terms=_list_terms(summary, row) if fits else [],
             containers=containers[node],
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(judged.items()))
 
 
-def _terms(summary: AttemptSummarized, row: int) -> list[ScoreTerm]:
+def _list_terms(summary: AttemptSummarized, row: int) -> list[ScoreTerm]:
     is_hami = summary.score_terms.keys() >= _HAMI_TERMS
     return [
         ScoreTerm(
             name=name,
-            weighted=plain(column[row]),
-            raw=round(plain(column[row]) / HAMI_WEIGHT, 9) if is_hami and name in _HAMI_TERMS else None,
+            weighted=shorten_float(column[row]),
+            raw=round(shorten_float(column[row]) / HAMI_WEIGHT, 9) if is_hami and name in _HAMI_TERMS else None,
         )
         for name, column in summary.score_terms.items()
     ]
 
 
-def fitting_nodes(summary: AttemptSummarized) -> list[NodeJudged]:
-    """Every node that fitted: the chosen one, then the best by the attempt's policy, equal ones by name."""
-    nodes = [node for node in judged_nodes(summary).values() if node.verdict in _FIT]
+def list_fitting_nodes(summary: AttemptSummarized) -> list[NodeJudged]:
+    """List the nodes that fit: the chosen one, then the others from the best to the worst by the attempt's policy,
+    equal ones by name."""
+    nodes = [node for node in map_judged_nodes(summary).values() if node.verdict in _FIT]
     sign = 1 if summary.node_policy == "spread" else -1
     return sorted(nodes, key=lambda node: (node.node != summary.chosen, sign * node.score, node.node))
 
 
-def runner_up(summary: AttemptSummarized, fitting: list[NodeJudged]) -> RunnerUp | None:
-    """The best of ``fitting`` that the pod did not get, and by how much; None where there is none."""
+def find_runner_up(summary: AttemptSummarized, fitting: list[NodeJudged]) -> RunnerUp | None:
+    """Return the best of the ``fitting`` nodes that was not chosen, and its distance; None if there is none."""
     if len(fitting) < 2 or fitting[0].node != summary.chosen:
         return None
     chosen, best = fitting[:2]
-    more = difference(best, chosen)
+    more = subtract_scores(best, chosen)
     return RunnerUp(node=best.node, score=best.score, behind=abs(more.pop("score")), terms=more)
 
 
-def difference(one: NodeJudged, other: NodeJudged) -> dict[str, float]:
-    """By how much score and terms of ``one`` exceed those of ``other``; empty unless both fit."""
-    if one.verdict not in _FIT or other.verdict not in _FIT:
+def subtract_scores(node: NodeJudged, other: NodeJudged) -> dict[str, float]:
+    """Subtract score and terms of ``other`` from those of ``node``; empty unless both fit."""
+    if node.verdict not in _FIT or other.verdict not in _FIT:
         return {}
-    of_other = {term.name: term.weighted for term in other.terms}
-    terms = {term.name: round(term.weighted - of_other.get(term.name, 0), 4) for term in one.terms}
-    return {"score": round(one.score - other.score, 4)} | terms
+    other_terms = {term.name: term.weighted for term in other.terms}
+    terms = {term.name: round(term.weighted - other_terms.get(term.name, 0), 4) for term in node.terms}
+    return {"score": round(node.score - other.score, 4)} | terms
 
 
-def changed_nodes(before: AttemptSummarized, after: AttemptSummarized) -> tuple[list[NodeChange], int]:
-    """The nodes that both attempts judged differently, by name, and the number of the others."""
-    first, second = judged_nodes(before), judged_nodes(after)
+def list_changed_nodes(before: AttemptSummarized, after: AttemptSummarized) -> tuple[list[NodeChange], int]:
+    """List the nodes that the two attempts judged differently, by name, and count the other nodes."""
+    first, second = map_judged_nodes(before), map_judged_nodes(after)
     names = sorted(first.keys() | second.keys())
     changes = [NodeChange(before=first.get(name), after=second.get(name)) for name in names]
     differing = [change for change in changes if change.before != change.after]
     return differing, len(names) - len(differing)
 
 
-def changed_fields(before: AttemptSummarized, after: AttemptSummarized) -> dict[str, list[str]]:
-    """What else differs: field to its value before and after."""
-    both = zip(_fields(before).items(), _fields(after).values(), strict=True)
+def list_changed_fields(before: AttemptSummarized, after: AttemptSummarized) -> dict[str, list[str]]:
+    """Map each field that differs to its value before and after."""
+    both = zip(_list_fields(before).items(), _list_fields(after).values(), strict=True)
     return {name: [old, new] for (name, old), new in both if old != new}
 
 
-def _fields(summary: AttemptSummarized) -> dict[str, str]:
+def _list_fields(summary: AttemptSummarized) -> dict[str, str]:
     return {
         "status": summary.status,
         "chosen": summary.chosen or "",

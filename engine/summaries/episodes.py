@@ -1,16 +1,16 @@
-"""Attempts of one pod in a row that ended alike: one episode, and what made it end.
+"""Consecutive attempts of one pod that ended alike: one episode, and the changes that ended it.
 
-An episode is not counted anywhere: it is the attempts that name it, so that no attempt can count twice however often it
-is read. Which episode an attempt belongs to follows from the one before it alone.
+An episode is not counted anywhere: it consists of the attempts that name it, so that no attempt counts twice however
+often it is read. The previous attempt decides to which episode an attempt belongs.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.summaries.cut import cut
-from engine.summaries.messages import filter_summary
+from engine.summaries.messages import summarize_filter
 from engine.summaries.retries import may_repeat
-from engine.summaries.text import NODE_UNREGISTERED, refusal_text
+from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.documents.attempts import Digests, reasons_of
 from schemas.events import (
     FITS,
@@ -25,24 +25,25 @@ from schemas.events import (
 
 # A drained rack changes hundreds of nodes at once, and every part of the summary repeats these lines.
 MAX_CHANGES: Final = 20
-"""Lines; what is left out is counted."""
+"""Limit of the lines; the lines above it are counted."""
 _STATE_BYTES: Final = 240
-"""Size of the former and of the present state in one line. An error may quote a whole API object, and every
-part of a summary repeats the lines."""
+"""Size of the former and of the present state in one line. An error may quote a complete API object, and every part of
+a summary repeats the lines."""
 _FIT: Final = "fit"
 
 
 def continues_episode(before: PublishedAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
-    """Did the attempt end as the one before it?"""
+    """Tell whether the attempt ended as the previous one did."""
     return before is not None and (before.verdict_digest, before.status) == (digests.verdicts, summary.status)
 
 
 def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
-    """Does the attempt add nothing to the one before? Only one without a chosen node: no bind can follow it."""
+    """Tell whether the attempt adds nothing to the previous one. Only attempts without a chosen node qualify: no bind
+    can follow them."""
     return (
         before is not None
         and continues_episode(before, summary, digests)
-        # Equal verdicts may stand on other numbers or other requests: those would be lost in a reference.
+        # Equal verdicts may have other numbers or requests behind them: a reference would lose these.
         and before.detail_digest == digests.detail
         and digests.added in ("", before.added_digest)
         # What is missing may arrive later and differ.
@@ -53,9 +54,9 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
     )
 
 
-def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Digests) -> AttemptRepeated:
-    """What the topic gets of an attempt that ``repeats`` the one before it, with what the worker added to it."""
-    # Where another source has added to one of them alone, the texts are not those of the other.
+def build_repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Digests) -> AttemptRepeated:
+    """Build the record of an attempt that ``repeats`` the previous one, with what the worker added to it."""
+    # If another source has added texts to only one of the two attempts, their texts differ.
     is_apart = digests.added == "" or digests.added != before.added_digest
     return AttemptRepeated.model_construct(
         cluster=summary.cluster,
@@ -76,7 +77,7 @@ def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Di
         fit_nodes=summary.fit_nodes,
         judged_devices=summary.judged_devices,
         reasons=reasons_of(summary),
-        text=filter_summary(summary)[:MAX_REPEATED_TEXT],
+        text=summarize_filter(summary)[:MAX_REPEATED_TEXT],
         scheduler_message=summary.scheduler_message if is_apart else None,
         nominated=summary.nominated if is_apart else None,
         description=summary.description,
@@ -86,55 +87,55 @@ def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Di
     )
 
 
-def differences(before: AttemptSummarized, after: AttemptSummarized) -> list[str]:
-    """What differs between two attempts, a line each: ``node7: 3/8 CardInsufficientMemory became fit``."""
-    changes = list(_changes(before, after))
+def describe_changes(before: AttemptSummarized, after: AttemptSummarized) -> list[str]:
+    """Describe the differences between two attempts, a line each: ``node7: 3/8 CardInsufficientMemory became fit``."""
+    changes = list(_iterate_changes(before, after))
     over = len(changes) - MAX_CHANGES
     return [*changes[:MAX_CHANGES], f"and {over} more"] if over > 0 else changes
 
 
-def _changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
-    yield from _of_the_whole(before, after)
-    was, now = _by_node(before), _by_node(after)
+def _iterate_changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
+    yield from _compare_phases(before, after)
+    was, now = _describe_nodes(before), _describe_nodes(after)
     # Sorted, so that the same two attempts always give the same first ``MAX_CHANGES`` lines.
     for node in sorted(was.keys() | now.keys()):
         if was.get(node) != now.get(node):
-            yield _became(node, was.get(node, "not offered"), now.get(node, "not offered"))
+            yield _describe_change(node, was.get(node, "not offered"), now.get(node, "not offered"))
 
 
-def _of_the_whole(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
-    for what, one, other in (
+def _compare_phases(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
+    for subject, old, new in (
         ("filter", before.error, after.error),
-        ("bind", _bind(before), _bind(after)),
-        ("refused nodes", _counts(before), _counts(after)),
+        ("bind", _describe_bind(before), _describe_bind(after)),
+        ("refused nodes", _describe_refusals(before), _describe_refusals(after)),
     ):
-        if one != other:
-            yield _became(what, one or "nothing", other or "nothing")
+        if old != new:
+            yield _describe_change(subject, old or "nothing", new or "nothing")
 
 
-def _became(what: str, one: str, other: str) -> str:
-    return f"{what}: {cut(one, _STATE_BYTES)} became {cut(other, _STATE_BYTES)}"
+def _describe_change(subject: str, old: str, new: str) -> str:
+    return f"{subject}: {cut(old, _STATE_BYTES)} became {cut(new, _STATE_BYTES)}"
 
 
-def _bind(summary: AttemptSummarized) -> str:
+def _describe_bind(summary: AttemptSummarized) -> str:
     if summary.bind is None:
         return ""
     return f"bound to {summary.bind.node}" if summary.bind.bound else summary.bind.error or "failed"
 
 
-def _counts(summary: AttemptSummarized) -> str:
+def _describe_refusals(summary: AttemptSummarized) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in sorted(summary.refused_nodes.items()))
 
 
-def _by_node(summary: AttemptSummarized) -> dict[str, str]:
-    """The outcome of each node, in words."""
-    refusals = [refusal_text(refusal) for refusal in summary.refusals]
-    words = [_word(verdict) for verdict in summary.verdicts]
+def _describe_nodes(summary: AttemptSummarized) -> dict[str, str]:
+    """Map each node to its outcome in words."""
+    refusals = [write_refusal(refusal) for refusal in summary.refusals]
+    words = [_to_outcome(verdict) for verdict in summary.verdicts]
     rows: Sequence[tuple[str, int, int]] = list(
         zip(summary.nodes, summary.verdict.tolist(), summary.refusal.tolist(), strict=True)
     )
     return {node: refusals[refusal] if refusal >= 0 else words[verdict] for node, verdict, refusal in rows}
 
 
-def _word(verdict: str) -> str:
+def _to_outcome(verdict: str) -> str:
     return {PICKED: _FIT, FITS: _FIT, UNREGISTERED: NODE_UNREGISTERED, NOT_REACHED: NOT_REACHED}.get(verdict, verdict)

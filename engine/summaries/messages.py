@@ -1,6 +1,6 @@
-"""The event lines that people see in ``kubectl describe``, worded as HAMi words them.
+"""Event lines that people see in ``kubectl describe``, worded as HAMi words them.
 
-Per-reason lines stand only where no node fits, as in HAMi; unlike HAMi's they also count the nodes refused for a bare
+Lines per reason exist only if no node fits, as in HAMi; unlike HAMi's they also count the nodes refused for a bare
 reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
 """
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.cut import MAX_BYTES, cut
-from engine.summaries.text import NODE_UNREGISTERED, refusal_text
+from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, MessageEmitted, Refusal
 from schemas.events.base import OFFERED_NODES
 
@@ -29,7 +29,7 @@ _MORE_BYTES: Final = len("... and 1000000000 more)")
 
 
 class _Line(NamedTuple):
-    """The words of a message."""
+    """Words of a message."""
 
     severity: Literal["Normal", "Warning"]
     reason: str
@@ -37,62 +37,65 @@ class _Line(NamedTuple):
     text: str
 
 
-def messages(summary: AttemptSummarized) -> list[MessageEmitted]:
-    """The event lines about an attempt in the order of its phases; none about a phase that is not known."""
-    found = []
+def build_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
+    """Build the event lines about an attempt in the order of its phases; a phase without a report has no lines."""
+    messages = []
     if summary.ended_at:
-        found += [_message(summary, _first_reported(summary), line) for line in _filter_lines(summary)]
+        messages += [_build_message(summary, _find_first_end(summary), line) for line in _write_filter_lines(summary)]
     if summary.bind:
-        found += [_message(summary, summary.bind.ended_at, line) for line in _bind_lines(summary)]
-    return found
+        messages += [_build_message(summary, summary.bind.ended_at, line) for line in _write_bind_lines(summary)]
+    return messages
 
 
-def _first_reported(summary: AttemptSummarized) -> datetime:
-    """The end of the filter as the report says it that was published first: a better source's must not make the same
-    message another one."""
+def _find_first_end(summary: AttemptSummarized) -> datetime:
+    """Return the end of the filter from the report that was published first: a better source must not turn a message
+    into another one."""
     ends = (report.ended_at for report in summary.reports if report.attempt_id == summary.attempt_id)
     return next(filter(None, ends), summary.ended_at or summary.started_at)
 
 
-def filter_summary(summary: AttemptSummarized) -> str:
-    """The filter in one line: its event message; for an attempt whose end is not known, words that say so."""
+def summarize_filter(summary: AttemptSummarized) -> str:
+    """Summarize the filter in one line: its event message, or, if the attempt's end is not reported, words that say
+    so."""
     if summary.ended_at is None:
         return "" if summary.bind and not summary.nodes else f"incomplete: {summary.missing}"
     if summary.error:
         return cut(summary.error)
-    return _success(summary) if _fits(summary) else _failure(summary)
+    return _describe_success(summary) if _fits(summary) else _describe_failure(summary)
 
 
-def bind_summary(summary: AttemptSummarized) -> str:
-    """The bind in one line: its event message; empty before a result is known."""
-    return next((line.text for line in _bind_lines(summary)), "")
+def summarize_bind(summary: AttemptSummarized) -> str:
+    """Summarize the bind in one line: its event message; empty before a result is reported."""
+    return next((line.text for line in _write_bind_lines(summary)), "")
 
 
-def search_text(summary: AttemptSummarized) -> str:
-    """What free-text search looks at: the messages, and every distinct refusal in words."""
-    texts = [line.text for line in (*_filter_lines(summary), *_bind_lines(summary))] or [filter_summary(summary)]
+def build_search_text(summary: AttemptSummarized) -> str:
+    """Build the text for free-text search: the messages, and every distinct refusal in words."""
+    texts = [line.text for line in (*_write_filter_lines(summary), *_write_bind_lines(summary))] or [
+        summarize_filter(summary)
+    ]
     return "\n".join(
         [
             *texts,
-            *sorted(map(refusal_text, summary.refusals)),
+            *sorted(map(write_refusal, summary.refusals)),
             *filter(None, [summary.scheduler_message, summary.missing]),
         ]
     )
 
 
-def _filter_lines(summary: AttemptSummarized) -> list[_Line]:
+def _write_filter_lines(summary: AttemptSummarized) -> list[_Line]:
     if summary.ended_at is None:
         return []
-    last = filter_summary(summary)
+    last = summarize_filter(summary)
     if _fits(summary):
-        # HAMi writes per-reason lines only where no node fits.
+        # HAMi writes lines per reason only if no node fits.
         return [_Line("Normal", FILTERING_SUCCEED, "", last)]
-    named = () if summary.error else _named_lines(summary)
+    named = () if summary.error else _write_code_lines(summary)
     counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
     return [_Line("Warning", FILTERING_FAILED, code, line) for code, line in [*named, *counted, ("", last)]]
 
 
-def _bind_lines(summary: AttemptSummarized) -> list[_Line]:
+def _write_bind_lines(summary: AttemptSummarized) -> list[_Line]:
     if not (bind := summary.bind):
         return []
     if bind.bound:
@@ -102,7 +105,7 @@ def _bind_lines(summary: AttemptSummarized) -> list[_Line]:
     return [_Line("Warning", BINDING_FAILED, "", cut(bind.error))]
 
 
-def _message(summary: AttemptSummarized, reported_at: datetime, line: _Line) -> MessageEmitted:
+def _build_message(summary: AttemptSummarized, reported_at: datetime, line: _Line) -> MessageEmitted:
     return MessageEmitted.model_construct(
         cluster=summary.cluster,
         attempt_id=summary.attempt_id,
@@ -122,111 +125,114 @@ def _fits(summary: AttemptSummarized) -> bool:
     return summary.chosen is not None and not summary.error
 
 
-def _success(summary: AttemptSummarized) -> str:
-    rows = np.flatnonzero(_is_one_of(summary, PICKED, FITS))
+def _describe_success(summary: AttemptSummarized) -> str:
+    rows = np.flatnonzero(_flag_verdicts(summary, PICKED, FITS))
     names = [summary.nodes[row] for row in rows.tolist()]
-    fit = _best_last(summary, list(zip(summary.score[rows].tolist(), names, strict=True)))
-    # Offered nodes that no source names did not fit either, or they would be named.
-    not_reached = int(_is_one_of(summary, NOT_REACHED).sum())
-    refused = max(int(_is_one_of(summary, REFUSED, UNREGISTERED).sum()), summary.offered_nodes - len(fit) - not_reached)
+    fit = _sort_best_last(summary, list(zip(summary.score[rows].tolist(), names, strict=True)))
+    # Offered nodes that no source names did not fit either, because fitting nodes are named.
+    not_reached = int(_flag_verdicts(summary, NOT_REACHED).sum())
+    refused = max(
+        int(_flag_verdicts(summary, REFUSED, UNREGISTERED).sum()), summary.offered_nodes - len(fit) - not_reached
+    )
     entries = [f"{name}:{score:.2f}" for score, name in fit]
-    not_fit = f"{refused} nodes not fit, " if _offered_is_known(summary) else ""
-    return shortened(f"find fit node({summary.chosen}), {not_fit}{len(fit)} nodes fit(", entries, len(entries))
+    not_fit = f"{refused} nodes not fit, " if _has_offered_count(summary) else ""
+    return join_within_limit(f"find fit node({summary.chosen}), {not_fit}{len(fit)} nodes fit(", entries, len(entries))
 
 
-def _failure(summary: AttemptSummarized) -> str:
-    offered = f", {summary.offered_nodes} nodes do not meet" if _offered_is_known(summary) else ""
+def _describe_failure(summary: AttemptSummarized) -> str:
+    offered = f", {summary.offered_nodes} nodes do not meet" if _has_offered_count(summary) else ""
     line = f"no available node{offered}"
     counts = ", ".join(f"{count} {reason}" for reason, count in sorted(summary.refused_nodes.items()))
     return cut(f"{line}: {counts}") if counts else line
 
 
-def _offered_is_known(summary: AttemptSummarized) -> bool:
-    """A log may leave it open, and no number is made up then."""
+def _has_offered_count(summary: AttemptSummarized) -> bool:
+    """Tell whether a report has the number of offered nodes. A log may leave it open, and no number is made up then."""
     return any(OFFERED_NODES not in report.not_reported for report in summary.reports)
 
 
-def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Binpack takes the highest score, spread the lowest, of equals the name that sorts first; the chosen is last."""
+def _sort_best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Sort the best node last, and the chosen node behind it: binpack takes the highest score, spread the lowest, of
+    equal ones the name that sorts first."""
     by_name = sorted(fit, key=lambda node: node[1], reverse=True)
     by_score = sorted(by_name, key=lambda node: node[0], reverse=summary.node_policy == "spread")
     return sorted(by_score, key=lambda node: node[1] == summary.chosen)
 
 
-def _named_lines(summary: AttemptSummarized) -> Sequence[tuple[str, str]]:
-    """Every reason code, and the line that names the nodes refused for it."""
-    return [(code, _code_line(summary, code, rows)) for code, rows in nodes_by_code(summary)]
+def _write_code_lines(summary: AttemptSummarized) -> Sequence[tuple[str, str]]:
+    """List every reason code with the line that names the nodes refused for it."""
+    return [(code, _write_code_line(summary, code, rows)) for code, rows in list_nodes_by_code(summary)]
 
 
-def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
-    """Every reason code, sorted, with the rows of the nodes refused for it; bare reasons count as codes."""
+def list_nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
+    """List every reason code, sorted, with the rows of the nodes refused for it; bare reasons count as codes."""
     rows: dict[str, list[Ints]] = {}
-    # By refusal, of which there are few, rather than by node; the first group are the nodes without one.
-    # Numbers of 16 bits are sorted by their digits, in a fifth of the time.
+    # Grouped by refusal, because there are few of them; the first group are the nodes without a refusal.
+    # numpy sorts numbers of 16 bits by their digits, in a fifth of the time.
     is_short = len(summary.refusals) < 2**15
     order = np.argsort(summary.refusal.astype(np.int16) if is_short else summary.refusal, kind="stable")
     ends = np.cumsum(np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1)).tolist()
     for refusal, start, end in zip(summary.refusals, ends, ends[1:], strict=False):
-        for code in _codes(refusal):
+        for code in _list_codes(refusal):
             rows.setdefault(code, []).append(order[start:end])
     if UNREGISTERED in summary.verdicts:
         unexplained = order[: ends[0]]
-        rows.setdefault(NODE_UNREGISTERED, []).append(unexplained[_is_one_of(summary, UNREGISTERED)[unexplained]])
+        rows.setdefault(NODE_UNREGISTERED, []).append(unexplained[_flag_verdicts(summary, UNREGISTERED)[unexplained]])
     # The rows of one refusal are sorted already.
-    joined = {code: _sorted(parts) for code, parts in sorted(rows.items())}
+    joined = {code: _merge_rows(parts) for code, parts in sorted(rows.items())}
     return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
 
 
-def _sorted(parts: list[Ints]) -> Ints:
+def _merge_rows(parts: list[Ints]) -> Ints:
     return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
 
 
-def refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
-    """How many nodes ``nodes_by_code`` has for each code."""
+def count_refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
+    """Count the nodes that ``list_nodes_by_code`` lists for each code."""
     of_refusal = np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1).tolist()
-    unexplained = (summary.refusal < 0) & _is_one_of(summary, UNREGISTERED)
+    unexplained = (summary.refusal < 0) & _flag_verdicts(summary, UNREGISTERED)
     counts = {NODE_UNREGISTERED: int(np.count_nonzero(unexplained))}
     for refusal, nodes in zip(summary.refusals, of_refusal[1:], strict=True):
-        for code in _codes(refusal):
+        for code in _list_codes(refusal):
             counts[code] = counts.get(code, 0) + nodes
     return {code: count for code, count in sorted(counts.items()) if count}
 
 
-def _codes(refusal: Refusal) -> list[str]:
+def _list_codes(refusal: Refusal) -> list[str]:
     counted = [code for code, count in refusal.counts.items() if count]
     return [refusal.bare] if refusal.bare else [*counted, *refusal.uncounted]
 
 
-def _is_one_of(summary: AttemptSummarized, *words: str) -> npt.NDArray[np.bool_]:
-    """Per node: is its verdict one of ``words``?"""
-    # With an entry for the empty table, which has no rows to point at it.
+def _flag_verdicts(summary: AttemptSummarized, *words: str) -> npt.NDArray[np.bool_]:
+    """Compute a flag per node: its verdict is one of ``words``."""
+    # One more entry, because an empty table can't be indexed.
     flags: npt.NDArray[np.bool_] = np.array([*(word in words for word in summary.verdicts), False])[summary.verdict]
     return flags
 
 
-def _code_line(summary: AttemptSummarized, code: str, rows: Ints) -> str:
-    # No more names than fit are looked up: there may be thousands of nodes for each of a dozen codes.
+def _write_code_line(summary: AttemptSummarized, code: str, rows: Ints) -> str:
+    # Only names that fit are looked up: there may be thousands of nodes for each of a dozen codes.
     first = rows[:MAX_BYTES].tolist()
-    return shortened(f"{len(rows)} nodes {code}(", map(summary.nodes.__getitem__, first), len(rows))
+    return join_within_limit(f"{len(rows)} nodes {code}(", map(summary.nodes.__getitem__, first), len(rows))
 
 
-def shortened(head: str, entries: Iterable[str], count: int) -> str:
-    """``head`` and the entries, joined with commas and closed with a bracket, in at most ``MAX_BYTES`` of UTF-8.
+def join_within_limit(head: str, entries: Iterable[str], count: int) -> str:
+    """Join ``head`` and the entries with commas and a closing bracket, in at most ``MAX_BYTES`` of UTF-8.
 
-    Where they take more, the last ones are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``count`` is how
-    many entries there are; those that can't fit need not be given. A head that is too long by itself is cut.
+    If they take more, the last entries are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``count`` is the
+    number of entries; the iterable may end after those that fit. A head that is too long by itself is cut.
     """
     head = cut(head, MAX_BYTES // 2)
     budget = MAX_BYTES - len(head.encode())
-    kept, size = list[str](), 0
+    parts, size = list[str](), 0
     for entry in entries:
-        kept.append(f"{entry},")
-        size += len(kept[-1].encode())
+        parts.append(f"{entry},")
+        size += len(parts[-1].encode())
         if size > budget:
             break
-    if len(kept) == count and size <= budget:
-        # The bracket takes the place of the last comma.
-        return f"{head}{''.join(kept)[:-1]})"
-    while kept and size > budget - _MORE_BYTES:
-        size -= len(kept.pop().encode())
-    return f"{head}{''.join(kept)}... and {count - len(kept)} more)"
+    if len(parts) == count and size <= budget:
+        # The bracket replaces the last comma.
+        return f"{head}{''.join(parts)[:-1]})"
+    while parts and size > budget - _MORE_BYTES:
+        size -= len(parts.pop().encode())
+    return f"{head}{''.join(parts)}... and {count - len(parts)} more)"

@@ -1,4 +1,4 @@
-"""The node records of an attempt as one table, checked against the device rows and sorted by name."""
+"""Node records of an attempt as one table, checked against the device rows and sorted by name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.summaries.merge import words_counted
+from engine.summaries.merge import count_verdicts
 from engine.summaries.recount import NodeColumns, recount
-from engine.summaries.text import refusal_text
+from engine.summaries.text import write_refusal
 from schemas.codec.code_tables import one_refusal_table, one_table
 from schemas.events import DevicesJudged, NodesJudged, Refusal
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeTable:
-    """The columns of a summary that have an entry per node, sorted by name."""
+    """Columns of a summary with an entry per node, sorted by name."""
 
     nodes: Sequence[str]
     verdicts: Sequence[str]
@@ -33,101 +33,105 @@ class NodeTable:
     by_verdict: dict[str, int]
     """Verdict to number of nodes."""
     disagreements: Sequence[str]
-    """In words: where device rows and node records count differently."""
+    """Sentences about device rows and node records that count differently."""
 
-    def columns(self) -> dict[str, Any]:
+    def to_columns(self) -> dict[str, Any]:
         names = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms")
         return {name: getattr(self, name) for name in names}
 
 
-def node_table(records: Sequence[NodesJudged], devices: Sequence[DevicesJudged]) -> NodeTable:
-    """All nodes of the records in order; where there are device rows, the counts are theirs."""
-    return _RecordedNodes(records).recounted(devices)
+def build_node_table(records: Sequence[NodesJudged], devices: Sequence[DevicesJudged]) -> NodeTable:
+    """Build the table of all nodes in the records; where there are device rows, their counts replace the records'."""
+    return _RecordedNodes(records).with_recount(devices)
 
 
 class _RecordedNodes:
-    """The nodes of an attempt as its node records describe them, before device rows are counted."""
+    """Nodes of an attempt as its node records describe them, before device rows are counted."""
 
     def __init__(self, records: Sequence[NodesJudged]) -> None:
         self._names = list(chain.from_iterable(record.nodes for record in records))
-        self._order = _by_name(self._names)
+        self._order = _sort_by_name(self._names)
         nodes = self._names if self._order is None else [self._names[row] for row in self._order.tolist()]
         verdicts, verdict = one_table([record.verdicts for record in records], [record.verdict for record in records])
         refusals, refusal = one_refusal_table(
             [record.refusals for record in records], [record.refusal for record in records]
         )
-        refused_by = _joined(records, "refused_by", np.int64)
+        refused_by = _join_column(records, "refused_by", np.int64)
         self.columns = NodeColumns(self._names, refused_by, refusal, refusals)
-        in_order = self._sorted(verdict)
+        in_order = self._sort(verdict)
         self.table = NodeTable(
             nodes=nodes,
             verdicts=verdicts,
             verdict=in_order,
-            by_verdict=words_counted(verdicts, in_order),
-            score=self._sorted(_joined(records, "score", np.float32)),
-            refused_by=self._sorted(refused_by),
+            by_verdict=count_verdicts(verdicts, in_order),
+            score=self._sort(_join_column(records, "score", np.float32)),
+            refused_by=self._sort(refused_by),
             refusals=refusals,
-            refusal=self._sorted(refusal),
-            score_terms={name: self._sorted(_term(records, name)) for name in _terms(records)},
+            refusal=self._sort(refusal),
+            score_terms={name: self._sort(_join_term(records, name)) for name in _list_terms(records)},
             disagreements=(),
         )
 
-    def recounted(self, devices: Sequence[DevicesJudged]) -> NodeTable:
-        """The table with the device rows' own counts where they differ; as a rule they don't, and it is the same."""
+    def with_recount(self, devices: Sequence[DevicesJudged]) -> NodeTable:
+        """Return the table with the device rows' counts where they differ; as a rule they don't, and it is the same
+        table."""
         counted = recount(self.columns, devices)
         if not counted:
             return self.table
-        refusals, refusal = _replaced(self.columns, counted)
-        disagreements = _first_disagreement(self._names, self.columns, counted)
-        return replace(self.table, refusals=refusals, refusal=self._sorted(refusal), disagreements=disagreements)
+        refusals, refusal = _replace_refusals(self.columns, counted)
+        disagreements = _describe_first_disagreement(self._names, self.columns, counted)
+        return replace(self.table, refusals=refusals, refusal=self._sort(refusal), disagreements=disagreements)
 
-    def _sorted(self, column: Any) -> Any:
-        """By node name."""
+    def _sort(self, column: Any) -> Any:
+        """Sort a column by node name."""
         return column if self._order is None else column[self._order]
 
 
-def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
+def _join_column(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
     return np.concatenate([np.empty(0, dtype=kind), *(getattr(record, name) for record in records)])
 
 
-def _terms(records: Sequence[NodesJudged]) -> list[str]:
+def _list_terms(records: Sequence[NodesJudged]) -> list[str]:
     return sorted({name for record in records for name in record.score_terms})
 
 
-def _term(records: Sequence[NodesJudged], name: str) -> Any:
-    """One term of the score; 0 for the nodes of a record without it."""
+def _join_term(records: Sequence[NodesJudged], name: str) -> Any:
+    """Join one term of the score; 0 for the nodes of a record without it."""
     parts = (record.score_terms.get(name, np.zeros(len(record.nodes), dtype=np.float32)) for record in records)
     return np.concatenate([np.empty(0, dtype=np.float32), *parts])
 
 
-def _by_name(names: Sequence[str]) -> Ints | None:
-    """Row numbers sorted by node name; of a node that occurs twice, the first row. None where that is every row."""
+def _sort_by_name(names: Sequence[str]) -> Ints | None:
+    """Return the row numbers sorted by node name, the first row of a name that occurs twice; None if every row is in
+    order."""
     # Records of a scheduler with sorted node names need no sorting; ``lt`` in C also shows that no name occurs twice.
     if all(map(lt, names, islice(names, 1, None))):
         return None
     order = sorted(range(len(names)), key=names.__getitem__)
     if len(set(names)) < len(names):
-        order = [row for place, row in enumerate(order) if not place or names[order[place - 1]] != names[row]]
+        order = [row for index, row in enumerate(order) if not index or names[order[index - 1]] != names[row]]
     return np.array(order)
 
 
-def _first_disagreement(names: Sequence[str], recorded: NodeColumns, counted: Mapping[int, Refusal]) -> list[str]:
-    """The first node whose record and device rows differ; a record without counts can't disagree."""
+def _describe_first_disagreement(
+    names: Sequence[str], recorded: NodeColumns, counted: Mapping[int, Refusal]
+) -> list[str]:
+    """Describe the first node whose record and device rows differ; a record without counts can't disagree."""
     rows = [row for row in counted if recorded.refusal[row] >= 0]
     if not rows:
         return []
-    # By name and not by position, so that the sentence does not depend on the order of records.
+    # The first by name, not by position, so that the sentence does not depend on the order of records.
     row = min(rows, key=names.__getitem__)
-    node_says = refusal_text(recorded.refusals[recorded.refusal[row]])
-    device_rows = refusal_text(counted[row])
+    node_says = write_refusal(recorded.refusals[recorded.refusal[row]])
+    device_rows = write_refusal(counted[row])
     more = f", and {len(rows) - 1} more nodes" if len(rows) > 1 else ""
     return [f"{names[row]}: the device rows count '{device_rows}', its record says '{node_says}'{more}"]
 
 
-def _replaced(recorded: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
-    """The refusals, each distinct one once, with the rows' own counts where they differ."""
+def _replace_refusals(recorded: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
+    """Return the distinct refusals and their codes, with the device rows' counts where they differ."""
     refusal = recorded.refusal.copy()
-    # New codes behind the table of the records; ``one_refusal_table`` makes each distinct refusal one again.
+    # New codes follow the table of the records; ``one_refusal_table`` merges equal refusals again.
     refusal[list(counted)] = len(recorded.refusals) + np.arange(len(counted))
     refusals = [*recorded.refusals, *counted.values()]
     used, codes = np.unique(refusal, return_inverse=True)

@@ -1,4 +1,10 @@
-"""Which pod was on which node with which devices, from when to when: pure.
+"""Derivation of placements, the time of a pod on a node with its devices, from facts: pure.
+
+The *facts* about a pod's name are its binds and sightings. They arrive late, twice and in any order; equal facts give
+equal placements. A name may have had many pods, one after the other, which their UIDs separate; a fact without a UID is
+attributed to the pod that was there at that time.
+
+
 
 The *facts* about a pod's name are its binds and sightings. They arrive late, twice and in any order; equal facts give
 equal placements. A name may have had many pods, one after the other, which their UIDs separate; a fact without a UID
@@ -12,19 +18,19 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
-from engine.summaries.placement_interval import PlacementInterval, order
-from engine.summaries.pod_descriptions import merged_description
+from engine.summaries.placement_interval import PlacementInterval, rank_by_start
+from engine.summaries.pod_descriptions import merge_descriptions
 from engine.summaries.pod_facts import (
     DELETED,
     ENDS,
     BindFact,
     Fact,
     PodSighting,
-    by_time,
-    knowledge,
-    knowledge_of_devices,
+    rank_bind,
+    rank_by_time,
+    rank_devices,
 )
-from engine.summaries.pod_timelines import intervals
+from engine.summaries.pod_timelines import derive_intervals
 from schemas.events import PodDescription, PodObserved, PodRef
 from schemas.placements import PodPlacement
 
@@ -32,12 +38,12 @@ REPLACED: Final = "replaced"
 MOVED: Final = "moved"
 
 MAX_SIGHTINGS: Final = 128
-"""Per pod name, of ends and of sightings without a UID; of the others the first of each kind is enough."""
+"""Limit per pod name, of ends and of sightings without a UID; for others the first of each kind is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedPlacement:
-    """A placement, and the facts that it was derived from: enough to derive it again."""
+    """A placement with the facts that it was derived from: enough to derive it again."""
 
     placement: PodPlacement
     binds: tuple[BindFact, ...]
@@ -46,8 +52,8 @@ class DerivedPlacement:
     """The bind that the placement began with."""
 
 
-def sighting_of(event: PodObserved) -> PodSighting | None:
-    """The sighting in an observed pod; None where it names neither a node nor an end."""
+def to_sighting(event: PodObserved) -> PodSighting | None:
+    """Convert an observed pod to a sighting; None if it names neither a node nor an end."""
     state = DELETED if event.deleted else event.phase
     # A pod that waits occupies nothing.
     if not event.node and state not in ENDS:
@@ -70,7 +76,7 @@ def sighting_of(event: PodObserved) -> PodSighting | None:
 
 
 class Facts:
-    """What is known of the pods of one name in one cluster. The order and repetition of ``add`` do not matter."""
+    """Facts about the pods of one name in one cluster. Order and repetition of ``add`` do not matter."""
 
     def __init__(self, cluster: str, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
         self.cluster, self.namespace, self.name = cluster, namespace, name
@@ -82,24 +88,24 @@ class Facts:
             self.add(fact)
 
     def add(self, fact: Fact) -> bool:
-        """Add a fact; True when it was new."""
+        """Add a fact; True if it was new."""
         return self._add_bind(fact) if isinstance(fact, BindFact) else self._add_sight(fact)
 
     def describe(self, uid: str, description: PodDescription | None) -> bool:
-        """Add what a source says of where the pod comes from; True when it was new."""
-        # Without a UID it is not certain which pod of the name it is about.
+        """Add a source's description of where the pod comes from; True if it was new."""
+        # Without a UID the description may be of any pod of the name.
         if not uid or description is None:
             return False
-        known = self._descriptions.get(uid)
-        merged = merged_description(known, description)
-        if merged is None or merged == known:
+        previous = self._descriptions.get(uid)
+        merged = merge_descriptions(previous, description)
+        if merged is None or merged == previous:
             return False
         self._descriptions[uid] = merged
         return True
 
     def _add_bind(self, bind: BindFact) -> bool:
-        known = self._binds.get(bind.attempt_id)
-        if known and knowledge(known) >= knowledge(bind):
+        previous = self._binds.get(bind.attempt_id)
+        if previous and rank_bind(previous) >= rank_bind(bind):
             return False
         self._binds[bind.attempt_id] = bind
         return True
@@ -107,35 +113,36 @@ class Facts:
     def _add_sight(self, sight: PodSighting) -> bool:
         # With a UID a state is a fact that holds from its first sighting on. Without one, and for ends, a later
         # sighting may be about the next pod of that name.
-        key = (sight.uid, sight.node, sight.state, sight.at if _counts_each(sight) else None)
-        known = self._sights.get(key)
-        first = _first(known, sight) if known else sight
+        key = (sight.uid, sight.node, sight.state, sight.time if _counts_each(sight) else None)
+        previous = self._sights.get(key)
+        first = _merge_sightings(previous, sight) if previous else sight
         self._sights[key] = first
         if len(self._sights) > MAX_SIGHTINGS:
-            self._forget_old_ones()
-        return first != known
+            self._forget_oldest()
+        return first != previous
 
-    def _forget_old_ones(self) -> None:
-        sightings = sorted((sight.at, repr(key), key) for key, sight in self._sights.items() if _counts_each(sight))
+    def _forget_oldest(self) -> None:
+        sightings = sorted((sight.time, repr(key), key) for key, sight in self._sights.items() if _counts_each(sight))
         for *_, key in sightings[:-MAX_SIGHTINGS]:
             del self._sights[key]
 
-    def placements(self) -> list[DerivedPlacement]:
-        """By time. A pod is on one node at a time, and a name has one pod at a time: the later one ends the earlier."""
+    def derive_placements(self) -> list[DerivedPlacement]:
+        """Derive the placements by time. A pod is on one node at a time, and a name has one pod at a time: the later
+        placement ends the earlier one."""
         binds = [bind for bind in self._binds.values() if bind.bound]
-        begun = sorted(intervals([*binds, *self._sights.values()]), key=order)
-        return [self._made(part, later) for part, later in zip_longest(begun, begun[1:])]
+        begun = sorted(derive_intervals([*binds, *self._sights.values()]), key=rank_by_start)
+        return [self._derive_placement(part, later) for part, later in zip_longest(begun, begun[1:])]
 
-    def _made(self, part: PlacementInterval, later: "PlacementInterval | None") -> DerivedPlacement:
+    def _derive_placement(self, part: PlacementInterval, later: "PlacementInterval | None") -> DerivedPlacement:
         until, ended_by = part.end or (None, "")
         if later and (until is None or until > later.started_at):
-            is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
+            is_same = part.uid and (part.uid, part.generation) == (later.uid, later.generation)
             until, ended_by = later.started_at, MOVED if is_same else REPLACED
         bind = part.bind
         judged = (attempt.first_judged_at or attempt.started_at for attempt in part.binds)
         placement = PodPlacement.model_construct(
             cluster=self.cluster,
-            id=part.id(self.cluster, f"{self.namespace}/{self.name}"),
+            id=part.derive_id(self.cluster, f"{self.namespace}/{self.name}"),
             pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
             node=part.node,
             started_at=part.started_at,
@@ -153,23 +160,23 @@ class Facts:
             waited_for=list(bind.waited_for) if bind else [],
             allocations=list(part.held),
         )
-        sights = sorted(part.sights + part.before, key=by_time)
-        return DerivedPlacement(placement, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
+        sights = sorted(part.sights + part.earlier_ends, key=rank_by_time)
+        return DerivedPlacement(placement, tuple(sorted(part.binds, key=rank_by_time)), tuple(sights), bind)
 
 
 def _counts_each(sight: PodSighting) -> bool:
-    """Is each sighting kept? Of the others the first of its kind is enough."""
+    """Tell whether every sighting of this kind is remembered. For other kinds the first is enough."""
     return not sight.uid or sight.state in ENDS
 
 
-def _first(one: PodSighting, other: PodSighting) -> PodSighting:
-    both = one, other
+def _merge_sightings(sight: PodSighting, other: PodSighting) -> PodSighting:
+    both = sight, other
     return PodSighting(
-        one.uid,
-        one.node,
-        one.state,
-        min(one.at, other.at),
+        sight.uid,
+        sight.node,
+        sight.state,
+        min(sight.time, other.time),
         min((sighting.scheduled for sighting in both if sighting.scheduled), default=None),
         min((sighting.running_at for sighting in both if sighting.running_at), default=None),
-        max((sighting.held for sighting in both), key=knowledge_of_devices),
+        max((sighting.held for sighting in both), key=rank_devices),
     )

@@ -1,7 +1,7 @@
 """Devices that are allocated beyond their capacity, counted over all pods: pure.
 
 A scheduler counts by its own cache; two schedulers, or one that lost track, allocate one device twice and neither
-notices. Here the placements of all pods, whichever scheduler made them, are compared with what the node registered.
+notices. This module compares the placements of all pods, whichever scheduler made them, with the node's registrations.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,12 +13,12 @@ from schemas.codec.records import rfc3339
 from schemas.events import DeviceAllocation, FindingReported, NodeRegistered
 from schemas.placements import PodPlacement
 
-LASTS: Final = timedelta(seconds=5)
-"""A shorter overlap is not a finding: the end of one pod and the start of the next come from two clocks."""
+MIN_OVERLAP: Final = timedelta(seconds=5)
+"""Shortest overlap that is a finding: the end of one pod and the start of the next come from two clocks."""
 
 
 class Holding(NamedTuple):
-    """A placement, and when the attempt began that made it."""
+    """A placement, and the start of the attempt that made it."""
 
     placement: PodPlacement
     started_at: datetime
@@ -29,15 +29,15 @@ class DeviceAmounts(NamedTuple):
     cores_percent: int = 0
     slots: int = 0
 
-    def plus(self, other: "DeviceAmounts") -> "DeviceAmounts":
+    def add(self, other: "DeviceAmounts") -> "DeviceAmounts":
         return DeviceAmounts(*map(sum, zip(self, other, strict=True)))
 
-    def max(self, other: "DeviceAmounts") -> "DeviceAmounts":
+    def take_larger(self, other: "DeviceAmounts") -> "DeviceAmounts":
         return DeviceAmounts(*map(max, zip(self, other, strict=True)))
 
 
 class Total(NamedTuple):
-    """The capacity of a device from ``since`` on; 0 is an amount that its node does not report."""
+    """Capacity of a device from ``since`` on; 0 is an amount that its node does not report."""
 
     since: datetime
     amounts: DeviceAmounts
@@ -46,10 +46,10 @@ class Total(NamedTuple):
 _NAMES: Final = (("memory_{}_mib", "MiB"), ("cores_{}_percent", "% of its cores"), ("slots_{}", "slots"))
 
 
-def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]:
-    """Each total with its beginning, by time. A registration without the device changes nothing: pods that hold it
-    still do."""
-    found: list[Total] = []
+def list_totals(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]:
+    """List each total with its beginning, by time. A registration without the device changes nothing, because pods that
+    hold it still do."""
+    totals: list[Total] = []
     for event in sorted(registrations, key=lambda event: event.observed_at):
         if uuid not in event.uuid:
             continue
@@ -58,60 +58,67 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
             # A negative number is one that the registration does not report (``NOT_REPORTED``).
             *(int(max(column[row], 0)) for column in (event.memory_mib, event.cores_percent, event.slots))
         )
-        if not found or found[-1].amounts != amounts:
-            found.append(Total(event.observed_at, amounts))
-    return found
+        if not totals or totals[-1].amounts != amounts:
+            totals.append(Total(event.observed_at, amounts))
+    return totals
 
 
-def taken(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
-    """What one pod holds of one device at its peak: init containers run before the others, one after the other."""
+def calculate_peak(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
+    """Calculate what one pod holds of one device at its peak: init containers run before the others, one after the
+    other."""
     first, then = DeviceAmounts(), DeviceAmounts()
     for allocation in held:
         if allocation.uuid == uuid:
             amounts = DeviceAmounts(allocation.memory_mib or 0, allocation.cores_percent or 0, allocation.slots)
             # Kubernetes runs init containers one after the other before all others: the peak is the larger of the two
             # phases, which is also how HAMi counts usage.
-            first, then = (first.max(amounts), then) if allocation.init else (first, then.plus(amounts))
-    return first.max(then)
+            first, then = (first.take_larger(amounts), then) if allocation.init else (first, then.add(amounts))
+    return first.take_larger(then)
 
 
-def overcommitted(
+def find_overcommitments(
     uuid: str, holdings: Sequence[Holding], totals: Sequence[Total], until: datetime
 ) -> Iterator[FindingReported]:
-    """One finding for each start of a placement, or change of the device, that overcommits the device.
+    """Find each start of a placement, and each change of the device, that overcommits the device.
 
-    Everything before ``until`` is known. The result is the same whenever it is computed again.
+    All events before ``until`` have been read. The result is the same whenever it is computed again.
     """
-    # Usage only grows when a placement begins, and capacity only when the node registers: no other time has to be
-    # looked at.
+    # Usage only grows when a placement begins, and capacity only changes when the node registers: other times need no
+    # check.
     beginnings = {holding.placement.started_at for holding in holdings} | {change.since for change in totals[1:]}
-    for at in sorted(beginnings):
+    for moment in sorted(beginnings):
         # Too early to judge: an end that is read later may still lie within the overlap.
-        if not totals or at + LASTS > until:
+        if not totals or moment + MIN_OVERLAP > until:
             continue
-        there = [holding for holding in holdings if holding.placement.is_on(at) and holding.placement.is_on(at + LASTS)]
-        total = next((change for change in reversed(totals) if change.since <= at), totals[0]).amounts
+        overlapping = [
+            holding
+            for holding in holdings
+            if holding.placement.is_on(moment) and holding.placement.is_on(moment + MIN_OVERLAP)
+        ]
+        total = next((change for change in reversed(totals) if change.since <= moment), totals[0]).amounts
         held = DeviceAmounts()
-        for holding in there:
-            held = held.plus(taken(holding.placement.allocations, uuid))
-        # A finding is about an attempt: nothing of this project placed pods that were there before it.
-        is_ours = any(holding.placement.attempt_id for holding in there)
-        if is_ours and (numbers := _beyond(total, held)):
-            yield _finding(uuid, at, there, numbers)
+        for holding in overlapping:
+            held = held.add(calculate_peak(holding.placement.allocations, uuid))
+        # A finding is about an attempt, and pods from before the installation of this project have none.
+        is_ours = any(holding.placement.attempt_id for holding in overlapping)
+        if is_ours and (numbers := _list_exceeded(total, held)):
+            yield _build_finding(uuid, moment, overlapping, numbers)
 
 
-def _beyond(total: DeviceAmounts, held: DeviceAmounts) -> dict[str, int]:
+def _list_exceeded(total: DeviceAmounts, held: DeviceAmounts) -> dict[str, int]:
     return {
         name.format(word): number
-        for (name, _), capacity, held_of_it in zip(_NAMES, total, held, strict=True)
-        if held_of_it > capacity > 0
-        for word, number in (("total", capacity), ("held", held_of_it))
+        for (name, _), capacity, held_amount in zip(_NAMES, total, held, strict=True)
+        if held_amount > capacity > 0
+        for word, number in (("total", capacity), ("held", held_amount))
     }
 
 
-def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
-    """About the placement that came last of those whose attempt is known."""
-    by_time = sorted(there, key=lambda holding: (holding.placement.started_at, holding.placement.id))
+def _build_finding(
+    uuid: str, moment: datetime, overlapping: Sequence[Holding], numbers: dict[str, int]
+) -> FindingReported:
+    """Build the finding about the latest of the placements whose attempt is reported."""
+    by_time = sorted(overlapping, key=lambda holding: (holding.placement.started_at, holding.placement.id))
     placement, started_at = next(holding for holding in reversed(by_time) if holding.placement.attempt_id)
     return FindingReported.model_construct(
         cluster=placement.cluster,
@@ -120,18 +127,18 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
         scheduler=placement.scheduler,
         started_at=started_at,
         finding=OVERCOMMITTED,
-        found_at=at,
+        found_at=moment,
         node=placement.node,
         device=uuid,
-        numbers=numbers | {"pods": len(there)},
-        evidence=[_line(holding.placement, uuid) for holding in by_time],
+        numbers=numbers | {"pods": len(overlapping)},
+        evidence=[_write_line(holding.placement, uuid) for holding in by_time],
         evidence_pods=[str(holding.placement.pod) for holding in by_time],
     )
 
 
-def _line(placement: PodPlacement, uuid: str) -> str:
-    parts = zip(taken(placement.allocations, uuid), _NAMES, strict=True)
+def _write_line(placement: PodPlacement, uuid: str) -> str:
+    parts = zip(calculate_peak(placement.allocations, uuid), _NAMES, strict=True)
     amounts = ", ".join(f"{number:,} {unit}" for number, (_, unit) in parts)
     since = f"since {rfc3339(placement.started_at)}"
-    by = f"{placement.scheduler}, attempt {placement.attempt_id}" if placement.attempt_id else "no bind is known"
-    return f"{placement.pod} holds {amounts} {since}: {by}"
+    origin = f"{placement.scheduler}, attempt {placement.attempt_id}" if placement.attempt_id else "no bind is known"
+    return f"{placement.pod} holds {amounts} {since}: {origin}"

@@ -1,4 +1,6 @@
-"""Contradictions between a placement and the cluster, where more than its attempt is needed to see them: pure.
+"""Contradictions between a placement and the cluster that its attempt by itself does not show: pure.
+
+
 
 ========================  ============================================================================================
 ``OutsidePool``           the node is in none of the pools that its namespace may use
@@ -40,9 +42,9 @@ BOUND_NOWHERE: Final = "BoundNowhere"
 BIND_UNREPORTED: Final = "BindUnreported"
 
 GRACE: Final = timedelta(seconds=30)
-"""An observation this soon after a bind may be from before it: watches lag, clocks differ."""
+"""Time after a bind in which an observation may still be from before it: watches lag, clocks differ."""
 SOON: Final = timedelta(minutes=5)
-"""A pod that is there by then was bound after all, and the reported time of the bind was wrong."""
+"""Time in which a pod may still appear: then it was bound after all, and the reported time of the bind was wrong."""
 
 _FINDING_OF: Final = {
     # ``HandshakeUnreadable`` is missing on purpose: HAMi takes a time that it can't read for a healthy node.
@@ -54,7 +56,7 @@ _FINDING_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A reported bind. bound_at: when it ended. vendors: of the requested devices; empty where not known."""
+    """A reported bind. bound_at: its end. vendors: those of the requested devices; empty if not reported."""
 
     cluster: str
     attempt_id: str
@@ -72,19 +74,19 @@ class Placed:
 
     @property
     def pod_key(self) -> str:
-        """The name of the pod among those of all clusters."""
+        """Name of the pod among those of all clusters."""
         return pod_key(self.cluster, self.pod)
 
     @property
     def bind_evidence(self) -> str:
-        """The event that reports it, as evidence."""
+        """The event that reports the bind, as evidence."""
         return f"{self.attempt_id}/bind/{microseconds(self.bound_at)}: bound to {self.node} at {rfc3339(self.bound_at)}"
 
 
-def placed_of(
-    attempt: AttemptEvent, node: str, at: datetime, devices: Iterable[str], requests: Iterable[Request]
+def to_placed(
+    attempt: AttemptEvent, node: str, bound_at: datetime, devices: Iterable[str], requests: Iterable[Request]
 ) -> Placed:
-    """`devices` and `requests` are those of the attempt's summary."""
+    """Build the reported bind of an attempt; `devices` and `requests` are those of the attempt's summary."""
     vendors = frozenset(request.vendor for request in requests if request.count)
     uuids = tuple(dict.fromkeys(devices))
     return Placed(
@@ -94,7 +96,7 @@ def placed_of(
         attempt.scheduler,
         attempt.started_at,
         node,
-        at,
+        bound_at,
         uuids,
         vendors,
     )
@@ -102,124 +104,131 @@ def placed_of(
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """of: a node's pool; empty: none. allowed: the pools that a namespace may use; None: any."""
+    """Rules about node pools. of: a node's pool, empty if it has none. allowed: pools that a namespace may use, None if
+    any."""
 
-    of: Callable[[str], str]
-    allowed: Callable[[str], frozenset[str] | None]
+    get_pool: Callable[[str], str]
+    list_allowed: Callable[[str], frozenset[str] | None]
 
 
-def outside_pool(placed: Placed, pools: Pools) -> Iterator[FindingReported]:
-    expected, found = pools.allowed(placed.pod.namespace), pools.of(placed.node)
+def audit_pool(placed: Placed, pools: Pools) -> Iterator[FindingReported]:
+    expected, pool = pools.list_allowed(placed.pod.namespace), pools.get_pool(placed.node)
     # None means that no rule names the namespace; an empty set, that it may use no pool.
-    if expected is not None and found not in expected:
+    if expected is not None and pool not in expected:
         may = ", ".join(sorted(expected)) or "no pool"
-        sentence = f"{placed.pod.namespace} may use {may}; {placed.node} is in {found or 'no pool'}"
+        sentence = f"{placed.pod.namespace} may use {may}; {placed.node} is in {pool or 'no pool'}"
         numbers = {"devices": len(placed.devices), "expected_pools": len(expected)}
-        yield finding(placed, OUTSIDE_POOL, numbers, [sentence, placed.bind_evidence])
+        yield build_finding(placed, OUTSIDE_POOL, numbers, [sentence, placed.bind_evidence])
 
 
-def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
-    """Problems of the node when it was chosen, by the latest check of each source; only for pods with devices."""
+def audit_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
+    """Find problems of the node when it was chosen, by the latest check of each source; only for pods with devices."""
     if not placed.devices and not placed.vendors:
         return
     by_finding: dict[str, list[tuple[NodeChecked, NodeProblem]]] = {}
-    for check in nodes.checked(placed.node_key, placed.started_at):
+    for check in nodes.iterate_latest_checks(placed.node_key, placed.started_at):
         for problem in check.problems:
-            if (name := _FINDING_OF.get(problem.code)) and _concerns(problem, placed):
+            if (name := _FINDING_OF.get(problem.code)) and _applies_to(problem, placed):
                 by_finding.setdefault(name, []).append((check, problem))
     for name, problems in sorted(by_finding.items()):
-        numbers = _ages(placed, problems)
+        numbers = _measure_ages(placed, problems)
         evidence = [f"{check.id}: {problem.message}" for check, problem in problems]
-        yield finding(placed, name, numbers, [*evidence, placed.bind_evidence])
+        yield build_finding(placed, name, numbers, [*evidence, placed.bind_evidence])
 
 
-def _concerns(problem: NodeProblem, placed: Placed) -> bool:
+def _applies_to(problem: NodeProblem, placed: Placed) -> bool:
     # A stale handshake of another vendor's plugin does not concern this pod's devices.
     if problem.vendor and placed.vendors and problem.vendor not in placed.vendors:
         return False
-    # Device plugins since HAMi v2.8 never answer the question; what the kubelet offers is there nevertheless.
+    # Device plugins since HAMi v2.8 never answer the handshake; devices that the kubelet offers exist nevertheless.
     return not (problem.code == "HandshakeTooOld" and problem.is_asked and problem.allocatable)
 
 
-def _ages(placed: Placed, problems: Iterable[tuple[NodeChecked, NodeProblem]]) -> dict[str, int]:
-    """Seconds before the attempt began: of the oldest handshake, and of the first check that found the problem."""
+def _measure_ages(placed: Placed, problems: Iterable[tuple[NodeChecked, NodeProblem]]) -> dict[str, int]:
+    """Measure two ages in seconds before the attempt began: of the oldest handshake, and of the first check that found
+    the problem."""
     shaken = [problem.handshake_at for _, problem in problems if problem.handshake_at]
     wrong_since = min(check.observed_at for check, _ in problems)
-    numbers = {"wrong_for_seconds": _seconds(placed.started_at - wrong_since)}
-    return numbers | ({"handshake_age_seconds": _seconds(placed.started_at - min(shaken))} if shaken else {})
+    numbers = {"wrong_for_seconds": _to_seconds(placed.started_at - wrong_since)}
+    return numbers | ({"handshake_age_seconds": _to_seconds(placed.started_at - min(shaken))} if shaken else {})
 
 
-def memory_changed(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
-    """Devices that the scheduler registered otherwise after it had judged them and before they were bound."""
-    before, after = nodes.registered(placed.node_key, placed.scheduler, placed.started_at, placed.bound_at)
+def audit_memory(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
+    """Find devices that the scheduler registered otherwise after it had judged them and before they were bound."""
+    before, after = nodes.find_registrations(placed.node_key, placed.scheduler, placed.started_at, placed.bound_at)
     if before is None or after is None:
         return
-    judged, registered = _memory(before), _memory(after)
+    judged, registered = _map_memory(before), _map_memory(after)
     for uuid in placed.devices:
         if uuid in judged and registered.get(uuid) != judged[uuid]:
             numbers = {"memory_judged_mib": judged[uuid], "memory_registered_mib": registered.get(uuid, 0)}
-            how = "registered with other memory" if uuid in registered else "no longer registered"
-            yield finding(
+            change = "registered with other memory" if uuid in registered else "no longer registered"
+            yield build_finding(
                 placed,
                 MEMORY_CHANGED,
                 numbers,
                 [
                     f"{before.id}: as it was judged at {rfc3339(placed.started_at)}",
-                    f"{after.id}: {how} at {rfc3339(after.observed_at)}",
+                    f"{after.id}: {change} at {rfc3339(after.observed_at)}",
                     placed.bind_evidence,
                 ],
                 uuid,
             )
 
 
-def _memory(event: NodeRegistered) -> Mapping[str, int]:
+def _map_memory(event: NodeRegistered) -> Mapping[str, int]:
     return dict(zip(event.uuid, event.memory_mib.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What was seen of a pod. node: empty before it is bound."""
+    """A pod seen on a node; `node` is empty before the pod is bound."""
 
     id: str
     uid: str
     node: str
-    at: datetime
+    seen_at: datetime
 
 
-def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | None:
-    """The first sighting of the pod away from the node that it was bound to, unless it was there soon after.
+def find_sighting_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | None:
+    """Return the first sighting of the pod away from the node that it was bound to, unless it was there soon after.
 
-    Only sightings of that very pod count, by its UID: without one a pod of its name may be the next of that name.
+    Only sightings with the pod's UID count: without a UID a sighting may be of the next pod of that name.
     """
     same = [sighting for sighting in sightings if sighting.uid and sighting.uid == placed.pod.uid]
     # The watch may deliver the state from before the bind after it.
-    other = [sighting for sighting in same if sighting.node != placed.node and sighting.at > placed.bound_at + GRACE]
-    first = min(other, key=lambda sighting: (sighting.at, sighting.id), default=None)
-    if first and any(sighting.node == placed.node and sighting.at <= first.at + SOON for sighting in same):
+    other = [
+        sighting for sighting in same if sighting.node != placed.node and sighting.seen_at > placed.bound_at + GRACE
+    ]
+    first = min(other, key=lambda sighting: (sighting.seen_at, sighting.id), default=None)
+    if first and any(sighting.node == placed.node and sighting.seen_at <= first.seen_at + SOON for sighting in same):
         return None
     return first
 
 
-def bound_nowhere(placed: Placed, seen: Sighting) -> FindingReported:
+def report_bound_nowhere(placed: Placed, seen: Sighting) -> FindingReported:
     where = f"on {seen.node}" if seen.node else "on no node"
-    numbers = {"seen_after_seconds": _seconds(seen.at - placed.bound_at)}
-    return finding(placed, BOUND_NOWHERE, numbers, [placed.bind_evidence, f"{seen.id}: {where} at {rfc3339(seen.at)}"])
+    numbers = {"seen_after_seconds": _to_seconds(seen.seen_at - placed.bound_at)}
+    return build_finding(
+        placed, BOUND_NOWHERE, numbers, [placed.bind_evidence, f"{seen.id}: {where} at {rfc3339(seen.seen_at)}"]
+    )
 
 
-def bind_unreported(chosen: Placed, sighting: Sighting) -> FindingReported:
-    """`chosen`: an attempt without a reported bind; its `bound_at` is when its filter ended."""
+def report_unreported_bind(chosen: Placed, sighting: Sighting) -> FindingReported:
+    """Report a bind that no scheduler reported. `chosen`: an attempt without a reported bind; its `bound_at` is the end
+    of its filter."""
     evidence = [
         f"{chosen.attempt_id}/concluded: {chosen.node} was chosen at {rfc3339(chosen.bound_at)}",
-        f"{sighting.id}: on {sighting.node} at {rfc3339(sighting.at)}",
+        f"{sighting.id}: on {sighting.node} at {rfc3339(sighting.seen_at)}",
     ]
-    numbers = {"seen_after_seconds": _seconds(sighting.at - chosen.bound_at), "devices": len(chosen.devices)}
-    return finding(chosen, BIND_UNREPORTED, numbers, evidence)
+    numbers = {"seen_after_seconds": _to_seconds(sighting.seen_at - chosen.bound_at), "devices": len(chosen.devices)}
+    return build_finding(chosen, BIND_UNREPORTED, numbers, evidence)
 
 
-def finding(
+def build_finding(
     placed: Placed, name: str, numbers: Mapping[str, int], evidence: Iterable[str], device: str = ""
 ) -> FindingReported:
-    """Found at the time of the bind, whenever it is noticed: so the same finding has the same id.
+    """Build a finding at the time of the bind, whenever it is noticed: so the same finding has the same id.
 
     ``evidence`` is about the pod itself and its node.
     """
@@ -240,5 +249,5 @@ def finding(
     )
 
 
-def _seconds(time: timedelta) -> int:
+def _to_seconds(time: timedelta) -> int:
     return time // timedelta(seconds=1)

@@ -1,4 +1,6 @@
-"""Audits placements when everything that was reported about their time has been read: pure but for its memory.
+"""Auditor of placements, once everything that was reported about their time has been read: pure but for its memory.
+
+
 
     binds, sightings of pods, checks of nodes ──▶ PlacementAuditor ──settle(until)──▶ findings, each once
 
@@ -19,18 +21,18 @@ from engine.summaries.placement_audit import (
     Placed,
     Pools,
     Sighting,
-    bad_registration,
-    bound_nowhere,
-    memory_changed,
-    outside_pool,
-    seen_elsewhere,
+    audit_memory,
+    audit_pool,
+    audit_registration,
+    find_sighting_elsewhere,
+    report_bound_nowhere,
 )
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
 
 LATE: Final = timedelta(seconds=15)
-"""How late a record may arrive after others of its time: spools are sent within milliseconds, clocks differ."""
+"""Largest delay of a record behind others of its time: spools are sent within milliseconds, clocks differ."""
 REMEMBERED: Final = timedelta(hours=1)
-"""A bind that no event contradicted for so long is believed; the history of nodes is kept as long."""
+"""Time after which a bind that no event contradicted is believed; the history of nodes lasts as long."""
 REMEMBERED_PODS: Final = 50_000
 REMEMBERED_FINDINGS: Final = 100_000
 _MAX_SIGHTINGS: Final = 32
@@ -38,17 +40,17 @@ _MAX_SIGHTINGS: Final = 32
 
 @dataclass(slots=True)
 class _Pod:
-    """What is known of the pods of one name in one cluster."""
+    """Facts about the pods of one name in one cluster."""
 
     placed: dict[str, Placed] = field(default_factory=dict)
     judged: set[str] = field(default_factory=set)
-    """Attempts whose nodes were looked at."""
+    """Attempts whose nodes the auditor has checked."""
     sightings: dict[str, Sighting] = field(default_factory=dict)
     latest: datetime | None = None
 
 
 class PlacementAuditor:
-    """`pools` None: any node will do."""
+    """Auditor of placements. `pools` None: every node is allowed."""
 
     def __init__(self, pools: Pools | None = None, max_pods: int = REMEMBERED_PODS) -> None:
         self._pools, self._max_pods = pools, max_pods
@@ -66,8 +68,8 @@ class PlacementAuditor:
         return sum(len(pod.placed) for pod in self._pods.values())
 
     def see_bind(self, placed: Placed) -> None:
-        # By name: a bind may lack the UID. Sightings of another pod of that name are sorted out by UID later.
-        pod = self._pod(placed.pod_key, placed.bound_at)
+        # Pods are stored by name, because a bind may lack the UID; sightings of other pods of that name drop out later.
+        pod = self._touch_pod(placed.pod_key, placed.bound_at)
         if pod.placed.get(placed.attempt_id) != placed:
             pod.placed[placed.attempt_id] = placed
             # The same pod may be due several times; a heap has no cheap removal, and auditing it again finds nothing
@@ -75,22 +77,22 @@ class PlacementAuditor:
             heappush(self._due, (placed.bound_at + LATE, placed.pod_key))
 
     def see_pod(self, event: PodObserved) -> None:
-        # A deletion shows nothing about now. And a running pod has a node, whether the source reports it or not.
+        # A deletion says nothing about the present, and a running pod has a node even if the source does not report it.
         if event.deleted or not event.pod.uid or not (event.node or event.phase == "Pending"):
             return
-        pod = self._pod(event.key, event.observed_at)
+        pod = self._touch_pod(event.key, event.observed_at)
         pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed_at)
         if len(pod.sightings) > _MAX_SIGHTINGS:
-            del pod.sightings[min(pod.sightings, key=lambda id_: pod.sightings[id_].at)]
+            del pod.sightings[min(pod.sightings, key=lambda id_: pod.sightings[id_].seen_at)]
         if pod.placed:
             heappush(self._due, (event.observed_at + LATE, event.key))
 
     def see_node(self, event: NodeChecked | NodeRegistered) -> None:
         self._nodes.see(event)
 
-    def nodes_lacking(self, until: datetime) -> set[NodeKey]:
-        """Nodes of due placements whose earlier events have not been loaded: call `load_node` for them."""
-        due = (self._pods.get(name) for at, name in self._due if at <= until)
+    def list_unloaded_nodes(self, until: datetime) -> set[NodeKey]:
+        """List nodes of due placements whose earlier events have not been loaded: call `load_node` for them."""
+        due = (self._pods.get(name) for due_at, name in self._due if due_at <= until)
         binds = (bind for pod in due if pod for bind in pod.placed.values() if bind.attempt_id not in pod.judged)
         return {bind.node_key for bind in binds} - self._loaded
 
@@ -104,46 +106,46 @@ class PlacementAuditor:
         """Mark findings that an earlier run has published already, by their ids."""
         self._reported |= dict.fromkeys(ids)
 
-    def _pod(self, name: str, at: datetime) -> _Pod:
+    def _touch_pod(self, name: str, seen_at: datetime) -> _Pod:
         pod = self._pods.setdefault(name, _Pod())
-        pod.latest = max(pod.latest or at, at)
+        pod.latest = max(pod.latest or seen_at, seen_at)
         self._pods.move_to_end(name)
         return pod
 
     def settle(self, until: datetime) -> list[FindingReported]:
-        """New findings, now that everything up to ``until`` has been read; none twice."""
-        found: dict[str, FindingReported] = {}
+        """Return new findings, now that everything up to ``until`` has been read; none twice."""
+        findings: dict[str, FindingReported] = {}
         while self._due and self._due[0][0] <= until:
             pod = self._pods.get(heappop(self._due)[1])
             if pod:
-                found |= {finding.id: finding for finding in self._judge(pod, until - LATE)}
+                findings |= {finding.id: finding for finding in self._judge(pod, until - LATE)}
         self._forget(until - REMEMBERED)
         # Sorted by id: a replay after a crash publishes in the same order.
-        new = [finding for _, finding in sorted(found.items()) if finding.id not in self._reported]
+        new = [finding for _, finding in sorted(findings.items()) if finding.id not in self._reported]
         self.mark_reported(finding.id for finding in new)
         return new
 
     def _judge(self, pod: _Pod, until: datetime) -> Iterator[FindingReported]:
-        sightings = [sighting for sighting in pod.sightings.values() if sighting.at <= until]
+        sightings = [sighting for sighting in pod.sightings.values() if sighting.seen_at <= until]
         for placed in [bind for bind in pod.placed.values() if bind.bound_at <= until]:
             if placed.attempt_id not in pod.judged:
                 pod.judged.add(placed.attempt_id)
-                yield from self._of_its_node(placed)
-            if (seen := seen_elsewhere(placed, sightings)) and seen.at + SOON <= until:
-                yield bound_nowhere(placed, seen)
+                yield from self._audit_node(placed)
+            if (seen := find_sighting_elsewhere(placed, sightings)) and seen.seen_at + SOON <= until:
+                yield report_bound_nowhere(placed, seen)
             elif seen:
-                heappush(self._due, (seen.at + SOON + LATE, placed.pod_key))
+                heappush(self._due, (seen.seen_at + SOON + LATE, placed.pod_key))
 
         for old in [id_ for id_ in pod.judged if pod.placed[id_].bound_at < until - REMEMBERED]:
-            # A name may be used again and again.
+            # Without this the memory of a name that is used again and again would grow.
             del pod.placed[old]
             pod.judged.remove(old)
 
-    def _of_its_node(self, placed: Placed) -> Iterator[FindingReported]:
+    def _audit_node(self, placed: Placed) -> Iterator[FindingReported]:
         if self._pools:
-            yield from outside_pool(placed, self._pools)
-        yield from bad_registration(placed, self._nodes)
-        yield from memory_changed(placed, self._nodes)
+            yield from audit_pool(placed, self._pools)
+        yield from audit_registration(placed, self._nodes)
+        yield from audit_memory(placed, self._nodes)
 
     def _forget(self, before: datetime) -> None:
         self._nodes.forget(before)

@@ -1,4 +1,4 @@
-"""The facts about pods that placements are derived from: binds and sightings."""
+"""Facts about pods that placements are derived from: binds and sightings."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,57 +14,57 @@ ENDS: Final = frozenset(("Succeeded", "Failed", DELETED))
 
 @dataclass(frozen=True, slots=True)
 class BindFact:
-    """The end of a bind, as the attempt's summary of that ``version`` has it."""
+    """End of a bind, as the attempt's summary of that ``version`` has it."""
 
     attempt_id: str
     scheduler: str
     started_at: datetime
-    """The attempt's."""
+    """Start of the attempt."""
     uid: str
     node: str
-    at: datetime
+    time: datetime
     bound: bool
     version: int
     held: tuple[DeviceAllocation, ...] = ()
     first_judged_at: datetime | None = None
-    """When the pod's first known attempt began."""
+    """Start of the pod's first reported attempt."""
     judged_at: datetime | None = None
-    """When this attempt had chosen the node."""
+    """Time at which this attempt had chosen the node."""
     waited_for: tuple[str, ...] = ()
-    """The reasons that its attempts before failed for."""
+    """Reasons for which the pod's earlier attempts failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSighting:
-    """A pod seen on a node (empty: not known) in a ``state``: a phase, or ``deleted``."""
+    """A pod seen on a node (empty: not reported) in a ``state``: a phase, or ``deleted``."""
 
     uid: str
     node: str
     state: str
-    at: datetime
+    time: datetime
     scheduled: datetime | None = None
-    """Since when the cluster says it is scheduled."""
+    """Time since which the cluster considers the pod scheduled."""
     running_at: datetime | None = None
-    """When its first container began to run."""
+    """Time at which its first container began to run."""
     held: tuple[DeviceAllocation, ...] = ()
-    """The devices that the pod itself says it holds."""
+    """Devices that the pod itself claims to hold."""
 
 
 Fact: TypeAlias = BindFact | PodSighting
 
 
-def by_time(fact: Fact) -> tuple[datetime, str]:
-    return fact.at, repr(fact)
+def rank_by_time(fact: Fact) -> tuple[datetime, str]:
+    return fact.time, repr(fact)
 
 
-def knowledge(bind: BindFact) -> tuple[object, ...]:
-    """A sort key: of two reports of one bind the one with the greater key is used."""
-    # The fields behind the version only break ties, so that the result does not depend on which report came first.
-    known = bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
-    return *known, str(bind.first_judged_at), str(bind.judged_at), bind.waited_for
+def rank_bind(bind: BindFact) -> tuple[object, ...]:
+    """Rank reports of one bind: the one with the greatest key is used."""
+    # The fields after the version only break ties, so that the result does not depend on which report came first.
+    key = bind.version, bind.bound, len(bind.held), bind.time, bind.node, bind.uid
+    return *key, str(bind.first_judged_at), str(bind.judged_at), bind.waited_for
 
 
-def knowledge_of_devices(held: tuple[DeviceAllocation, ...]) -> tuple[object, ...]:
-    """A sort key: of two reports of what a pod holds the one with the greater key is used."""
+def rank_devices(held: tuple[DeviceAllocation, ...]) -> tuple[object, ...]:
+    """Rank reports of the devices that a pod holds: the one with the greatest key is used."""
     amounts = sum(allocation.memory_mib is not None for allocation in held)
     return len(held), amounts, repr(held)

@@ -1,19 +1,19 @@
-"""Reports of several sources about one attempt, put together: each part of it has the value of the best that says it.
+"""Reports of several sources about one attempt, combined: each part has the value of the best source that reports it.
 
-A part is a group of fields whose values belong together; which report gives it stands in ``Report.gives``. Each part
-takes the greatest value in an order that depends on nothing but the report itself, so neither the order of reports nor
-their repetition matters. What names the attempt (id and start) is that of the report that was published first.
+A part is a group of fields whose values belong together; ``Report.gives`` names the parts of a report. Each part takes
+the greatest value in an order that depends only on the report itself, so neither the order of reports nor their
+repetition matters. Id and start of the attempt are those of the report that was published first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.summaries.merge import later, merged, settled
+from engine.summaries.merge import choose_later_bind, merge_summaries, settle
 from schemas.events import FILTER_END, OFFERED_NODES, SCHEDULER, AttemptSummarized, BindOutcome, Report, Request
 
 KUBE_EVENTS: Final = "kube-events"
 _SOURCES: Final = {SCHEDULER: 3, "hami-log": 2, "kai-log": 2, KUBE_EVENTS: 1}
-"""The greatest is the best; any other source has 0."""
+"""Rank of each source, the best has the greatest; any other source has 0."""
 
 FILTER: Final = "filter"
 BIND: Final = "bind"
@@ -25,36 +25,36 @@ class AttemptPart(NamedTuple):
     name: str
     fields: tuple[str, ...]
     is_given: Callable[[AttemptSummarized, Report], bool]
-    """Does the summary of this report alone say it?"""
+    """Predicate: the summary of this report by itself has the part."""
     order: Callable[[AttemptSummarized, Report], Order]
-    """The report with the greatest order provides the part. A function of the summary and its report."""
+    """Sort key of a summary and its report: the report with the greatest key provides the part."""
 
 
-def _quality(_summary: AttemptSummarized, report: Report) -> Order:
-    # The id where two sources are equally good: any rule will do that does not depend on who comes first.
+def _rank_source(_summary: AttemptSummarized, report: Report) -> Order:
+    # The id decides between equally good sources: any rule will do that does not depend on the order of arrival.
     return _SOURCES.get(report.source, 0), report.attempt_id
 
 
-def _by_cluster(summary: AttemptSummarized, report: Report) -> Order:
-    """What became of the pod afterwards, the cluster itself knows best."""
-    return report.source == KUBE_EVENTS, *_quality(summary, report)
+def _rank_cluster_first(summary: AttemptSummarized, report: Report) -> Order:
+    """Rank the cluster's own reports first: it knows the pod's final state."""
+    return report.source == KUBE_EVENTS, *_rank_source(summary, report)
 
 
-def _filter_order(summary: AttemptSummarized, report: Report) -> Order:
+def _rank_filter(summary: AttemptSummarized, report: Report) -> Order:
     has_end = summary.ended_at is not None and FILTER_END not in report.not_reported
-    return has_end, summary.complete, *_quality(summary, report)
+    return has_end, summary.complete, *_rank_source(summary, report)
 
 
-def _bind_order(summary: AttemptSummarized, report: Report) -> Order:
+def _rank_bind(summary: AttemptSummarized, report: Report) -> Order:
     # A pod that is bound stays so. A refusal that only follows from the attempt's end (``_refused_by_cluster``) is
     # weaker than the result of a bind.
     is_bound = summary.bind is not None and summary.bind.bound
-    return is_bound, report.bind_ended_at is not None, *_by_cluster(summary, report)
+    return is_bound, report.bind_ended_at is not None, *_rank_cluster_first(summary, report)
 
 
-def _description_order(summary: AttemptSummarized, report: Report) -> Order:
+def _rank_description(summary: AttemptSummarized, report: Report) -> Order:
     owners = summary.description.owners if summary.description else []
-    return len(owners), *_by_cluster(summary, report)
+    return len(owners), *_rank_cluster_first(summary, report)
 
 
 def _says_requests(summary: AttemptSummarized, report: Report) -> bool:
@@ -66,7 +66,7 @@ def _says_offered(summary: AttemptSummarized, report: Report) -> bool:
     return summary.ended_at is not None and not {OFFERED_NODES, FILTER_END} & set(report.not_reported)
 
 
-def _says(*fields: str) -> Callable[[AttemptSummarized, Report], bool]:
+def _check_fields(*fields: str) -> Callable[[AttemptSummarized, Report], bool]:
     return lambda summary, _report: any(getattr(summary, name) for name in fields)
 
 
@@ -75,41 +75,43 @@ _FILTER_FIELDS: Final = (
     "nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms",
 )  # fmt: skip
 PARTS: Final = (
-    AttemptPart(FILTER, _FILTER_FIELDS, _says("ended_at", "nodes", "judged_devices"), _filter_order),
-    AttemptPart("requests", ("requests", "constraints"), _says_requests, _quality),
-    AttemptPart("offered nodes", ("offered_nodes",), _says_offered, _quality),
-    AttemptPart("policies", ("node_policy", "device_policy"), _says("node_policy", "device_policy"), _quality),
-    AttemptPart("picked devices", ("picked_devices", "picked"), _says("picked_devices"), _quality),
-    AttemptPart("nominated node", ("nominated",), _says("nominated"), _by_cluster),
-    AttemptPart("scheduler message", ("scheduler_message",), _says("scheduler_message"), _by_cluster),
-    AttemptPart("description", ("description",), _says("description"), _description_order),
-    AttemptPart("settings", ("settings_digest",), _says("settings_digest"), _quality),
-    AttemptPart(BIND, ("bind",), _says("bind"), _bind_order),
+    AttemptPart(FILTER, _FILTER_FIELDS, _check_fields("ended_at", "nodes", "judged_devices"), _rank_filter),
+    AttemptPart("requests", ("requests", "constraints"), _says_requests, _rank_source),
+    AttemptPart("offered nodes", ("offered_nodes",), _says_offered, _rank_source),
+    AttemptPart(
+        "policies", ("node_policy", "device_policy"), _check_fields("node_policy", "device_policy"), _rank_source
+    ),
+    AttemptPart("picked devices", ("picked_devices", "picked"), _check_fields("picked_devices"), _rank_source),
+    AttemptPart("nominated node", ("nominated",), _check_fields("nominated"), _rank_cluster_first),
+    AttemptPart("scheduler message", ("scheduler_message",), _check_fields("scheduler_message"), _rank_cluster_first),
+    AttemptPart("description", ("description",), _check_fields("description"), _rank_description),
+    AttemptPart("settings", ("settings_digest",), _check_fields("settings_digest"), _rank_source),
+    AttemptPart(BIND, ("bind",), _check_fields("bind"), _rank_bind),
 )
 
 
-def giver(summary: AttemptSummarized, part: AttemptPart) -> Report | None:
-    """The report that gives the part; None where no report says it."""
+def find_giver(summary: AttemptSummarized, part: AttemptPart) -> Report | None:
+    """Find the report that gives the part; None if no report has it."""
     if len(summary.reports) == 1:
         (report,) = summary.reports
         return report if part.is_given(summary, report) else None
     return next((report for report in summary.reports if part.name in report.gives), None)
 
 
-def filter_giver(summary: AttemptSummarized) -> Report | None:
-    """The report whose verdicts the summary has."""
-    return giver(summary, PARTS[0])
+def find_filter_giver(summary: AttemptSummarized) -> Report | None:
+    """Find the report whose verdicts the summary has."""
+    return find_giver(summary, PARTS[0])
 
 
-def combined(published: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarized:
-    """The attempt as it was published, with all that ``other`` says: a further report of it, or more of one it has.
+def combine(published: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarized:
+    """Combine the published attempt with ``other``: a further report of it, or a fuller version of one of its reports.
 
-    But for what names the attempt, the order does not matter, nor does it matter how often a report comes.
+    Except for the id and start of the attempt, neither the order nor the repetition of reports matters.
     """
-    if len(published.reports) == len(other.reports) == 1 and _ids(published) == _ids(other):
-        return merged(published, other)
+    if len(published.reports) == len(other.reports) == 1 and _list_ids(published) == _list_ids(other):
+        return merge_summaries(published, other)
     both = _Both(published, other)
-    sides = {part.name: both.winner(part) for part in PARTS}
+    sides = {part.name: both.find_winner(part) for part in PARTS}
     givers = {name: side[1] for name, side in sides.items() if side}
     fields = {
         name: getattr(side[0], name)
@@ -118,37 +120,37 @@ def combined(published: AttemptSummarized, other: AttemptSummarized) -> AttemptS
         for name in part.fields
     }  # fmt: skip
     base = sides[FILTER]
-    whole = base[0] if base else published
-    if (refusal := both.refusal()) and not fields.get("bind") and (chosen := fields.get("chosen")):
+    full_summary = base[0] if base else published
+    if (refusal := both.find_refusal()) and not fields.get("bind") and (chosen := fields.get("chosen")):
         fields["bind"] = BindOutcome(
             node=str(chosen), bound=False, error=refusal[0].error, ended_at=refusal[0].ended_at or published.started_at
         )
         givers[BIND] = refusal[1]
     fields["bind"] = _with_holder(fields.get("bind"), published.bind, other.bind)
-    if not (base and whole.ended_at) and (bind := fields.get("bind")):
-        # As in ``merge``: where the filter's end is unknown, the bind is the only evidence of its choice.
+    if not (base and full_summary.ended_at) and (bind := fields.get("bind")):
+        # As in ``merge``: if the filter's end is unknown, the bind is the only evidence of its choice.
         fields["chosen"] = bind.node
-    fields["requests"] = _at_least(fields.get("requests", whole.requests), whole)
-    own = {name: getattr(published, name) for name in ("cluster", "attempt_id", "scheduler", "started_at")}
+    fields["requests"] = _pad_requests(fields.get("requests", full_summary.requests), full_summary)
+    identity = {name: getattr(published, name) for name in ("cluster", "attempt_id", "scheduler", "started_at")}
     pod = max(published.pod, other.pod, key=lambda ref: ref.uid)
-    return settled(
-        whole.model_copy(
+    return settle(
+        full_summary.model_copy(
             update={
                 **fields,
-                **own,
+                **identity,
                 "pod": pod,
-                "reports": _named(both.reports, givers),
+                "reports": _assign_parts(both.reports, givers),
                 "may_duplicate": sorted({*published.may_duplicate, *other.may_duplicate} - {published.attempt_id}),
             }
         )
     )
 
 
-def _with_holder(bind: BindOutcome | None, *known: BindOutcome | None) -> BindOutcome | None:
-    """A bind that failed, with the holder of the lock: only the scheduler says it."""
+def _with_holder(bind: BindOutcome | None, *sides: BindOutcome | None) -> BindOutcome | None:
+    """Add the holder of the lock to a failed bind: only the scheduler reports it."""
     if bind is None or bind.bound or bind.lock_holder:
         return bind
-    holder = next((side.lock_holder for side in known if side and side.lock_holder and side.node == bind.node), None)
+    holder = next((side.lock_holder for side in sides if side and side.lock_holder and side.node == bind.node), None)
     return bind.model_copy(update={"lock_holder": holder}) if holder else bind
 
 
@@ -156,64 +158,67 @@ _Side = tuple[AttemptSummarized, Report]
 
 
 class _Both:
-    """Two summaries of one attempt, and the reports that they have together."""
+    """Two summaries of one attempt, and the reports of both."""
 
-    def __init__(self, one: AttemptSummarized, other: AttemptSummarized) -> None:
-        self.one, self.other = one, other
-        known = {report.attempt_id: report for report in one.reports}
+    def __init__(self, published: AttemptSummarized, other: AttemptSummarized) -> None:
+        self.published, self.other = published, other
+        reports = {report.attempt_id: report for report in published.reports}
         for report in other.reports:
-            before = known.get(report.attempt_id)
-            known[report.attempt_id] = _joined(before, report) if before else report
-        self.reports = list(known.values())
-        self._by_id = known
+            before = reports.get(report.attempt_id)
+            reports[report.attempt_id] = _join_reports(before, report) if before else report
+        self.reports = list(reports.values())
+        self._by_id = reports
 
-    def winner(self, part: AttemptPart) -> _Side | None:
-        """The summary whose value of the part holds, and the report that gives it."""
+    def find_winner(self, part: AttemptPart) -> _Side | None:
+        """Find the summary whose value of the part holds, and the report that gives it."""
         givers = [
             (side, self._by_id[report.attempt_id])
-            for side in (self.one, self.other)
-            if (report := giver(side, part)) is not None
+            for side in (self.published, self.other)
+            if (report := find_giver(side, part)) is not None
         ]
         if len(givers) == 2 and givers[0][1] is givers[1][1]:
-            return self._of_one_report(part), givers[0][1]
+            return self._merge_report(part), givers[0][1]
         return max(givers, key=lambda side: part.order(*side), default=None)
 
-    def _of_one_report(self, part: AttemptPart) -> AttemptSummarized:
+    def _merge_report(self, part: AttemptPart) -> AttemptSummarized:
         if part.name == BIND:
-            bind = later(self.one.bind, self.other.bind)
-            return self.one if bind == self.one.bind else self.other
-        return merged(self.one, self.other)
+            bind = choose_later_bind(self.published.bind, self.other.bind)
+            return self.published if bind == self.published.bind else self.other
+        return merge_summaries(self.published, self.other)
 
-    def refusal(self) -> _Side | None:
-        """The side in which the cluster says that the attempt failed, for another reason than that no node fits."""
-        for side in (self.one, self.other):
-            report = filter_giver(side)
+    def find_refusal(self) -> _Side | None:
+        """Find the side in which the cluster reports that the attempt failed, for another reason than that no node
+        fits."""
+        for side in (self.published, self.other):
+            report = find_filter_giver(side)
             if side.error and side.chosen is None and not side.nodes and report and report.source == KUBE_EVENTS:
                 return side, self._by_id[report.attempt_id]
         return None
 
 
-def _joined(one: Report, other: Report) -> Report:
-    """The same report, known by two of its summaries."""
-    fuller = one if one.ended_at else other
-    times = [report.bind_ended_at for report in (one, other) if report.bind_ended_at]
+def _join_reports(report_before: Report, other: Report) -> Report:
+    """Join two versions of one report."""
+    fuller = report_before if report_before.ended_at else other
+    times = [report.bind_ended_at for report in (report_before, other) if report.bind_ended_at]
     return fuller.model_copy(update={"bind_ended_at": max(times, default=None)})
 
 
-def _named(reports: Sequence[Report], givers: Mapping[str, Report]) -> list[Report]:
-    """The best source first, each with the parts that it gives."""
+def _assign_parts(reports: Sequence[Report], givers: Mapping[str, Report]) -> list[Report]:
+    """Sort the best source first, and add to each report the parts that it gives."""
     in_order = sorted(reports, key=lambda report: (-_SOURCES.get(report.source, 0), report.attempt_id))
     return [
-        report.model_copy(update={"gives": [name for name, by in givers.items() if by.attempt_id == report.attempt_id]})
+        report.model_copy(
+            update={"gives": [name for name, giver in givers.items() if giver.attempt_id == report.attempt_id]}
+        )
         for report in in_order
     ]
 
 
-def _at_least(requests: Sequence[Request], whole: AttemptSummarized) -> list[Request]:
-    """As many as the nodes' verdicts refer to: another source may name fewer containers."""
-    needed = int(whole.refused_by.max(initial=-1)) + 1
+def _pad_requests(requests: Sequence[Request], summary: AttemptSummarized) -> list[Request]:
+    """Pad the requests to the number that the nodes' verdicts refer to: another source may name fewer containers."""
+    needed = int(summary.refused_by.max(initial=-1)) + 1
     return [*requests, *(Request(container="") for _ in range(needed - len(requests)))]
 
 
-def _ids(summary: AttemptSummarized) -> list[str]:
+def _list_ids(summary: AttemptSummarized) -> list[str]:
     return [report.attempt_id for report in summary.reports]

@@ -1,23 +1,23 @@
-"""A retry that ended as the attempt before it did: published as its differences alone, and put together again.
+"""Retries that ended as the attempt before them did: published as their differences only, and restored by readers.
 
-A pending pod is tried again every few seconds or minutes, and most of the time nothing has changed. The
-verdicts of such an attempt on thousands of nodes are stored once, with the attempt that it repeats.
+A pending pod is tried again every few seconds or minutes, and most of the time nothing has changed. The verdicts of
+such an attempt on thousands of nodes are stored once, with the attempt that it repeats.
 """
 
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final
 
-from engine.summaries.reports import KUBE_EVENTS, filter_giver
+from engine.summaries.reports import KUBE_EVENTS, find_filter_giver
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import Digests, verdict_digest
 from schemas.events import AttemptRepeated, AttemptSummarized, PublishedAttempt
 
 MAX_HOURS_BACK: Final = 6
-"""A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
+"""Longest time that a repetition refers back. It never refers to the day before, so that both are deleted together."""
 
 _NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms")
-_OWN: Final = frozenset(
+_ATTEMPT_FIELDS: Final = frozenset(
     {
         "attempt_id",
         "started_at",
@@ -32,29 +32,33 @@ _OWN: Final = frozenset(
         "wait",
     }
 )
-"""What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
+"""Fields that an attempt has for itself when it repeats another: it has no ``changes``, and its ``status`` is the
+other's."""
 
-# The cluster's events come seconds after the scheduler's own report: a retry must be known as one before they do.
+# The cluster's events come seconds after the scheduler's own report: a retry must be recognized before they arrive.
 ADDED: Final = ("scheduler_message", "nominated", "description")
-"""What another source may add to the report that has the verdicts."""
+"""Fields that another source may add to the report that has the verdicts."""
 
 
-def digests_of(summary: AttemptSummarized) -> Digests:
-    """What two attempts of a pod are compared by.
+def derive_digests(summary: AttemptSummarized) -> Digests:
+    """Derive the digests by which two attempts of a pod are compared.
 
-    The digests of details are equal for two whole summaries that differ in nothing but what a repetition says for
-    itself. Where a better source has the verdicts, what the cluster's events add is not in it, but in ``added``.
+    The digests of details are equal for two full summaries that differ only in the fields that a repetition has for
+    itself. If a better source has the verdicts, the additions of the cluster's events are not in them, but in
+    ``added``.
     """
     verdicts = verdict_digest(summary)
-    source = filter_giver(summary)
+    source = find_filter_giver(summary)
     without = _NODE_COLUMNS if source is None or source.source == KUBE_EVENTS else (*_NODE_COLUMNS, *ADDED)
-    rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in without}
-    # The verdicts' digest covers the node columns but the scores.
-    detail = encode_value(rest) + verdicts.encode() + summary.score.astype("<f4").tobytes()
-    return Digests(verdicts, _digest(detail), _digest(_added(summary)) if len(summary.reports) > 1 else "")
+    shared = {
+        name: value for name, value in summary.__dict__.items() if name not in _ATTEMPT_FIELDS and name not in without
+    }
+    # The verdicts' digest covers the node columns except the scores.
+    detail = encode_value(shared) + verdicts.encode() + summary.score.astype("<f4").tobytes()
+    return Digests(verdicts, _digest(detail), _digest(_encode_added(summary)) if len(summary.reports) > 1 else "")
 
 
-def _added(summary: AttemptSummarized) -> bytes:
+def _encode_added(summary: AttemptSummarized) -> bytes:
     return encode_value({name: getattr(summary, name) for name in ADDED})
 
 
@@ -62,17 +66,17 @@ def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def may_repeat(started_at: datetime, whole_started: datetime) -> bool:
-    """Is the whole summary near enough to be referred to?"""
-    # Indices are daily and deleted by the day, so what is referred to goes together with what refers to it.
-    return started_at.date() == whole_started.date() and started_at - whole_started <= timedelta(hours=MAX_HOURS_BACK)
+def may_repeat(started_at: datetime, full_started: datetime) -> bool:
+    """Tell whether the full summary is near enough to be referred to."""
+    # Indices are daily and deleted by the day, so a repetition is deleted together with the summary that it refers to.
+    return started_at.date() == full_started.date() and started_at - full_started <= timedelta(hours=MAX_HOURS_BACK)
 
 
-def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSummarized:
-    """The whole summary of a repetition. Raises ``ValueError`` where ``whole`` is not what it refers to."""
-    if whole.attempt_id != repeated.repeats:
-        raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {whole.attempt_id}")
-    own = (
+def resolve(repeated: AttemptRepeated, full_summary: AttemptSummarized) -> AttemptSummarized:
+    """Restore the full summary of a repetition. Raises ``ValueError`` if ``full_summary`` is not what it refers to."""
+    if full_summary.attempt_id != repeated.repeats:
+        raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {full_summary.attempt_id}")
+    names = (
         "cluster",
         "attempt_id",
         "pod",
@@ -86,15 +90,16 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
         "reports",
         "attempts",
     )
-    fields = {name: getattr(repeated, name) for name in own} | own_texts(repeated)
-    # Records of before these fields do not have them.
+    fields = {name: getattr(repeated, name) for name in names} | pick_unshared_texts(repeated)
+    # Records from before these fields existed do not have them.
     fields |= {"description": repeated.description} if repeated.description else {}
     fields |= {"first_judged_at": repeated.first_judged_at} if repeated.first_judged_at else {}
     fields |= {"wait": repeated.wait} if repeated.wait else {}
-    return whole.model_copy(update=fields | {"changes": []})
+    return full_summary.model_copy(update=fields | {"changes": []})
 
 
-def own_texts(repeated: AttemptRepeated | PublishedAttempt) -> dict[str, str]:
-    """What a repetition does not share with the attempt that it repeats: to one of them another source has added it."""
+def pick_unshared_texts(repeated: AttemptRepeated | PublishedAttempt) -> dict[str, str]:
+    """Return the texts that a repetition does not share with the attempt that it repeats, because another source has
+    added them to one of the two only."""
     texts = {"scheduler_message": repeated.scheduler_message, "nominated": repeated.nominated}
     return {name: text for name, text in texts.items() if text is not None}

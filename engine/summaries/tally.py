@@ -7,13 +7,13 @@ import numpy as np
 from schemas.events import DevicesJudged
 
 
-def judged(records: Iterable[DevicesJudged]) -> int:
-    """How many rows the records have."""
+def count_rows(records: Iterable[DevicesJudged]) -> int:
+    """Count the rows of the records."""
     return sum(len(record.verdict) for record in records)
 
 
-def by_model(records: Iterable[DevicesJudged]) -> dict[str, int]:
-    """Device model to number of rows; what has no name is left out."""
+def count_by_model(records: Iterable[DevicesJudged]) -> dict[str, int]:
+    """Count the rows of each device model; rows without a model's name are left out."""
     counts: dict[str, int] = {}
     for record in records:
         for model, count in record.models.items():
@@ -21,13 +21,13 @@ def by_model(records: Iterable[DevicesJudged]) -> dict[str, int]:
     return {model: count for model, count in sorted(counts.items()) if model and count}
 
 
-def by_verdict(records: Iterable[DevicesJudged]) -> list[dict[str, int]]:
-    """Per container, verdict to number of rows."""
+def count_by_verdict(records: Iterable[DevicesJudged]) -> list[dict[str, int]]:
+    """Count the rows of each verdict, per container."""
     counts: list[dict[str, int]] = []
     for record in records:
         counts += [{} for _ in range(record.container + 1 - len(counts))]
-        known = counts[record.container]
+        container_counts = counts[record.container]
         for word, count in zip(record.verdicts, np.bincount(record.verdict, minlength=1).tolist(), strict=False):
             if count:  # a table may hold words that no row has, and a word twice
-                known[word] = known.get(word, 0) + count
+                container_counts[word] = container_counts.get(word, 0) + count
     return [dict(sorted(tally.items())) for tally in counts]

@@ -1,6 +1,6 @@
-"""What each attempt adds to the counts of its minute, and the counts of a minute: pure.
+"""Counts of a minute, and each attempt's contribution to them: pure.
 
-An attempt of which more becomes known adds again: what its earlier version added is taken back.
+A later version of an attempt adds again: the contribution of its earlier version is taken back.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,20 +10,20 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.summaries.messages import refused_by_code
+from engine.summaries.messages import count_refused_by_code
 from schemas.events import NOT_REASONS, AttemptSummarized, Contribution, TrendsCounted
 
 # Below the 64 KiB that every CloudEvents intermediary forwards.
 ROWS_A_RECORD: Final = 250
-"""About 60 KiB with long names."""
+"""Limit of rows per record: about 60 KiB with long names."""
 
 PoolOf = Callable[[str], str]
 Key = tuple[str, str, str, str]
-"""Namespace, result, dimension, value."""
+"""Namespace, result, dimension and value."""
 
 
 class Weight(NamedTuple):
-    """What an attempt adds to one row."""
+    """Contribution of an attempt to one row."""
 
     key: Key
     nodes: int
@@ -31,12 +31,12 @@ class Weight(NamedTuple):
 
 
 Weights = tuple[Weight, ...]
-"""All that an attempt adds: hashable, so that attempts that add the same can share it."""
+"""Complete contribution of an attempt: hashable, so that attempts with equal contributions can share it."""
 
 
-def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
-    """What the attempt adds, as it is known by ``summary``."""
-    rows = list(_rows(summary, pool_of))
+def derive_contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
+    """Derive the contribution of the attempt from ``summary``."""
+    rows = list(_iterate_rows(summary, pool_of))
     return Contribution.model_construct(
         version=summary.version,
         status=summary.status,
@@ -47,12 +47,12 @@ def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribu
     )
 
 
-def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[str, str, int, int]]:
-    """Dimension, value, nodes and devices of each."""
+def _iterate_rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[str, str, int, int]]:
+    """Iterate over dimension, value, nodes and devices of the contribution."""
     yield "all", "", len(summary.nodes), summary.judged_devices
-    devices = _refused_devices(summary)
-    nodes = summary.refused_nodes | refused_by_code(summary)
-    # As in a search by reason: a device that was passed over on a node that fits has refused nobody the node.
+    devices = _count_refused_devices(summary)
+    nodes = summary.refused_nodes | count_refused_by_code(summary)
+    # As in a search by reason: a device that was passed over on a node that fits did not refuse the node.
     for code in sorted(nodes):
         yield "reason", code, nodes[code], devices.get(code, 0)
     if summary.bind and (code := summary.bind.reason):
@@ -60,15 +60,15 @@ def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[
         yield "reason", code, 1, 0
     for model, count in (summary.balance.models if summary.balance else {}).items():
         yield "model", model, 0, count
-    for pool, count in _pools(summary, pool_of).items():
+    for pool, count in _count_by_pool(summary, pool_of).items():
         yield "pool", pool, count, 0
-    if found := summary.description:
-        for dimension, value in (("workload", found.workload), ("queue", found.queue)):
+    if description := summary.description:
+        for dimension, value in (("workload", description.workload), ("queue", description.queue)):
             if value:
                 yield dimension, value, len(summary.nodes), summary.judged_devices
 
 
-def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:
+def _count_refused_devices(summary: AttemptSummarized) -> dict[str, int]:
     counts: dict[str, int] = {}
     for device in summary.balance.devices if summary.balance else ():
         for code, count in device.items():
@@ -77,7 +77,7 @@ def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:
     return counts
 
 
-def _pools(summary: AttemptSummarized, pool_of: PoolOf | None) -> dict[str, int]:
+def _count_by_pool(summary: AttemptSummarized, pool_of: PoolOf | None) -> dict[str, int]:
     pools: dict[str, int] = {}
     for node in summary.nodes if pool_of else ():
         if pool_of and (pool := pool_of(node)):
@@ -85,8 +85,8 @@ def _pools(summary: AttemptSummarized, pool_of: PoolOf | None) -> dict[str, int]
     return pools
 
 
-def weights_of(namespace: str, adds: Contribution) -> Weights:
-    """The rows of the namespace that the contribution adds to."""
+def list_weights(namespace: str, adds: Contribution) -> Weights:
+    """List the rows of the namespace that the contribution adds to."""
     columns = zip(adds.dimension, adds.value, adds.nodes.tolist(), adds.devices.tolist(), strict=True)
     return tuple(
         Weight((namespace, adds.status, dimension, value), nodes, devices)
@@ -104,69 +104,70 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """What was added, less what was taken back; below 0 where that had been added to another sum."""
+    """Sum of additions, less what was taken back; negative if it had been added to another sum."""
 
     attempts: int = 0
     pods: int = 0
     nodes: int = 0
     devices: int = 0
-    attempts_of: dict[str, int] = field(default_factory=dict)
-    """By pod, without zeros."""
+    attempts_by_pod: dict[str, int] = field(default_factory=dict)
+    """Number of attempts by pod, without zeros."""
 
     def add(self, pod: str, weight: Weight, times: int) -> None:
         """Add ``times`` the weight of an attempt of the pod; -1 takes it back."""
         self.attempts += times
         self.nodes += times * weight.nodes
         self.devices += times * weight.devices
-        before = self.attempts_of.pop(pod, 0)
+        before = self.attempts_by_pod.pop(pod, 0)
         if after := before + times:
-            self.attempts_of[pod] = after
+            self.attempts_by_pod[pod] = after
         # A pod counts once however many attempts it has, and so does one that is taken back.
-        self.pods += _sign(after) - _sign(before)
+        self.pods += _get_sign(after) - _get_sign(before)
 
 
-def _sign(number: int) -> int:
+def _get_sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
 @dataclass(slots=True)
 class Minute:
-    """The attempts of a cluster that began in one minute, of one partition, counted under one ``recorded_at``."""
+    """Attempts of a cluster that began in one minute, of one partition, counted under one ``recorded_at``."""
 
     cluster: str
     started_at: datetime
     partition: int
     recorded_at: datetime
     version: int = 0
-    """How many times ``put`` was called: readers keep the rows of the greatest."""
+    """Number of calls of ``put``: readers keep the rows with the greatest."""
     _sums: dict[Key, _Sum] = field(default_factory=dict)
 
     def put(self, pod: str, adds: Weights, replaces: Weights) -> None:
-        """Count an attempt of the pod; ``replaces`` is what it added before, here or under another ``recorded_at``."""
+        """Count an attempt of the pod; ``replaces`` is its earlier contribution, here or under another
+        ``recorded_at``."""
         self.version += 1
         for weight in replaces:
-            self._sum(weight.key).add(pod, weight, -1)
+            self._open_sum(weight.key).add(pod, weight, -1)
         for weight in adds:
-            self._sum(weight.key).add(pod, weight, 1)
+            self._open_sum(weight.key).add(pod, weight, 1)
 
-    def _sum(self, key: Key) -> _Sum:
-        if (found := self._sums.get(key)) is None:
-            found = self._sums[key] = _Sum()
-        return found
+    def _open_sum(self, key: Key) -> _Sum:
+        if (total := self._sums.get(key)) is None:
+            total = self._sums[key] = _Sum()
+        return total
 
-    def rows(self) -> list[Row]:
-        """Sorted by key; also those in which nothing is left: readers have to overwrite what they were before."""
+    def list_rows(self) -> list[Row]:
+        """List the rows by key, also those with nothing left: readers have to overwrite their earlier numbers."""
         sums = ((key, self._sums[key]) for key in sorted(self._sums))
         return [Row(key, total.attempts, total.pods, total.nodes, total.devices) for key, total in sums]
 
 
-def records(minute: Minute) -> Iterator[TrendsCounted]:
-    """The minute as events."""
-    rows = minute.rows()
+def build_records(minute: Minute) -> Iterator[TrendsCounted]:
+    """Split the minute into events."""
+    rows = minute.list_rows()
     cuts = range(0, max(len(rows), 1), ROWS_A_RECORD)
     for part, start in enumerate(cuts):
         cut = rows[start : start + ROWS_A_RECORD]
-        namespace, result, dimension, value = ([row.key[place] for row in cut] for place in range(4))
+        namespace, result, dimension, value = ([row.key[index] for row in cut] for index in range(4))
         counts = {name: [getattr(row, name) for row in cut] for name in ("attempts", "pods", "nodes", "devices")}
         yield TrendsCounted(
             cluster=minute.cluster,

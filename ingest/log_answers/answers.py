@@ -56,14 +56,14 @@ def write_schedulerlog(pod: PodInLog) -> dict[str, Any]:
     import orjson
 
     from engine.summaries import attempt_audit
-    from engine.summaries.answer import detail, schedulerlog_json
+    from engine.summaries.answer import build_detail, encode_schedulerlog
 
     summary, attempt = pod.find_latest()
-    added: dict[str, Any] = {"detail": detail(summary), "devices": list(attempt.list_devices())}
+    added: dict[str, Any] = {"detail": build_detail(summary), "devices": list(attempt.list_devices())}
     # The pipeline's findings about a summary too: no pipeline reads this log.
-    if findings := [*attempt.findings, *attempt_audit.findings(summary)]:
+    if findings := [*attempt.findings, *attempt_audit.audit_attempt(summary)]:
         added["findings"] = [_write_finding(finding) for finding in findings]
-    answer: dict[str, Any] = orjson.loads(schedulerlog_json(summary, beside=added))
+    answer: dict[str, Any] = orjson.loads(encode_schedulerlog(summary, additions=added))
     return answer
 
 

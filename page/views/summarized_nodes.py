@@ -1,6 +1,6 @@
 """The nodes of an attempt's columns, grouped by identical refusal."""
 
-from engine.summaries.text import refusal_text
+from engine.summaries.text import write_refusal
 from page.views.node_groups import NodeGroup, SharedRefusal, node_group, readable
 from schemas.events import AttemptSummarized, Refusal
 
@@ -30,4 +30,4 @@ def _group(attempt: AttemptSummarized, key: GroupKey, rows: list[int]) -> NodeGr
 
 
 def _refusal(refusal: Refusal) -> SharedRefusal:
-    return SharedRefusal(refusal.counts, refusal.devices, "" if refusal.counts else refusal_text(refusal))
+    return SharedRefusal(refusal.counts, refusal.devices, "" if refusal.counts else write_refusal(refusal))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from engine.summaries.messages import search_text
+from engine.summaries.messages import build_search_text
 from pipeline.dead_letter import Source
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.attempts import attempt_document, repeated_document
@@ -48,7 +48,7 @@ def summary_document(summary: AttemptSummarized, records: Sequence[Source]) -> D
     A rollover alias or a data stream would keep a second, visible document.
     """
     value = records[0].value if len(records) == 1 else None
-    json = source(attempt_document(summary, search_text(summary), value))
+    json = source(attempt_document(summary, build_search_text(summary), value))
     return _of_attempt(summary, json, records)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from engine.summaries.node_history import NodeKey
-from engine.summaries.placement_audit import Placed, Sighting, placed_of
+from engine.summaries.placement_audit import Placed, Sighting, to_placed
 from engine.summaries.pod_facts import BindFact, PodSighting
 from pipeline.placements.occupancy_queries import PAGE, PLACEMENT_TIEBREAKERS, StoredPlacement, facts_of, stored
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
@@ -100,7 +100,7 @@ def _binds(placement: PodPlacement, document: StoredPlacement) -> Iterator[Place
             # The placement may have learned its UID from a sighting; the bind is audited with what it reported itself.
             pod = placement.pod.model_copy(update={"uid": fact.uid})
             yield Placed(
-                placement.cluster, fact.attempt_id, pod, fact.scheduler, fact.started_at, fact.node, fact.at, devices
+                placement.cluster, fact.attempt_id, pod, fact.scheduler, fact.started_at, fact.node, fact.time, devices
             )
 
 
@@ -128,7 +128,7 @@ def chosen_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
         attempt = read(AttemptEvent, fields | {"pod": pod, "started_at": document.get("@timestamp")}, "document")
         if isinstance(attempt, AttemptEvent) and attempt.pod.uid and not _is_from_log(document):
             ended_at = datetime.fromisoformat(document.get("ended_at") or document["@timestamp"])
-            yield placed_of(attempt, document["chosen"], ended_at, document.get("picked_devices") or (), ())
+            yield to_placed(attempt, document["chosen"], ended_at, document.get("picked_devices") or (), ())
 
 
 def _is_from_log(document: dict[str, Any]) -> bool:
@@ -140,7 +140,7 @@ def sighting_without_bind(chosen: Placed, hits: Iterable[dict[str, Any]], until:
     facts = [fact for document in stored(hits) for fact in facts_of(document)]
     if any(isinstance(fact, BindFact) and fact.bound for fact in facts):
         return None
-    seen_at = (fact.at for fact in facts if isinstance(fact, PodSighting) and fact.node == chosen.node)
+    seen_at = (fact.time for fact in facts if isinstance(fact, PodSighting) and fact.node == chosen.node)
     first = min((at for at in seen_at if chosen.bound_at <= at < until), default=None)
     return _sighting(chosen, first) if first else None
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from engine.summaries.node_history import NodeKey
-from engine.summaries.placement_audit import Placed, Pools, bind_unreported, placed_of
+from engine.summaries.placement_audit import Placed, Pools, report_unreported_bind, to_placed
 from engine.summaries.placement_auditor import REMEMBERED, PlacementAuditor
 from pipeline.placements import audit_queries
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
@@ -46,7 +46,7 @@ class PlacementAudits:
             self._observe_event(item)
         elif item.bind.bound:
             bind = item.bind
-            self._auditor.see_bind(placed_of(item, bind.node, bind.ended_at, item.picked_devices, item.requests))
+            self._auditor.see_bind(to_placed(item, bind.node, bind.ended_at, item.picked_devices, item.requests))
 
     def _observe_event(self, event: object) -> None:
         if isinstance(event, PodObserved):
@@ -56,7 +56,7 @@ class PlacementAudits:
 
     async def find(self, until: datetime) -> list[FindingReported]:
         """New findings; all inputs before ``until`` have been observed."""
-        if nodes := sorted(self._auditor.nodes_lacking(until)):
+        if nodes := sorted(self._auditor.list_unloaded_nodes(until)):
             await self._load_nodes(nodes)
         # Only now: the checks that were loaded decide about the placements that are due.
         found = self._auditor.settle(until)
@@ -94,7 +94,7 @@ class PlacementAudits:
             (chosen, audit_queries.sighting_without_bind(chosen, hits, searched_until))
             for chosen, hits in zip(waiting, answers, strict=True)
         ]
-        return [bind_unreported(chosen, sighting) for chosen, sighting in sightings if sighting]
+        return [report_unreported_bind(chosen, sighting) for chosen, sighting in sightings if sighting]
 
     def _pages(self, search_after: Callable[[list[Any] | None], Search]) -> AsyncIterator[Hits]:
         return pages(self._index, PAGE, search_after)

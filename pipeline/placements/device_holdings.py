@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import DerivedPlacement
-from engine.summaries.overcommit import LASTS, Holding
+from engine.summaries.overcommit import MIN_OVERLAP, Holding
 from pipeline.placements.subjects import PodKey
 
 KEPT_AFTER_END: Final = timedelta(hours=1)
@@ -74,7 +74,7 @@ class DeviceHoldings:
         for device, changed_at in list(self._changed.items()):
             yield device, list(self._by_node.get(device.node, {}).get(device.uuid, {}).values())
             # Before that the overlap may still turn out to be too short to count.
-            if changed_at + LASTS <= until:
+            if changed_at + MIN_OVERLAP <= until:
                 del self._changed[device]
 
     def forget_ended(self, until: datetime) -> None:

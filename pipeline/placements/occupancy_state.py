@@ -13,7 +13,7 @@ import orjson
 
 from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import DerivedPlacement, Facts
-from engine.summaries.overcommit import Holding, overcommitted, totals_of
+from engine.summaries.overcommit import Holding, find_overcommitments, list_totals
 from pipeline.placements import occupancy_queries
 from pipeline.placements.device_holdings import DeviceHoldings, holdings_of
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of
@@ -94,7 +94,7 @@ class OccupancyState:
                     pod.facts.add(fact)
                 pod.resume(placement_of(document.id, document.source))
         self._pods[key] = pod
-        self.holdings.put(key, holdings_of(pod.facts.placements()))
+        self.holdings.put(key, holdings_of(pod.facts.derive_placements()))
 
     def load_node(self, node: NodeKey, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
         """Take the node as the index has it."""
@@ -173,7 +173,7 @@ class OccupancyState:
         if pod.is_written and not is_new:
             return []
         pod.is_written = True
-        placements = pod.facts.placements()
+        placements = pod.facts.derive_placements()
         self.holdings.put(key, holdings_of(placements))
         self.waits.measure(pod, (derived.placement for derived in placements), now)
         return list(self._changes(pod, placements, now, origin))
@@ -231,8 +231,8 @@ class OccupancyState:
         """Findings about devices whose holders or totals changed. All inputs before ``until`` were applied."""
         found: list[FindingReported] = []
         for device, holdings in self.holdings.take_changed(until):
-            totals = totals_of(self._nodes[device.node].registrations, device.uuid)
-            found += overcommitted(device.uuid, holdings, totals, until)
+            totals = list_totals(self._nodes[device.node].registrations, device.uuid)
+            found += find_overcommitments(device.uuid, holdings, totals, until)
         self.holdings.forget_ended(until)
         return found
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.summaries.node_history import NodeKey
-from engine.summaries.occupancy import Facts, sighting_of
+from engine.summaries.occupancy import Facts, to_sighting
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.observation_dedup import RecentObservations
 from schemas.codec.records import Rejected
@@ -93,7 +93,7 @@ class PodState:
 
     def learn(self, event: PodObserved) -> bool:
         """Add what was observed of the pod to what is known of it; True when something of it was new."""
-        sighting = sighting_of(event)
+        sighting = to_sighting(event)
         is_new = sighting is not None and self.facts.add(sighting)
         return self.facts.describe(event.pod.uid, event.description) or is_new
 

@@ -14,7 +14,7 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from engine.summaries.trends import Minute, Weights, records, weights_of
+from engine.summaries.trends import Minute, Weights, build_records, list_weights
 from schemas.events import AttemptCounted, TrendsCounted
 
 WINDOW: Final = timedelta(minutes=10)
@@ -72,13 +72,13 @@ class PartitionCounts:
         if known and known.version >= event.adds.version:
             return False
         namespace = event.pod.namespace
-        adds = weights_of(namespace, event.adds)
+        adds = list_weights(namespace, event.adds)
         adds = self._weights.setdefault(adds, adds)
         self._windows[-1].counted[event.attempt_id] = _Counted(event.adds.version, adds)
         if self._is_publishing:
             # A worker that was killed may have published a version that it does not know of: what is counted here
             # comes before what the record says.
-            replaces = known.adds if known else weights_of(namespace, event.replaces) if event.replaces else ()
+            replaces = known.adds if known else list_weights(namespace, event.replaces) if event.replaces else ()
             minute = self._minute(event.cluster, event.started_at)
             # A UID where there is one: a pod made again under the same name is another pod in the count.
             minute.put(event.pod.uid or str(event.pod), adds, replaces)
@@ -87,7 +87,7 @@ class PartitionCounts:
 
     def take(self) -> Changes:
         """The rows of every minute that has changed since the last call, whole."""
-        trends = [event for minute in self._changed.values() for event in records(minute)]
+        trends = [event for minute in self._changed.values() for event in build_records(minute)]
         self._changed.clear()
         is_enough = self._remembered >= self._min_remembered
         return Changes(trends, self._windows[0].first_offset if is_enough else None)

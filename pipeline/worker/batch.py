@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from engine.summaries.messages import messages
-from engine.summaries.reports import filter_giver
+from engine.summaries.messages import build_messages
+from engine.summaries.reports import find_filter_giver
 from pipeline.worker.open_attempts import DeviceRecord
 from runtime.kafka.record import Outgoing, Place
 from schemas.codec.chunking import records_of
@@ -49,7 +49,7 @@ def forward_devices(record: DeviceRecord) -> Outgoing:
 def gives_devices(report_id: str, summary: AttemptSummarized, written: AttemptSummarized | None) -> bool:
     """Tell whether this report's device verdicts represent the attempt, of which ``written`` is published. Only one
     report's do."""
-    giver, before = filter_giver(summary), filter_giver(written) if written else None
+    giver, before = find_filter_giver(summary), find_filter_giver(written) if written else None
     is_first = before is None or before.attempt_id == report_id or not (written and written.judged_devices)
     return giver is not None and giver.attempt_id == report_id and is_first
 
@@ -83,7 +83,7 @@ def encode_count(
 
 def select_new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | None) -> list[MessageEmitted]:
     """Select the lines that were not published with ``written``. A line whose text has changed is published again."""
-    published = {(line.id, line.message) for line in messages(written)} if written else set()
+    published = {(line.id, line.message) for line in build_messages(written)} if written else set()
     return [line for line in lines if (line.id, line.message) not in published]
 
 

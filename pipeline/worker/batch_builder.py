@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from engine.diagnosis.waiting import wait_of
-from engine.summaries.attempt_audit import findings
-from engine.summaries.episodes import continues_episode, differences, repeats, repetition
+from engine.summaries.attempt_audit import audit_attempt
+from engine.summaries.episodes import build_repetition, continues_episode, describe_changes, repeats
 from engine.summaries.matching import is_refused, match
-from engine.summaries.messages import messages
-from engine.summaries.reports import combined
-from engine.summaries.retries import ADDED, digests_of
-from engine.summaries.trends import contribution
+from engine.summaries.messages import build_messages
+from engine.summaries.reports import combine
+from engine.summaries.retries import ADDED, derive_digests
+from engine.summaries.trends import derive_contribution
 from pipeline.dead_letter import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.worker.batch import (
@@ -61,7 +61,7 @@ class MatchedAttempt(NamedTuple):
     def merge(self, report: AttemptSummarized) -> AttemptSummarized:
         """Add the report to what is published of the attempt."""
         if self.written:
-            return combined(self.written, report)
+            return combine(self.written, report)
         return report.model_copy(update={"may_duplicate": self.candidates}) if self.candidates else report
 
 
@@ -162,19 +162,19 @@ class BatchBuilder:
         Return the attempt's entry in the history, with which the next one is compared, and the messages that are new.
         """
         written = matched.written
-        digests = digests_of(summary)
+        digests = derive_digests(summary)
         episode, episode_started_at, changes = summary.attempt_id, summary.started_at, list[str]()
         if before and continues_episode(before, summary, digests):
             episode, episode_started_at = before.episode, before.episode_started_at
         elif before:
             changes = await self._describe_changes(batch, before, summary)
-        lines = select_new_messages(messages(summary), written)
+        lines = select_new_messages(build_messages(summary), written)
         is_repetition = before is not None and not matched.is_stored_in_full and repeats(before, summary, digests)
         original = self._get_cached(batch, before.whole.attempt_id) if before and is_repetition else None
         wait = self._derive_wait(summary, original)
         pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
         with_past = summary.model_copy(update={**pod_fields, "description": past.description})
-        repeated = repetition(before, with_past, digests) if before and is_repetition else None
+        repeated = build_repetition(before, with_past, digests) if before and is_repetition else None
         if repeated:
             batch.add_attempt(repeated, lines, write.trace)
         else:
@@ -185,10 +185,10 @@ class BatchBuilder:
                 **pod_fields,
             }  # fmt: skip
             batch.add_attempt(summary.model_copy(update=compared), lines, write.trace)
-        for finding in findings(summary):
+        for finding in audit_attempt(summary):
             batch.add_finding(finding)
-        adds = contribution(summary, self._pool_of)
-        replaces = contribution(written, self._pool_of) if written else None
+        adds = derive_contribution(summary, self._pool_of)
+        replaces = derive_contribution(written, self._pool_of) if written else None
         batch.outgoing.append(encode_count(summary, write.closed.recorded_at, adds, replaces, write.partition))
         batch.summaries[summary.attempt_id] = summary.model_copy(update={"wait": wait})
         attempt = PublishedAttempt.model_construct(
@@ -231,7 +231,7 @@ class BatchBuilder:
         self, batch: WriteBatch, before: PublishedAttempt, summary: AttemptSummarized
     ) -> list[str]:
         full_summary = batch.summaries.get(before.whole.attempt_id) or await self._summaries.load_at(before.whole)
-        return differences(full_summary, summary) if full_summary else []
+        return describe_changes(full_summary, summary) if full_summary else []
 
     def _add_dead_letter(self, batch: WriteBatch, source: Source, cause: str) -> None:
         self._metrics.dead_letters.inc()

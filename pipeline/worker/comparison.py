@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from engine.summaries.matching import is_one_pod, published_report
-from engine.summaries.pod_descriptions import merged_description
+from engine.summaries.matching import may_be_one_pod, to_published_report
+from engine.summaries.pod_descriptions import merge_descriptions
 from pipeline.worker.open_attempts import ClosedAttempt
 from schemas.events import (
     AttemptSummarized,
@@ -55,7 +55,7 @@ def find_predecessor(history: PodHistoryChanged | None, summary: AttemptSummariz
     before = (
         attempt
         for attempt in (history.attempts if history else [])
-        if attempt.started_at < summary.started_at and is_one_pod(attempt.pod_uid, summary.pod.uid)
+        if attempt.started_at < summary.started_at and may_be_one_pod(attempt.pod_uid, summary.pod.uid)
     )
     return next(before, None)
 
@@ -74,14 +74,16 @@ class PodPast(NamedTuple):
 def derive_past(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PodPast:
     """Derive facts about the attempt's pod from its history and the attempt."""
     uid = summary.pod.uid
-    pod_attempts = [attempt for attempt in (history.attempts if history else []) if is_one_pod(attempt.pod_uid, uid)]
+    pod_attempts = [
+        attempt for attempt in (history.attempts if history else []) if may_be_one_pod(attempt.pod_uid, uid)
+    ]
     ordinal = next((attempt.attempts for attempt in pod_attempts if attempt.attempt_id == summary.attempt_id), 0)
-    described = history.description if history and is_one_pod(history.pod.uid, uid) else None
+    described = history.description if history and may_be_one_pod(history.pod.uid, uid) else None
     return PodPast(
         min([summary.started_at, *(attempt.first_judged_at for attempt in pod_attempts)]),
         # Also where an earlier attempt is reported last: it is one more.
         ordinal or 1 + max((attempt.attempts for attempt in pod_attempts), default=0),
-        merged_description(described, summary.description),
+        merge_descriptions(described, summary.description),
     )
 
 
@@ -92,7 +94,7 @@ def list_reports(
     versions = {report.attempt_id: report.version for report in entry.reports} if entry else {}
     versions[published.attempt_id] = max(versions.get(published.attempt_id, 0), published.version)
     # A summary that only the memory had has reports of which the history knows nothing.
-    return [published_report(report, versions.get(report.attempt_id, 0)) for report in summary.reports]
+    return [to_published_report(report, versions.get(report.attempt_id, 0)) for report in summary.reports]
 
 
 def with_published(
@@ -106,7 +108,7 @@ def with_published(
     until = closed.offsets[-1] if not closed.has_expired else history.published_until if history else -1
     pod = summary.pod
     # Of the latest attempt's pod: an earlier one of the name has another description.
-    is_of_latest = is_one_pod(attempts[0].pod_uid, pod.uid)
+    is_of_latest = may_be_one_pod(attempts[0].pod_uid, pod.uid)
     description = derive_past(history, summary).description if is_of_latest or not history else history.description
     return PodHistoryChanged.model_construct(
         cluster=summary.cluster,

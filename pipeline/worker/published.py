@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from engine.summaries.retries import own_texts
+from engine.summaries.retries import pick_unshared_texts
 from pipeline.worker.batch import estimate_size
 from runtime.bounded_cache import BoundedCache
 from runtime.telemetry.logs import about
@@ -170,7 +170,7 @@ class PublishedSummaries:
             return full_summary
         names = ("attempt_id", "started_at", "version", "status", "ended_at")
         reports = [_restore_report(report, full_summary) for report in attempt.reports]
-        fields = {name: getattr(attempt, name) for name in names} | own_texts(attempt)
+        fields = {name: getattr(attempt, name) for name in names} | pick_unshared_texts(attempt)
         return full_summary.model_copy(update=fields | {"reports": reports})
 
     async def load_at(self, location: SummaryLocation) -> AttemptSummarized | None:

@@ -24,7 +24,7 @@ class Digests(NamedTuple):
     verdicts: str
     """``verdict_digest``."""
     detail: str
-    """Digest of everything but times; ``retries.digests_of``."""
+    """Digest of everything but times; ``retries.derive_digests``."""
     added: str = ""
     """Digest of what other sources add to the report with the verdicts; empty where only one reported the attempt."""
 

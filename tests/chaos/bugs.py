@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Final
 
 from engine.summaries import fold
-from engine.summaries.node_table import node_table
+from engine.summaries.node_table import build_node_table
 from pipeline.worker import agent, faust_app
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import OpenAttempts
@@ -65,14 +65,14 @@ def _forget_binds() -> None:
 
 
 def _drop_one_node() -> None:
-    table = node_table
+    table = build_node_table
 
     def drop_last_node(records: Sequence[Any], tallies: Iterable[Any]) -> Any:
         whole_table = table(records, list(tallies))
         last = slice(None, -1)
         return replace(whole_table, **{name: getattr(whole_table, name)[last] for name in PER_NODE})
 
-    setattr(fold, "node_table", drop_last_node)
+    setattr(fold, "build_node_table", drop_last_node)
 
 
 def _lose_records(is_lost: Callable[[Outgoing], bool]) -> None:

@@ -11,7 +11,7 @@ from engine.hami import allocation, node_lock, node_registration, registration
 from engine.hami.allocation import AllocatedDevice
 from engine.hami.registration import Device, Malformed, Registration
 from engine.hami.vendors import NVIDIA, Vendor
-from engine.summaries.text import read_reasons, reason_text
+from engine.summaries.text import read_reasons, write_reasons
 from tests.conformance.configured import configure_nvidia, read_shipped_vendors
 from tests.conformance.difference import Case, Difference
 from tests.conformance.objects import build_node
@@ -215,7 +215,7 @@ _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "node_devices": _decode_node_devices,
     "node_lock_parse": _lock,
     "reason_parse": lambda text: {reason.code: reason.refused for reason in read_reasons(text) if reason},
-    "reason_format": lambda argument: reason_text(argument["counts"], argument["devices"]),
+    "reason_format": lambda argument: write_reasons(argument["counts"], argument["devices"]),
     "pair_scores_decode": _decode_pair_scores,
     "pod_devices_decode": _decode_pod_devices,
     "pod_devices_encode": _encode_pod_devices,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.summaries.fold import summarize
-from engine.summaries.messages import FILTERING_FAILED, messages
-from engine.summaries.text import refusal_text
+from engine.summaries.messages import FILTERING_FAILED, build_messages
+from engine.summaries.text import write_refusal
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
 from schemas.events import (
@@ -164,7 +164,7 @@ def _get_verdict(summary: AttemptSummarized, row: int) -> tuple[str, float | str
         return FITS, float(summary.score[row])
     refusal = int(summary.refusal[row])
     # HAMi's reasons have no cause: it is what other lines of the log add.
-    return word, refusal_text(summary.refusals[refusal].model_copy(update={"cause": ""})) if refusal >= 0 else ""
+    return word, write_refusal(summary.refusals[refusal].model_copy(update={"cause": ""})) if refusal >= 0 else ""
 
 
 def parse_float32(text: str) -> float:
@@ -188,7 +188,7 @@ def _compare_devices(
 
 def _compare_events(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
     """Compare events: all of HAMi's lines must be among ours, which also name nodes refused without devices."""
-    mine = [message for message in messages(summary) if not message.reason.startswith("Binding")]
+    mine = [message for message in build_messages(summary) if not message.reason.startswith("Binding")]
     ours = {f"{message.severity} {message.reason} {message.message}" for message in mine}
     for line in truth["events"]:
         unscored = _drop_scores(line)

@@ -13,7 +13,7 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.fit.judge.request.pod_annotations import constraints_of
 from engine.summaries.fold import summarize
-from engine.summaries.text import NODE_UNREGISTERED, refusal_text
+from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
 from schemas.events.node_states import state_id
@@ -66,5 +66,5 @@ def list_refusals(attempt: AttemptSummarized) -> dict[str, str]:
         if attempt.verdicts[verdict] in ("refused", "unregistered"):
             why = attempt.refusals[refusal] if refusal >= 0 else Refusal(bare=NODE_UNREGISTERED)
             # The cause is ours: HAMi gives a bare word.
-            texts[node] = refusal_text(why.model_copy(update={"cause": ""}))
+            texts[node] = write_refusal(why.model_copy(update={"cause": ""}))
     return texts

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from engine.summaries.text import refusal_text
+from engine.summaries.text import write_refusal
 from schemas.codec.records import decode, encode
 from schemas.codec.trace_context import trace_of, with_trace
 from schemas.events import (
@@ -236,7 +236,7 @@ def test_verdicts_without_a_state_are_still_verdicts() -> None:
 
 
 def index_nodes(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:
-    values = [refusal_text(event.refusals[code]) if code >= 0 else "" for code in event.refusal.tolist()]
+    values = [write_refusal(event.refusals[code]) if code >= 0 else "" for code in event.refusal.tolist()]
     words = [event.verdicts[code] for code in event.verdict.tolist()]
     return dict(zip(event.nodes, zip(words, values, strict=True), strict=True))
 

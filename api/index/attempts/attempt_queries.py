@@ -13,7 +13,7 @@ from api.http.param_types import Milliseconds
 from api.http.query_params import SearchQuery
 from api.index.reading.page_query import ListSource, PagePosition
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
-from engine.summaries.messages import bind_summary, filter_summary
+from engine.summaries.messages import summarize_bind, summarize_filter
 from schemas.answers.attempts import AttemptFound, NodeRefusalsFound, WorkloadFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reasons_of, summary_of
@@ -216,7 +216,7 @@ def search_item(cluster: Cluster, summary: AttemptSummarized) -> AttemptFound:
         offered_nodes=summary.offered_nodes,
         fit_nodes=summary.fit_nodes,
         reasons=reasons_of(summary),
-        summary=bind_summary(summary) or filter_summary(summary),
+        summary=summarize_bind(summary) or summarize_filter(summary),
         workload=summary.description.workload if summary.description else "",
         attempt=cluster.link_attempt(summary.attempt_id),
         schedulerlog=cluster.link_schedulerlog(namespace, name),

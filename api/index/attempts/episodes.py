@@ -10,7 +10,7 @@ from typing import Any, Final
 from api.http.cluster import Cluster
 from api.http.pagination import Position
 from api.http.param_types import Milliseconds
-from engine.summaries.answer import bind_phase, filter_phase
+from engine.summaries.answer import describe_bind, describe_filter
 from schemas.answers.attempts import BindLog, Episode
 from schemas.codec.records import rfc3339
 from schemas.documents.attempts import reasons_of
@@ -111,8 +111,8 @@ def episode_of_run(
     ``latest`` is the summary of the run's latest attempt, whose texts stand for all of them. ``first_seen_at``
     (RFC 3339) and ``changes`` are those of its first attempt.
     """
-    filter_status, filter_text = filter_phase(latest)
-    bind_status, bind_text = bind_phase(latest)
+    filter_status, filter_text = describe_filter(latest)
+    bind_status, bind_text = describe_bind(latest)
     return Episode(
         first_seen_at=first_seen_at,
         last_seen_at=rfc3339(latest.started_at),

@@ -7,7 +7,7 @@ from datetime import datetime
 from api.index.nodes.occupancy_queries import placement_of_hit, placements_on_nodes_query
 from api.index.reading.client import OpenSearch
 from engine.fit.devices.pod_usage import DeviceUse, PodUse
-from engine.summaries.overcommit import taken
+from engine.summaries.overcommit import calculate_peak
 from schemas.events import PodRef
 from schemas.indices import OCCUPANCY
 from schemas.placements import PodPlacement
@@ -41,6 +41,6 @@ def use_of(placement: PodPlacement) -> PodUse:
     uuids = dict.fromkeys(row.uuid for row in placement.allocations)
     shares = {}
     for uuid in uuids:
-        amounts = taken([row for row in placement.allocations if row.uuid == uuid], uuid)
+        amounts = calculate_peak([row for row in placement.allocations if row.uuid == uuid], uuid)
         shares[uuid] = DeviceUse(amounts.memory_mib, amounts.cores_percent, amounts.slots)
     return PodUse(placement.node, placement.pod.namespace, shares, placement.pod.name)

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import reduce
 
 from api.http.cluster import Cluster
-from engine.summaries.overcommit import DeviceAmounts, taken
+from engine.summaries.overcommit import DeviceAmounts, calculate_peak
 from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
 from schemas.codec.records import rfc3339
 from schemas.events import DeviceAllocation
@@ -70,7 +70,7 @@ def _device_occupancy(
     ]
     all_rows = [row for _, rows in allocated for row in rows]
     # Summed pod by pod, because init containers of one pod run one after the other, those of two pods side by side.
-    amounts = _sum(taken(rows, uuid) for _, rows in allocated)
+    amounts = _sum(calculate_peak(rows, uuid) for _, rows in allocated)
     model = next((row.model for row in all_rows if row.model), "")
     return DeviceOccupancy(
         uuid=uuid,
@@ -89,7 +89,7 @@ def _device_occupancy(
 
 
 def _sum(amounts: Iterable[DeviceAmounts]) -> DeviceAmounts:
-    return reduce(DeviceAmounts.plus, amounts, DeviceAmounts())
+    return reduce(DeviceAmounts.add, amounts, DeviceAmounts())
 
 
 def _holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:

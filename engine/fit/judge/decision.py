@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.fit.devices.node_entry import NodeFragment, RegisteredKind
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.summaries.text import reason_text
+from engine.summaries.text import write_reasons
 
 
 class SchedulingPolicy(NamedTuple):
@@ -72,7 +72,7 @@ class NodeRefusal(NamedTuple):
     @property
     def text(self) -> str:
         """HAMi's reason string, `X/Y Code, ...` or the bare code."""
-        return self.bare or reason_text(dict(self.counts), self.devices)
+        return self.bare or write_reasons(dict(self.counts), self.devices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.hami.reason_codes import ReasonCode
 from engine.hami.requests import UNSET_PERCENT
-from engine.summaries.text import read_reasons, reason_text
+from engine.summaries.text import read_reasons, write_reasons
 from ingest.readers.hami.attempt import UNKNOWN, DeviceLine, HamiAttempt, NodeLine
 from ingest.readers.hami.container_requests import NO_REQUEST, ContainerRequest
 from schemas.events import PICKED, REFUSED, UNREGISTERED, Refusal, Request
@@ -70,7 +70,7 @@ def _refusal(text: str) -> Refusal:
     if (
         len(totals) != 1
         or min(*codes.values(), *totals) < 0
-        or reason_text(codes, devices := totals.pop()) != ", ".join(sorted(text.split(", ")))
+        or write_reasons(codes, devices := totals.pop()) != ", ".join(sorted(text.split(", ")))
     ):
         return Refusal(bare=text)
     return Refusal(counts=codes, devices=devices)

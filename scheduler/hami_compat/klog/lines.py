@@ -20,7 +20,7 @@ from engine.fit.judge.decision import Allocation, Decision, Failed
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.node_lock import is_contention
 from engine.hami.reason_codes import ReasonCode
-from engine.summaries.messages import messages
+from engine.summaries.messages import build_messages
 from scheduler.hami_compat.klog.device_lines import container_key, device_lines, has_several_requests
 from scheduler.hami_compat.klog.log_line import LogLine, float_text, quoted
 from schemas import events
@@ -168,7 +168,7 @@ def _nodes(pod: str, decision: Decision) -> Iterator[LogLine]:
 
 def _events(attempt: AttemptRef, summary: AttemptSummarized) -> Iterator[LogLine]:
     pod = quoted(str(attempt.pod))
-    for message in messages(summary):
+    for message in build_messages(summary):
         if message.code in _WITHOUT_EVENT:
             continue
         about = (

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from deploy.dashboards.overview import export
-from engine.summaries.trends import Minute, contribution, records, weights_of
+from engine.summaries.trends import Minute, build_records, derive_contribution, list_weights
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import repeated_document
 from schemas.documents.trends import trend_documents
@@ -118,8 +118,8 @@ def filled(filling: Filling) -> None:
     documents = [(ATTEMPTS.name(AGAIN.started_at), AGAIN.attempt_id, repeated_document(AGAIN))]
     for number, attempt in enumerate(COUNTED):
         minute = Minute("default", attempt.started_at, 0, at(0))
-        minute.put(f"pod-{number}", weights_of(attempt.pod.namespace, contribution(attempt, None)), ())
-        for event in records(minute):
+        minute.put(f"pod-{number}", list_weights(attempt.pod.namespace, derive_contribution(attempt, None)), ())
+        for event in build_records(minute):
             documents += [(TRENDS.name(event.started_at), *trend_document) for trend_document in trend_documents(event)]
     lines: list[bytes] = []
     for index, name, document in documents:

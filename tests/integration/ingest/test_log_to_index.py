@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dev import embedded
-from engine.summaries.answer import schedulerlog_json
+from engine.summaries.answer import encode_schedulerlog
 from engine.summaries.fold import summarize
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
@@ -92,7 +92,7 @@ def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: 
     for attempt_id, events in expected.items():
         summary = summary_of(found[attempt_id])
         assert isinstance(summary, AttemptSummarized)
-        assert json.loads(schedulerlog_json(summary)) == json.loads(schedulerlog_json(summarize(events)))
+        assert json.loads(encode_schedulerlog(summary)) == json.loads(encode_schedulerlog(summarize(events)))
     named, states = verdicts_and_states(running, "one")
     assert named
     assert named == states
@@ -141,7 +141,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
         for attempt_id, events in expected.items():
             summary = summary_of(found[attempt_id])
             assert isinstance(summary, AttemptSummarized)
-            assert schedulerlog_json(summary) == schedulerlog_json(summarize(events))
+            assert encode_schedulerlog(summary) == encode_schedulerlog(summarize(events))
         named, states = verdicts_and_states(running, "killed")
         assert named
         assert named <= states

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dev.embedded.control_plane import ControlPlane
-from engine.summaries.answer import schedulerlog
+from engine.summaries.answer import build_schedulerlog
 from engine.summaries.fold import AttemptFold
 from engine.summaries.retries import resolve
 from runtime.http.certificate_authority import Authority
@@ -76,7 +76,7 @@ def reported_by(running: Pipeline, namespace: str, reader: str) -> dict[str, Att
 
 
 def answer_of(summary: AttemptSummarized) -> dict[str, Any]:
-    return schedulerlog(summary).model_dump()
+    return build_schedulerlog(summary).model_dump()
 
 
 def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(

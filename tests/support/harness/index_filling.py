@@ -9,8 +9,8 @@ import httpx
 import orjson
 from aiokafka import AIOKafkaProducer
 
-from engine.summaries.merge import settled
-from engine.summaries.messages import search_text
+from engine.summaries.merge import settle
+from engine.summaries.messages import build_search_text
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, encode, encode_value
 from schemas.documents.attempts import attempt_document
@@ -103,7 +103,7 @@ def an_attempt(
         refused_by=[-1 if code else 0 for code in verdict],
         refusal=[-1 if code else 0 for code in verdict],
     )
-    return settled(summary)
+    return settle(summary)
 
 
 def in_one_episode(attempts: Iterable[AttemptSummarized]) -> list[AttemptSummarized]:
@@ -139,7 +139,7 @@ def lines_of(*summaries: AttemptSummarized) -> bytes:
     for summary in summaries:
         head: dict[str, Any] = {"_index": ATTEMPTS.name(summary.started_at), "_id": summary.attempt_id}
         head |= {"version": summary.version, "version_type": "external_gte"}
-        lines += [orjson.dumps({"index": head}), encode_value(attempt_document(summary, search_text(summary)))]
+        lines += [orjson.dumps({"index": head}), encode_value(attempt_document(summary, build_search_text(summary)))]
     return b"\n".join([*lines, b""])
 
 

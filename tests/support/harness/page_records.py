@@ -11,8 +11,8 @@ from engine.fit.events.state_builder import Life
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import columns_of, simulate
 from engine.summaries.fold import summarize
-from engine.summaries.merge import settled
-from engine.summaries.trends import Minute, contribution, records, weights_of
+from engine.summaries.merge import settle
+from engine.summaries.trends import Minute, build_records, derive_contribution, list_weights
 from schemas.events import (
     AttemptEvent,
     AttemptSummarized,
@@ -88,7 +88,7 @@ def before() -> AttemptSummarized:
 def _bound(summary: AttemptSummarized) -> AttemptSummarized:
     assert summary.chosen
     bind = BindOutcome(node=summary.chosen, bound=True, ended_at=summary.started_at + timedelta(milliseconds=90))
-    return settled(summary.model_copy(update={"bind": bind}))
+    return settle(summary.model_copy(update={"bind": bind}))
 
 
 def _placement(bound: AttemptSummarized) -> PodPlacement:
@@ -113,8 +113,8 @@ def _placement(bound: AttemptSummarized) -> PodPlacement:
 def _counted(summary: AttemptSummarized, partition: int) -> list[TrendsCounted]:
     at = summary.started_at.replace(second=0, microsecond=0)
     minute = Minute(CLUSTER, at, partition, at)
-    minute.put(summary.pod.name, weights_of(summary.pod.namespace, contribution(summary, None)), ())
-    return list(records(minute))
+    minute.put(summary.pod.name, list_weights(summary.pod.namespace, derive_contribution(summary, None)), ())
+    return list(build_records(minute))
 
 
 def _registered() -> NodeRegistered:
@@ -158,4 +158,4 @@ def hostile() -> AttemptSummarized:
 def _retagged(plain: AttemptSummarized, **fields: object) -> AttemptSummarized:
     own = {"cluster": CLUSTER, "attempt_id": attempt_id(CLUSTER, plain.scheduler, plain.pod.uid, plain.started_at)}
     made = AttemptSummarized.model_validate(plain.model_dump() | own | fields)
-    return settled(made)
+    return settle(made)

@@ -12,7 +12,7 @@ from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.annotations import HANDSHAKE
 from engine.summaries.fold import summarize
-from engine.summaries.placement_audit import placed_of
+from engine.summaries.placement_audit import to_placed
 from engine.summaries.placement_auditor import PlacementAuditor
 from scheduler.answering.extender_protocol import FilterRequest
 from scheduler.answering.records import Records
@@ -79,7 +79,7 @@ class Audited:
         assert summary.bind
         assert summary.bind.bound
         bind: Any = summary.bind
-        judge.see_bind(placed_of(summary, bind.node, bind.ended_at, summary.picked_devices, summary.requests))
+        judge.see_bind(to_placed(summary, bind.node, bind.ended_at, summary.picked_devices, summary.requests))
         return judge.settle(self.clock() + timedelta(minutes=1))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from api.http.json_protocol import ABORT
 from api.memory.change_log import ChangeLog
 from api.watch.views import Decoded
-from engine.summaries.named_pods import OTHERS
+from engine.summaries.named_pods import HIDDEN_POD
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchEvent
@@ -447,8 +447,8 @@ async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded
         (ATTEMPTS, everywhere),
     ):
         events = await topic.events(path + "&resourceVersion=0.0", **header)
-        words[path] = [name for name in ("other/secret", OTHERS) if name in str(events)]
-    assert list(words.values()) == [[OTHERS], [OTHERS], [], ["other/secret"]], words
+        words[path] = [name for name in ("other/secret", HIDDEN_POD) if name in str(events)]
+    assert list(words.values()) == [[HIDDEN_POD], [HIDDEN_POD], [], ["other/secret"]], words
 
 
 async def test_a_watch_ends_when_its_right_is_revoked(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:

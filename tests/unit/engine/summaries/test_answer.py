@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.summaries.answer import choose, detail, schedulerlog, schedulerlog_json
+from engine.summaries.answer import build_detail, build_schedulerlog, encode_schedulerlog, select_nodes
 from schemas.answers.attempts import FullSchedulerLog, Paging, SchedulerLog
 from schemas.events import AttemptSummarized, BindOutcome, LockHolder, Owner, PodDescription, Refusal, Request
 from tests.support.builders.events import STARTED, a_refusal, a_request, a_summary
@@ -93,7 +93,7 @@ def test_the_proposals_example_comes_out_field_for_field() -> None:
         }
     }
     """  # noqa: E501
-    published = schedulerlog_json(the_proposals_attempt())
+    published = encode_schedulerlog(the_proposals_attempt())
     # Re-serialized, so that the order of fields and 0 against 0.0 count too.
     assert published == orjson.dumps(orjson.loads(expected))
 
@@ -110,7 +110,7 @@ def test_a_node_that_was_never_registered_fails_at_the_first_container_that_asks
         refused_by=[-1, -1],
         refusal=[0, 1],
     )
-    nodes = orjson.loads(schedulerlog_json(summary))["filter"]["nodes"]
+    nodes = orjson.loads(encode_schedulerlog(summary))["filter"]["nodes"]
     assert nodes[0]["containers"] == [
         {"name": "sidecar", "status": "passed"},
         {"name": "worker", "status": "failed", "reason": "node unregistered"},
@@ -120,8 +120,8 @@ def test_a_node_that_was_never_registered_fails_at_the_first_container_that_asks
 
 def test_nodes_that_were_not_reached_are_left_out_and_counted_in_the_detail() -> None:
     summary = a_summary(verdicts=["refused", "not reached"], verdict=[0, 1], refused_by=[0, -1], refusal=[0, -1])
-    assert [node.name for node in schedulerlog(summary).filter.nodes] == ["node1"]
-    assert detail(summary).not_reached_nodes == 1
+    assert [node.name for node in build_schedulerlog(summary).filter.nodes] == ["node1"]
+    assert build_detail(summary).not_reached_nodes == 1
 
 
 def test_the_detail_has_the_score_terms_of_the_named_nodes_that_fit_else_of_the_chosen_one() -> None:
@@ -130,17 +130,19 @@ def test_the_detail_has_the_score_terms_of_the_named_nodes_that_fit_else_of_the_
         ("a", "b", "c"), verdict=[0, 1, 2], refused_by=[0, -1, -1], refusal=[0, -1, -1], chosen="c",
         score=[0.0, 0.65, 0.85], score_terms=terms,
     )  # fmt: skip
-    (chosen,) = detail(summary).scores
+    (chosen,) = build_detail(summary).scores
     assert (chosen.node, chosen.score, chosen.terms) == ("c", 0.85, {"slots": 0.5, "memory": 0.35})
-    assert [score.node for score in detail(summary, ["a", "b", "zzz"]).scores] == ["b"]
-    assert detail(a_summary()).scores == []
+    assert [score.node for score in build_detail(summary, ["a", "b", "zzz"]).scores] == ["b"]
+    assert build_detail(a_summary()).scores == []
 
 
 def test_the_detail_says_who_held_the_lock_and_where_the_pod_comes_from() -> None:
     holder = LockHolder(pod="llm/qwen-0", locked_at=STARTED)
     bind = BindOutcome(node="node3", bound=False, error="locked", lock_holder=holder, ended_at=STARTED)
     description = PodDescription(owners=[Owner(kind="Job", name="train")])
-    full = detail(a_summary(bind=bind, description=description, may_duplicate=["5e" * 16], first_judged_at=STARTED))
+    full = build_detail(
+        a_summary(bind=bind, description=description, may_duplicate=["5e" * 16], first_judged_at=STARTED)
+    )
     assert full.bind is not None
     assert full.bind.lock_holder == holder
     assert full.description == description
@@ -150,7 +152,7 @@ def test_the_detail_says_who_held_the_lock_and_where_the_pod_comes_from() -> Non
 def test_an_attempt_that_failed_before_it_judged_says_the_error() -> None:
     fields = "calcScore failed boom for pod llm/deepseek-a"
     summary = a_summary((), error=fields, ended_at=STARTED, refusals=[], offered_nodes=5)
-    assert orjson.loads(schedulerlog_json(summary)) == {
+    assert orjson.loads(encode_schedulerlog(summary)) == {
         "status": "failed",
         "filter": {"status": "failed", "summary": fields, "nodes": []},
         "bind": {"status": "", "summary": ""},
@@ -160,7 +162,7 @@ def test_an_attempt_that_failed_before_it_judged_says_the_error() -> None:
 def test_an_attempt_known_by_its_bind_alone_has_an_empty_filter() -> None:
     bind = BindOutcome(node="node3", bound=True, ended_at=STARTED)
     summary = a_summary((), status="succeeded", requests=[], refusals=[], chosen="node3", bind=bind)
-    assert orjson.loads(schedulerlog_json(summary)) == {
+    assert orjson.loads(encode_schedulerlog(summary)) == {
         "status": "succeeded",
         "filter": {"status": "", "summary": "", "nodes": []},
         "bind": {"status": "passed", "summary": "Successfully binding node [node3] to llm/deepseek-a"},
@@ -168,7 +170,7 @@ def test_an_attempt_known_by_its_bind_alone_has_an_empty_filter() -> None:
 
 
 def test_a_filter_that_passed_waits_for_its_bind() -> None:
-    published = schedulerlog(the_proposals_attempt(status="pending", bind=None))
+    published = build_schedulerlog(the_proposals_attempt(status="pending", bind=None))
     assert (published.status, published.filter.status, published.bind.status, published.bind.summary) == (
         "pending",
         "passed",
@@ -178,7 +180,7 @@ def test_a_filter_that_passed_waits_for_its_bind() -> None:
 
 
 def test_an_attempt_whose_end_is_not_known_says_so_and_shows_what_was_judged() -> None:
-    published = schedulerlog(a_summary(status="pending", complete=False, missing="its conclusion", ended_at=None))
+    published = build_schedulerlog(a_summary(status="pending", complete=False, missing="its conclusion", ended_at=None))
     assert published.filter.status == ""
     assert "its conclusion" in published.filter.summary
     assert [node.status for node in published.filter.nodes] == ["failed", "failed"]
@@ -190,14 +192,14 @@ def test_an_attempt_whose_end_is_not_known_says_so_and_shows_what_was_judged() -
 )
 def test_a_score_is_rounded_to_two_decimals_and_written_as_go_writes_it(score: float, text: str) -> None:
     summary = a_summary(("node1",), verdict=[2], score=[score], refused_by=[-1], refusal=[-1])
-    fields = schedulerlog_json(summary)
+    fields = encode_schedulerlog(summary)
     start = fields.index(b'"score":') + 8
     assert fields[start : fields.index(b",", start)].decode() == text
 
 
 def test_names_narrow_the_nodes_and_unknown_ones_match_nothing() -> None:
     summary = the_proposals_attempt()
-    chosen = choose(summary, nodes=["node3", "node99"])
+    chosen = select_nodes(summary, nodes=["node3", "node99"])
     assert [summary.nodes[row] for row in chosen.rows] == ["node3"]
     assert chosen.total == 1
 
@@ -205,7 +207,8 @@ def test_names_narrow_the_nodes_and_unknown_ones_match_nothing() -> None:
 def test_status_narrows_the_nodes() -> None:
     summary = the_proposals_attempt()
     by_status = {
-        status: [summary.nodes[row] for row in choose(summary, status=status).rows] for status in ("passed", "failed")
+        status: [summary.nodes[row] for row in select_nodes(summary, status=status).rows]
+        for status in ("passed", "failed")
     }
     assert by_status == {"passed": ["node3"], "failed": ["node1", "node2"]}
 
@@ -219,7 +222,7 @@ def test_pages_put_together_are_the_whole_list_sorted_by_name(names: list[str], 
     seen: list[str] = []
     after = None
     for _ in range(len(names) + 1):
-        page = choose(summary, after=after, limit=limit)
+        page = select_nodes(summary, after=after, limit=limit)
         assert page.total == len(names)
         assert len(page.rows) <= limit
         seen += [summary.nodes[row] for row in page.rows]
@@ -254,14 +257,14 @@ def test_whatever_the_verdicts_are_the_answer_is_one_by_its_model(rows: list[tup
         refused_by=list(refused_by),
         refusal=list(refusal),
     )
-    published = SchedulerLog.model_validate_json(schedulerlog_json(summary))
+    published = SchedulerLog.model_validate_json(encode_schedulerlog(summary))
     assert [node.name for node in published.filter.nodes] == sorted(row[0] for row in rows if row[1] != 4)
 
 
 def test_the_detail_stands_beside_the_proposals_fields() -> None:
     paging = Paging.model_validate({"total": 3, "continue": None}).model_dump(by_alias=True)
-    beside = {"detail": detail(the_proposals_attempt()), "paging": paging, "devices": None, "devices_note": ""}
-    published = orjson.loads(schedulerlog_json(the_proposals_attempt(), None, beside))
+    beside = {"detail": build_detail(the_proposals_attempt()), "paging": paging, "devices": None, "devices_note": ""}
+    published = orjson.loads(encode_schedulerlog(the_proposals_attempt(), None, beside))
     assert list(published) == ["status", "filter", "bind", "detail", "paging", "devices", "devices_note"]
     full = FullSchedulerLog.model_validate(published)
     assert full.detail.reasons == {

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from engine.summaries.attempt_audit import findings
+from engine.summaries.attempt_audit import audit_attempt
 from engine.summaries.fold import summarize
 from schemas.codec.records import encode
 from schemas.events import (
@@ -22,7 +22,7 @@ FITTING = {"node1": [["picked", "fits"], ["CardCordoned", "picked"]], "node2": [
 
 
 def found(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
-    return [(finding.finding, finding.node, finding.device) for finding in findings(summary)]
+    return [(finding.finding, finding.node, finding.device) for finding in audit_attempt(summary)]
 
 
 def test_a_summary_counts_nodes_and_devices_by_verdict_and_container() -> None:
@@ -34,12 +34,12 @@ def test_a_summary_counts_nodes_and_devices_by_verdict_and_container() -> None:
 
 
 def test_what_adds_up_is_no_finding() -> None:
-    assert findings(summarize(an_attempt(REFUSING))) == []
+    assert audit_attempt(summarize(an_attempt(REFUSING))) == []
 
 
 def test_device_rows_that_are_missing_are_found_with_both_numbers() -> None:
     events = [event for event in an_attempt(REFUSING, nodes_a_record=1) if getattr(event, "part", 0) == 0]
-    (finding,) = findings(summarize(events))
+    (finding,) = audit_attempt(summarize(events))
     assert (finding.finding, finding.node) == ("Imbalance", "")
     assert finding.numbers == {
         "judged_nodes": 2, "published_nodes": 1, "judged_devices": 4, "published_devices": 3, "dropped_devices": 0,
@@ -52,7 +52,7 @@ def test_device_rows_that_are_missing_are_found_with_both_numbers() -> None:
 def test_an_end_that_counts_other_devices_than_the_rows_is_found() -> None:
     *records, end = an_attempt(REFUSING)
     assert isinstance(end, AttemptConcluded)
-    (finding,) = findings(summarize([*records, end.model_copy(update={"judged_devices": 5})]))
+    (finding,) = audit_attempt(summarize([*records, end.model_copy(update={"judged_devices": 5})]))
     assert (finding.numbers["judged_devices"], finding.numbers["published_devices"]) == (5, 4)
 
 
@@ -70,22 +70,22 @@ def placed(*devices: PickedDevice, **fields: Any) -> AttemptSummarized:
 
 
 def test_a_device_that_is_filled_to_the_last_is_right() -> None:
-    assert findings(placed(taken())) == []
+    assert audit_attempt(placed(taken())) == []
 
 
 def test_a_device_over_its_memory_cores_or_slots_is_found_with_its_numbers() -> None:
-    (memory,) = findings(placed(taken(memory_mib=2_001)))
+    (memory,) = audit_attempt(placed(taken(memory_mib=2_001)))
     assert memory.numbers == {"memory_total_mib": 10_000, "memory_used_mib": 8_000, "memory_taken_mib": 2_001}
     assert (memory.finding, memory.node, memory.device) == ("Overcommitted", "node2", "GPU-1")
-    (cores,) = findings(placed(taken(cores_used_percent=71)))
+    (cores,) = audit_attempt(placed(taken(cores_used_percent=71)))
     assert cores.numbers == {"cores_total_percent": 100, "cores_used_percent": 71, "cores_taken_percent": 30}
-    (slots,) = findings(placed(taken(slots_used=4)))
+    (slots,) = audit_attempt(placed(taken(slots_used=4)))
     assert slots.numbers == {"slots_total": 4, "slots_used": 4, "slots_taken": 1}
 
 
 def test_a_placement_that_waits_for_others_to_leave_takes_nothing_yet() -> None:
     over = taken(memory_mib=2_001)
-    assert findings(placed(over, nominated="node2")) == []
+    assert audit_attempt(placed(over, nominated="node2")) == []
     bind = BindOutcome(node="node2", bound=True, ended_at=STARTED + timedelta(seconds=1))
     assert found(placed(over, nominated="node2", bind=bind)) == [("Overcommitted", "node2", "GPU-1")]
     failed = bind.model_copy(update={"bound": False, "error": "timeout"})
@@ -95,12 +95,12 @@ def test_a_placement_that_waits_for_others_to_leave_takes_nothing_yet() -> None:
 
 def test_two_containers_on_one_device_count_together() -> None:
     summary = placed(taken(memory_mib=1_000), taken(memory_mib=1_001, slots_used=2, slots_total=5))
-    assert findings(summary)[0].numbers["memory_taken_mib"] == 2_001
+    assert audit_attempt(summary)[0].numbers["memory_taken_mib"] == 2_001
 
 
 def test_what_the_source_does_not_say_is_no_finding() -> None:
     unknown = taken(memory_mib=None, memory_total_mib=None, cores_used_percent=None, slots_total=None)
-    assert findings(placed(unknown)) == []
+    assert audit_attempt(placed(unknown)) == []
 
 
 def test_a_bind_that_the_filter_did_not_decide_is_found() -> None:
@@ -120,7 +120,7 @@ def test_what_was_taken_of_a_device_is_what_was_requested() -> None:
 
 def test_a_finding_has_the_same_id_however_often_it_is_published() -> None:
     events = an_attempt(REFUSING)[1:]
-    first, second = findings(summarize(events)), findings(summarize(reversed(events)))
+    first, second = audit_attempt(summarize(events)), audit_attempt(summarize(reversed(events)))
     assert all(isinstance(finding, FindingReported) for finding in first)
     assert [finding.id for finding in first] == [finding.id for finding in second] != []
 
@@ -128,7 +128,7 @@ def test_a_finding_has_the_same_id_however_often_it_is_published() -> None:
 def test_devices_of_an_unknown_container_and_huge_numbers_make_a_finding_that_can_be_written() -> None:
     picked = [a_picked_device("GPU-1", 2**40, memory_mib=2**63 - 1, memory_used_mib=2**62) for _ in range(3)]
     events = an_attempt({"node1": [["picked"]]}, chosen="node1")
-    (finding,) = findings(summarize([*events[:-1], events[-1].model_copy(update={"picked": picked})]))
+    (finding,) = audit_attempt(summarize([*events[:-1], events[-1].model_copy(update={"picked": picked})]))
     assert encode(finding).value
     assert finding.numbers["memory_taken_mib"] == 2**63 - 1
     assert finding.evidence == [

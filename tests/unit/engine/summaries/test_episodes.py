@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.summaries.episodes import differences
-from engine.summaries.retries import digests_of, may_repeat
+from engine.summaries.episodes import describe_changes
+from engine.summaries.retries import derive_digests, may_repeat
 from schemas.events import BindOutcome, Refusal
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
@@ -19,11 +19,11 @@ def refused(*nodes: str, refusal: Refusal = MEMORY, **fields: Any) -> Any:
 
 def test_a_node_that_fits_now_is_named_with_what_it_was_refused_for() -> None:
     after = a_summary(["node7", "node8"], refusals=[MEMORY], verdict=[1, 0], refusal=[-1, 0], refused_by=[-1, 0])
-    assert differences(refused("node7", "node8"), after) == ["node7: 3/8 CardInsufficientMemory became fit"]
+    assert describe_changes(refused("node7", "node8"), after) == ["node7: 3/8 CardInsufficientMemory became fit"]
 
 
 def test_nodes_that_come_and_go_are_named() -> None:
-    assert differences(refused("node1", "node2"), refused("node2", "node3")) == [
+    assert describe_changes(refused("node1", "node2"), refused("node2", "node3")) == [
         "node1: 3/8 CardInsufficientMemory became not offered",
         "node3: not offered became 3/8 CardInsufficientMemory",
     ]
@@ -31,7 +31,7 @@ def test_nodes_that_come_and_go_are_named() -> None:
 
 def test_another_count_is_a_change() -> None:
     after = refused("node1", refusal=a_refusal(CardInsufficientMemory=2, NumaNotFit=1))
-    assert differences(refused("node1"), after) == [
+    assert describe_changes(refused("node1"), after) == [
         "node1: 3/8 CardInsufficientMemory became 1/8 NumaNotFit, 2/8 CardInsufficientMemory"
     ]
 
@@ -40,19 +40,19 @@ def test_a_choice_among_nodes_that_fit_is_no_change() -> None:
     fits = {"refusals": [], "refusal": [-1, -1], "refused_by": [-1, -1]}
     one = a_summary(["node1", "node2"], verdict=[1, 2], **fits)
     other = a_summary(["node1", "node2"], verdict=[2, 1], **fits)
-    assert differences(one, other) == []
+    assert describe_changes(one, other) == []
 
 
 def test_a_bind_and_an_error_are_changes_of_the_whole() -> None:
     bound = refused("node1", bind=BindOutcome(node="node1", bound=True, ended_at=STARTED))
     broken = refused("node1", error="calcScore failed")
-    assert differences(refused("node1"), bound) == ["bind: nothing became bound to node1"]
-    assert differences(refused("node1"), broken) == ["filter: nothing became calcScore failed"]
+    assert describe_changes(refused("node1"), bound) == ["bind: nothing became bound to node1"]
+    assert describe_changes(refused("node1"), broken) == ["filter: nothing became calcScore failed"]
 
 
 def test_of_an_error_that_quotes_an_object_the_beginning_is_kept() -> None:
     broken = refused("node1", error="calcScore failed: " + "metadata " * 1_000)
-    (line,) = differences(broken, refused("node1"))
+    (line,) = describe_changes(broken, refused("node1"))
     assert line.startswith("filter: calcScore failed: metadata ")
     assert line.endswith(" more words became nothing")
     assert len(line) < 300
@@ -60,7 +60,7 @@ def test_of_an_error_that_quotes_an_object_the_beginning_is_kept() -> None:
 
 def test_of_thousands_of_changes_twenty_are_listed_and_the_others_counted() -> None:
     names = [f"node{number:04}" for number in range(1_000)]
-    fields = differences(refused(*names), refused(*names, refusal=a_refusal(NumaNotFit=8)))
+    fields = describe_changes(refused(*names), refused(*names, refusal=a_refusal(NumaNotFit=8)))
     assert len(fields) == 21
     assert fields[-1] == "and 980 more"
 
@@ -79,7 +79,7 @@ def test_of_thousands_of_changes_twenty_are_listed_and_the_others_counted() -> N
     ],
 )
 def test_a_repetition_has_only_its_name_and_times_for_itself(change: dict[str, Any], is_equal: bool) -> None:
-    assert (digests_of(a_summary()).detail == digests_of(a_summary(**change)).detail) == is_equal
+    assert (derive_digests(a_summary()).detail == derive_digests(a_summary(**change)).detail) == is_equal
 
 
 def test_a_repetition_refers_to_the_same_day_and_no_more_than_six_hours_back() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from engine.summaries.fold import AttemptFold, merged, summarize, with_bind
+from engine.summaries.fold import AttemptFold, merge_summaries, summarize, with_bind
 from schemas.codec.records import decode, encode, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.events import (
@@ -269,8 +269,8 @@ def test_a_later_bind_gives_what_a_bind_in_time_would_have_given(devices: Any, b
     events, bind = an_attempt(devices), a_bind(bound=bound)
     in_time = summarize([*events, bind])
     assert same(with_bind(summarize(events), bind), in_time)
-    assert same(merged(summarize(events), summarize([bind])), in_time)
-    assert same(merged(summarize([bind]), summarize(events)), in_time)
+    assert same(merge_summaries(summarize(events), summarize([bind])), in_time)
+    assert same(merge_summaries(summarize([bind]), summarize(events)), in_time)
 
 
 def test_of_two_binds_the_later_one_holds() -> None:
@@ -297,10 +297,10 @@ def test_a_partial_summary_never_takes_anything_away(devices: Any, data: st.Data
     events = [*an_attempt(devices, nodes_a_record=2), a_bind()]
     parts = st.lists(st.sampled_from(events), min_size=1, unique_by=lambda event: event.id).map(summarize)
     one, other, whole = data.draw(parts), data.draw(parts), summarize(events)
-    assert same(merged(one, other), merged(other, one))
-    assert same(merged(one, one), one)
-    assert same(merged(whole, one), whole)
-    both = merged(one, other)
+    assert same(merge_summaries(one, other), merge_summaries(other, one))
+    assert same(merge_summaries(one, one), one)
+    assert same(merge_summaries(whole, one), whole)
+    both = merge_summaries(one, other)
     assert both.version >= max(one.version, other.version)
     assert set(both.nodes) == set(one.nodes) | set(other.nodes)
     assert both.bind == (one.bind or other.bind)
@@ -310,7 +310,7 @@ def test_two_halves_published_apart_hold_all_nodes_together() -> None:
     events = an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(6)}, nodes_a_record=3)
     first = [event for event in events if isinstance(event, NodesJudged) and event.part == 0]
     rest = [event for event in events if event not in first]
-    both = merged(summarize(first), summarize(rest))
+    both = merge_summaries(summarize(first), summarize(rest))
     assert both.nodes == [f"node{i}" for i in range(6)]
     assert both.ended_at == ENDED
     assert both.status == "failed"

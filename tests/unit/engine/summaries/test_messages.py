@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from engine.summaries.cut import MAX_BYTES
 from engine.summaries.fold import summarize
 from engine.summaries.messages import (
-    bind_summary,
-    filter_summary,
-    messages,
-    nodes_by_code,
-    refused_by_code,
-    search_text,
-    shortened,
+    build_messages,
+    build_search_text,
+    count_refused_by_code,
+    join_within_limit,
+    list_nodes_by_code,
+    summarize_bind,
+    summarize_filter,
 )
-from engine.summaries.text import reason_text, refusal_text
+from engine.summaries.text import write_reasons, write_refusal
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptSummarized, Owner, PodDescription, Refusal
 from tests.support.builders.attempts import a_bind, an_attempt
@@ -25,7 +25,7 @@ BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
 
 
 def lines(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
-    return [(message.severity, message.reason, message.message) for message in messages(summary)]
+    return [(message.severity, message.reason, message.message) for message in build_messages(summary)]
 
 
 def placed(policy: str = "binpack", **scores: float) -> AttemptSummarized:
@@ -39,16 +39,16 @@ def test_a_success_lists_the_fitting_nodes_with_the_best_last() -> None:
     summary = placed(node9=12.5, node5=11.58, node1=11.02, node3=10.85)
     line = "find fit node(node9), 2 nodes not fit, 4 nodes fit(node3:10.85,node1:11.02,node5:11.58,node9:12.50)"
     assert lines(summary) == [("Normal", "FilteringSucceed", line)]
-    assert filter_summary(summary) == line
+    assert summarize_filter(summary) == line
 
 
 def test_spread_takes_the_lowest_score() -> None:
     summary = placed("spread", a=3.0, b=1.0, c=2.0)
-    assert filter_summary(summary).endswith("3 nodes fit(a:3.00,c:2.00,b:1.00)")
+    assert summarize_filter(summary).endswith("3 nodes fit(a:3.00,c:2.00,b:1.00)")
 
 
 def test_of_equal_scores_the_name_that_sorts_first_is_the_best() -> None:
-    assert filter_summary(placed(a=1.0, b=1.0, c=1.0)).endswith("fit(c:1.00,b:1.00,a:1.00)")
+    assert summarize_filter(placed(a=1.0, b=1.0, c=1.0)).endswith("fit(c:1.00,b:1.00,a:1.00)")
 
 
 def test_a_failure_counts_nodes_by_reason_then_in_all() -> None:
@@ -66,7 +66,7 @@ def test_a_failure_counts_nodes_by_reason_then_in_all() -> None:
         "no available node, 4 nodes do not meet",
     ]
     assert {(severity, reason) for severity, reason, _ in lines(summary)} == {("Warning", "FilteringFailed")}
-    assert filter_summary(summary) == "no available node, 4 nodes do not meet"
+    assert summarize_filter(summary) == "no available node, 4 nodes do not meet"
 
 
 def test_as_many_nodes_are_counted_for_a_reason_as_are_listed_for_it() -> None:
@@ -78,8 +78,8 @@ def test_as_many_nodes_are_counted_for_a_reason_as_are_listed_for_it() -> None:
         refusals=[memory, both, bare, unused], refusal=[0, 1, 0, 2, -1, -1],
     )  # fmt: skip
     counts = {"CardInsufficientMemory": 3, "NumaNotFit": 1, "node unregistered": 2}
-    assert refused_by_code(summary) == counts
-    assert {code: len(rows) for code, rows in nodes_by_code(summary)} == counts
+    assert count_refused_by_code(summary) == counts
+    assert {code: len(rows) for code, rows in list_nodes_by_code(summary)} == counts
 
 
 def test_where_a_node_fits_no_reasons_are_listed() -> None:
@@ -97,32 +97,32 @@ def test_a_bind_is_worded_as_hami_words_it() -> None:
     failed = summarize([*events, a_bind(node="node4", bound=False, error=BOUNDS)])
     assert lines(bound)[1] == ("Normal", "BindingSucceed", "Successfully binding node [node4] to ml/trainer")
     assert lines(failed)[1] == ("Warning", "BindingFailed", BOUNDS)
-    assert (bind_summary(failed), bind_summary(summarize(events))) == (BOUNDS, "")
+    assert (summarize_bind(failed), summarize_bind(summarize(events))) == (BOUNDS, "")
 
 
 def test_messages_are_in_the_order_of_the_phases() -> None:
     summary = summarize([*an_attempt({"node1": [["picked"]]}, chosen="node1"), a_bind()])
-    values = [message.reported_at for message in messages(summary)]
+    values = [message.reported_at for message in build_messages(summary)]
     assert values == sorted(values)
     assert values[0] < values[1]
 
 
 def test_an_attempt_without_its_end_says_so_and_has_no_messages() -> None:
     summary = summarize(an_attempt({"node1": [["NumaNotFit"]]})[:-1])
-    assert messages(summary) == []
-    assert filter_summary(summary).startswith("incomplete: the end of the attempt is missing")
-    assert filter_summary(summarize([a_bind()])) == ""
+    assert build_messages(summary) == []
+    assert summarize_filter(summary).startswith("incomplete: the end of the attempt is missing")
+    assert summarize_filter(summarize([a_bind()])) == ""
 
 
 def test_free_text_finds_messages_and_reasons() -> None:
-    text = search_text(summarize(an_attempt({"node1": [["NumaNotFit", "CardCordoned"]]})))
+    text = build_search_text(summarize(an_attempt({"node1": [["NumaNotFit", "CardCordoned"]]})))
     assert "1/2 CardCordoned, 1/2 NumaNotFit" in text
     assert "no available node" in text
 
 
 def test_thousands_of_nodes_are_counted_where_the_list_ends() -> None:
     summary = summarize(an_attempt({f"node-{i:04}": [["NumaNotFit"]] for i in range(2_000)}, nodes_a_record=500))
-    line = messages(summary)[0].message
+    line = build_messages(summary)[0].message
     named = line.count("node-")
     assert line.startswith("2000 nodes NumaNotFit(node-0000,node-0001,")
     assert line.endswith(f"... and {2_000 - named} more)")
@@ -131,7 +131,7 @@ def test_thousands_of_nodes_are_counted_where_the_list_ends() -> None:
 
 @given(st.text(max_size=3_000), st.lists(st.text(max_size=80), max_size=200), st.integers(0, 10**6))
 def test_no_line_is_longer_than_kubernetes_keeps(head: str, entries: list[str], more: int) -> None:
-    line = shortened(head, entries, len(entries) + (more if sum(map(len, entries)) > MAX_BYTES else 0))
+    line = join_within_limit(head, entries, len(entries) + (more if sum(map(len, entries)) > MAX_BYTES else 0))
     assert len(line.encode()) <= MAX_BYTES
     if len(f"{head}{','.join(entries)})".encode()) <= MAX_BYTES // 2:
         assert line == f"{head}{','.join(entries)})"
@@ -139,7 +139,7 @@ def test_no_line_is_longer_than_kubernetes_keeps(head: str, entries: list[str], 
 
 def test_a_long_error_is_cut_between_characters() -> None:
     summary = summarize(an_attempt({}, error="错" * 1_000))
-    line = filter_summary(summary)
+    line = summarize_filter(summary)
     assert len(line.encode()) <= MAX_BYTES
     assert line.endswith(" more")
     assert "�" not in line
@@ -147,7 +147,7 @@ def test_a_long_error_is_cut_between_characters() -> None:
 
 def test_every_message_travels_as_a_record_with_an_id_of_its_own() -> None:
     devices = {"node1": [["NumaNotFit", "CardCordoned"]]}
-    published = messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
+    published = build_messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
     records = [encode(message) for message in published]
     assert [decode(record.value, record.headers) for record in records] == published
     assert len({message.id for message in published}) == len(published) == 4
@@ -162,12 +162,12 @@ def test_every_message_travels_as_a_record_with_an_id_of_its_own() -> None:
     ],
 )
 def test_reasons_stand_in_the_order_of_their_strings_as_in_hami(counts: dict[str, int], text: str) -> None:
-    assert reason_text(counts, 16) == text
+    assert write_reasons(counts, 16) == text
 
 
 def test_a_bare_reason_stands_with_its_cause() -> None:
-    assert refusal_text(Refusal(bare="node unregistered", cause="bad JSON")) == "node unregistered: bad JSON"
-    assert refusal_text(Refusal(bare="NodeInsufficientDevice")) == "NodeInsufficientDevice"
+    assert write_refusal(Refusal(bare="node unregistered", cause="bad JSON")) == "node unregistered: bad JSON"
+    assert write_refusal(Refusal(bare="NodeInsufficientDevice")) == "NodeInsufficientDevice"
 
 
 def test_nodes_that_are_counted_and_not_named_are_listed_by_reason() -> None:
@@ -183,5 +183,5 @@ def test_nodes_that_are_counted_and_not_named_are_listed_by_reason() -> None:
 
 def test_every_line_names_the_workload_that_the_pod_belongs_to() -> None:
     described = placed(a=1.0).model_copy(update={"description": PodDescription(owners=[Owner(kind="Job", name="t")])})
-    assert {line.workload for line in messages(described)} == {"Job/t"}
-    assert {line.workload for line in messages(placed(a=1.0))} == {""}
+    assert {line.workload for line in build_messages(described)} == {"Job/t"}
+    assert {line.workload for line in build_messages(placed(a=1.0))} == {""}

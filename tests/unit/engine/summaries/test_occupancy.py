@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.summaries.occupancy import Facts, sighting_of
+from engine.summaries.occupancy import Facts, to_sighting
 from engine.summaries.pod_facts import BindFact, Fact, PodSighting
 from engine.summaries.pod_timelines import ADOPTED_WITHIN
 from schemas.events import Condition, DeviceAllocation, PodObserved, PodRef
@@ -33,7 +33,7 @@ def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **fields: A
         "version": 1,
         "held": (DEVICE,),
     }
-    return BindFact(uid=uid, node=node, at=at(seconds), **(plain | fields))
+    return BindFact(uid=uid, node=node, time=at(seconds), **(plain | fields))
 
 
 def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str = "u1", **fields: Any) -> PodSighting:
@@ -41,7 +41,7 @@ def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str =
 
 
 def placements(*facts: Fact) -> list[PodPlacement]:
-    return [made.placement for made in Facts("default", "llm", "deepseek-0", facts).placements()]
+    return [made.placement for made in Facts("default", "llm", "deepseek-0", facts).derive_placements()]
 
 
 def published(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
@@ -210,7 +210,7 @@ FACTS = st.lists(st.one_of(BINDS, SIGHTS), max_size=12)
 
 
 def fields(facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    return [made.placement.model_dump() for made in Facts("default", "llm", "deepseek-0", facts).placements()]
+    return [made.placement.model_dump() for made in Facts("default", "llm", "deepseek-0", facts).derive_placements()]
 
 
 @given(FACTS, st.data())
@@ -235,7 +235,7 @@ def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
     facts: list[Fact] = [
         end, a_bind(0, uid=""), seen(3, "Pending", uid="u2"), a_bind(3, "node2", ""), a_bind(4, "node2", "u2"),
     ]  # fmt: skip
-    made = Facts("default", "llm", "deepseek-0", facts).placements()
+    made = Facts("default", "llm", "deepseek-0", facts).derive_placements()
     assert [(derived.placement.pod.uid, derived.placement.node) for derived in made] == [
         ("", "node1"),
         ("u2", "node1"),
@@ -246,7 +246,7 @@ def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
 
 @given(FACTS)
 def test_what_placements_are_made_from_makes_them_again(facts: list[Fact]) -> None:
-    made = Facts("default", "llm", "deepseek-0", facts).placements()
+    made = Facts("default", "llm", "deepseek-0", facts).derive_placements()
     kept: list[Fact] = []
     for derived in made:
         kept += [*derived.binds]
@@ -287,4 +287,4 @@ SCHEDULED = Condition(type="PodScheduled", status="True", last_transition_at=at(
 def test_what_is_seen_of_a_pod_counts_where_it_says_a_node_or_an_end(
     event: PodObserved, sight: PodSighting | None
 ) -> None:
-    assert sighting_of(event) == sight
+    assert to_sighting(event) == sight

@@ -6,7 +6,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.summaries.overcommit import LASTS, DeviceAmounts, Holding, Total, overcommitted, taken, totals_of
+from engine.summaries.overcommit import (
+    MIN_OVERLAP,
+    DeviceAmounts,
+    Holding,
+    Total,
+    calculate_peak,
+    find_overcommitments,
+    list_totals,
+)
 from schemas.events import DeviceAllocation, NodeRegistered, PodRef
 from schemas.placements import PodPlacement
 
@@ -48,7 +56,7 @@ DEVICE = [Total(at(-100), DeviceAmounts(16384, 100, 3))]
 def found(
     *holdings: Holding, totals: list[Total] = DEVICE, until: datetime = LATER
 ) -> list[tuple[str, dict[str, int]]]:
-    return [(finding.pod.name, finding.numbers) for finding in overcommitted("GPU-1", holdings, totals, until)]
+    return [(finding.pod.name, finding.numbers) for finding in find_overcommitments("GPU-1", holdings, totals, until)]
 
 
 def test_what_fits_is_no_finding() -> None:
@@ -57,7 +65,7 @@ def test_what_fits_is_no_finding() -> None:
 
 def test_a_device_over_its_memory_is_reported_for_the_pod_that_came_last_with_all_that_hold_it() -> None:
     holdings = [a_holding("a", 0), a_holding("b", 10, None, held(12000)), a_holding("c", 2, 8)]
-    (finding,) = overcommitted("GPU-1", holdings, DEVICE, LATER)
+    (finding,) = find_overcommitments("GPU-1", holdings, DEVICE, LATER)
     assert (finding.finding, finding.pod.name, finding.attempt_id) == ("Overcommitted", "b", "attempt-b")
     assert (finding.node, finding.device, finding.found_at, finding.started_at) == ("node1", "GPU-1", at(10), at(9))
     assert finding.numbers == {"memory_total_mib": 16384, "memory_held_mib": 20192, "pods": 2}
@@ -81,7 +89,7 @@ def test_cores_and_slots_count_as_memory_does() -> None:
 def test_a_pod_that_comes_while_another_leaves_is_no_finding() -> None:
     full = held(16384)
     assert found(a_holding("a", 0, 60, full), a_holding("b", 58, None, full)) == []
-    over = found(a_holding("a", 0, 60, full), a_holding("b", 60 - LASTS.total_seconds() - 1, None, full))
+    over = found(a_holding("a", 0, 60, full), a_holding("b", 60 - MIN_OVERLAP.total_seconds() - 1, None, full))
     assert [pod for pod, _ in over] == ["b"]
 
 
@@ -100,7 +108,7 @@ def test_each_placement_too_many_is_a_finding_of_its_own() -> None:
 
 def test_init_containers_run_one_after_the_other_and_before_the_others() -> None:
     rows = [held(9000, init=True), held(5000, init=True), held(4000), held(3000)]
-    assert taken(rows, "GPU-1") == DeviceAmounts(9000, 40, 2)
+    assert calculate_peak(rows, "GPU-1") == DeviceAmounts(9000, 40, 2)
     assert found(a_holding("a", 0, None, *rows), a_holding("b", 1, None, held(7000))) == []
 
 
@@ -116,13 +124,13 @@ def test_a_device_of_which_nothing_is_registered_is_not_judged() -> None:
 
 def test_a_node_that_loses_a_device_leaves_it_as_it_was_for_those_who_hold_it() -> None:
     registrations = [a_registration(0), a_registration(50, ("GPU-2",)), a_registration(60)]
-    assert totals_of(registrations, "GPU-1") == [Total(at(0), DeviceAmounts(16384, 100, 3))]
-    assert totals_of(registrations, "GPU-9") == []
+    assert list_totals(registrations, "GPU-1") == [Total(at(0), DeviceAmounts(16384, 100, 3))]
+    assert list_totals(registrations, "GPU-9") == []
 
 
 def test_a_device_that_shrinks_under_its_pods_is_reported_when_it_did() -> None:
-    totals = totals_of([a_registration(100, memory_mib=4096), a_registration(0)], "GPU-1")
-    (finding,) = overcommitted("GPU-1", [a_holding("a", 10)], totals, LATER)
+    totals = list_totals([a_registration(100, memory_mib=4096), a_registration(0)], "GPU-1")
+    (finding,) = find_overcommitments("GPU-1", [a_holding("a", 10)], totals, LATER)
     assert (finding.found_at, finding.numbers["memory_total_mib"], finding.pod.name) == (at(100), 4096, "a")
 
 
@@ -142,10 +150,12 @@ HOLDINGS = st.lists(
 @given(HOLDINGS, st.randoms())
 def test_the_order_in_which_placements_are_known_does_not_matter(holdings: list[Holding], draw: Any) -> None:
     mixed = draw.sample(holdings, len(holdings))
-    assert list(overcommitted("GPU-1", mixed, DEVICE, LATER)) == list(overcommitted("GPU-1", holdings, DEVICE, LATER))
+    assert list(find_overcommitments("GPU-1", mixed, DEVICE, LATER)) == list(
+        find_overcommitments("GPU-1", holdings, DEVICE, LATER)
+    )
 
 
 @given(HOLDINGS, st.integers(0, 300))
 def test_what_was_reported_once_is_reported_the_same_later_on(holdings: list[Holding], seconds: int) -> None:
-    early = list(overcommitted("GPU-1", holdings, DEVICE, at(seconds)))
-    assert early == list(overcommitted("GPU-1", holdings, DEVICE, LATER))[: len(early)]
+    early = list(find_overcommitments("GPU-1", holdings, DEVICE, at(seconds)))
+    assert early == list(find_overcommitments("GPU-1", holdings, DEVICE, LATER))[: len(early)]

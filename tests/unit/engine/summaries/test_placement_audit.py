@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import hypothesis.strategies as st
 from hypothesis import given
 
-from engine.summaries.placement_audit import Placed, Pools, Sighting, bind_unreported, placed_of
+from engine.summaries.placement_audit import Placed, Pools, Sighting, report_unreported_bind, to_placed
 from engine.summaries.placement_auditor import PlacementAuditor
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
@@ -48,7 +48,7 @@ def names(*values: Events, pools: Pools | None = None) -> list[str]:
 
 def test_a_placement_has_each_device_once_and_the_vendors_that_were_asked_for() -> None:
     asked = [Request(container="init"), Request(container="main", vendor="NVIDIA", count=1)]
-    placed = placed_of(a_bind(), "node1", at(1), ["GPU-2", "GPU-1", "GPU-2"], asked)
+    placed = to_placed(a_bind(), "node1", at(1), ["GPU-2", "GPU-1", "GPU-2"], asked)
     assert (placed.devices, placed.vendors) == (("GPU-2", "GPU-1"), frozenset({"NVIDIA"}))
 
 
@@ -195,7 +195,7 @@ def test_of_two_reported_binds_the_one_that_the_cluster_does_not_show_is_found()
 
 def test_an_unreported_bind_is_found_with_the_sighting() -> None:
     sight = seen(61)
-    finding = bind_unreported(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
+    finding = report_unreported_bind(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
     assert (finding.finding, finding.numbers) == ("BindUnreported", {"seen_after_seconds": 60, "devices": 1})
     assert finding.evidence[0].startswith("attempt-trainer-0/concluded: node1 was chosen at ")
 

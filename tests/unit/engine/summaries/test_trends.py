@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.fold import summarize
-from engine.summaries.trends import Minute, Weight, contribution, records, weights_of
+from engine.summaries.trends import Minute, Weight, build_records, derive_contribution, list_weights
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import node_reasons, reasons_of
 from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
@@ -41,19 +41,19 @@ def a_minute() -> Minute:
 
 
 def put(minute: Minute, summary: AttemptSummarized, replaced: AttemptSummarized | None = None) -> None:
-    taken_back = weights_of("ml", contribution(replaced, pool_of)) if replaced else ()
-    minute.put(summary.pod.uid, weights_of("ml", contribution(summary, pool_of)), taken_back)
+    taken_back = list_weights("ml", derive_contribution(replaced, pool_of)) if replaced else ()
+    minute.put(summary.pod.uid, list_weights("ml", derive_contribution(summary, pool_of)), taken_back)
 
 
 def counted(*summaries: AttemptSummarized) -> dict[tuple[str, ...], tuple[int, ...]]:
     minute = a_minute()
     for summary in summaries:
         put(minute, summary)
-    return {row.key[1:]: row[1:] for row in minute.rows()}
+    return {row.key[1:]: row[1:] for row in minute.list_rows()}
 
 
 def test_an_attempt_adds_a_row_for_all_and_for_each_reason_model_and_pool() -> None:
-    found = contribution(an("one", 1), pool_of)
+    found = derive_contribution(an("one", 1), pool_of)
     assert (found.version, found.status) == (an("one", 1).version, "failed")
     assert list(zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)) == [
         ("all", "", 2, 4),
@@ -62,13 +62,13 @@ def test_an_attempt_adds_a_row_for_all_and_for_each_reason_model_and_pool() -> N
         ("model", "NVIDIA A100-SXM4-80GB", 0, 4),
         ("pool", "a100", 1, 0),
     ]
-    assert "pool" not in contribution(an("one", 1), None).dimension
+    assert "pool" not in derive_contribution(an("one", 1), None).dimension
 
 
 def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_attempt() -> None:
     verdicts = {"gpu-1": [["picked", "NumaNotFit"]], "gpu-2": [["CardCordoned"] * 2]}
     summary = summarize(an_attempt(verdicts, chosen="gpu-1"))
-    found = contribution(summary, None)
+    found = derive_contribution(summary, None)
     reasons = [value for name, value in zip(found.dimension, found.value, strict=True) if name == "reason"]
     # What a search by reason finds the attempt by.
     assert reasons == reasons_of(summary) == ["CardCordoned"]
@@ -85,7 +85,7 @@ def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(error: str, co
     summary = an("one", 1, free=True, bound=False)
     assert summary.bind
     summary = summary.model_copy(update={"bind": summary.bind.model_copy(update={"error": error})})
-    found = contribution(summary, None)
+    found = derive_contribution(summary, None)
     columns = zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)
     assert [row[1:] for row in columns if row[0] == "reason"] == [("CardCordoned", 1, 3), (code, 1, 0)]
     assert set(reasons_of(summary)) == {"CardCordoned", code}
@@ -100,11 +100,11 @@ def test_a_bind_that_succeeded_is_no_reason() -> None:
 def test_an_attempt_of_a_described_pod_adds_rows_for_its_workload_and_its_queue() -> None:
     described = PodDescription(owners=[Owner(kind="ReplicaSet", name="a-7c"), Owner(kind="Deployment", name="a")])
     whole = an("one", 1)
-    found = contribution(whole.model_copy(update={"description": described}), None)
+    found = derive_contribution(whole.model_copy(update={"description": described}), None)
     assert (found.dimension[-1], found.value[-1]) == ("workload", "Deployment/a")
     assert (found.nodes[-1], found.devices[-1]) == (2, 4)
     queued = PodDescription(queue="team-a")
-    found = contribution(whole.model_copy(update={"description": queued}), None)
+    found = derive_contribution(whole.model_copy(update={"description": queued}), None)
     assert [(name, value) for name, value in zip(found.dimension, found.value, strict=True) if name == "queue"] == [
         ("queue", "team-a")
     ]
@@ -133,9 +133,12 @@ def test_an_attempt_of_which_more_becomes_known_moves_to_its_new_result() -> Non
     minute = a_minute()
     before, after = an("one", 1, free=True), an("one", 1, free=True, bound=True)
     put(minute, before)
-    assert [row.attempts for row in minute.rows() if row.key[2] == "all"] == [1]
+    assert [row.attempts for row in minute.list_rows() if row.key[2] == "all"] == [1]
     put(minute, after, replaced=before)
-    assert {row.key[1]: row.attempts for row in minute.rows() if row.key[2] == "all"} == {"pending": 0, "succeeded": 1}
+    assert {row.key[1]: row.attempts for row in minute.list_rows() if row.key[2] == "all"} == {
+        "pending": 0,
+        "succeeded": 1,
+    }
     assert minute.version == 2
 
 
@@ -143,7 +146,7 @@ def test_what_was_counted_under_another_time_is_taken_back_below_zero() -> None:
     minute = a_minute()
     put(minute, an("one", 1, free=True, bound=True), replaced=an("one", 1, free=True))
     put(minute, an("two", 1, free=True, bound=True), replaced=an("two", 1, free=True))
-    rows = {row.key[1]: row[1:] for row in minute.rows() if row.key[2] == "all"}
+    rows = {row.key[1]: row[1:] for row in minute.list_rows() if row.key[2] == "all"}
     assert rows == {"pending": (-2, -2, -4, -8), "succeeded": (2, 2, 4, 8)}
 
 
@@ -165,7 +168,7 @@ def test_rows_are_what_is_added_less_what_is_taken_back(
         weights = tuple(Weight(("ml", status, *key), count, 2 * count) for key, count in counts.items())
         minute.put(pod, weights if is_added else (), () if is_added else weights)
     assert minute.version == len(changes)
-    for (namespace, result, *key), *found in minute.rows():
+    for (namespace, result, *key), *found in minute.list_rows():
         assert namespace == "ml"
         having = [change for change in changes if change[1] == result and tuple(key) in change[2]]
         assert having
@@ -175,15 +178,15 @@ def test_rows_are_what_is_added_less_what_is_taken_back(
         nodes = sum(sign * count for _, sign, count in signs)
         assert found == [sum(left.values()), pods, nodes, 2 * nodes]
     keys = {(status, *key) for _, status, counts, _ in changes for key in counts}
-    assert {row.key[1:] for row in minute.rows()} == keys
+    assert {row.key[1:] for row in minute.list_rows()} == keys
 
 
 def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
     minute = a_minute()
-    adds = contribution(an("one", 1), pool_of)
+    adds = derive_contribution(an("one", 1), pool_of)
     for number in range(200):
-        minute.put(f"uid-{number}", weights_of(f"team-{number:03}", adds), ())
-    parts = list(records(minute))
+        minute.put(f"uid-{number}", list_weights(f"team-{number:03}", adds), ())
+    parts = list(build_records(minute))
     assert [(part.part, part.parts) for part in parts] == [(number, 4) for number in range(4)]
     assert {(part.started_at, part.partition, part.recorded_at, part.version) for part in parts} == {
         (BEGAN, 3, BEGAN + timedelta(minutes=4), 200)
@@ -193,7 +196,7 @@ def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
 
 
 def test_a_contribution_travels_unchanged() -> None:
-    known = contribution(an("one", 1), pool_of)
+    known = derive_contribution(an("one", 1), pool_of)
     read = Contribution.model_validate_json(encode_value(known))
-    assert weights_of("ml", read) == weights_of("ml", known)
+    assert list_weights("ml", read) == list_weights("ml", known)
     assert (read.version, read.status) == (known.version, known.status)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.terminal.node_rows import node_rows
-from engine.summaries.answer import schedulerlog_json
+from engine.summaries.answer import encode_schedulerlog
 from page.views import node_groups
 from page.views.answered_nodes import answered_nodes
 from page.views.node_groups import NodeGroup
@@ -38,7 +38,7 @@ def shown(groups: list[NodeGroup]) -> list[tuple[str, str, tuple[str, ...], tupl
 @pytest.mark.parametrize("number", GOLDEN_ATTEMPTS)
 def test_the_answer_and_the_columns_of_an_attempt_give_the_same_groups(number: str) -> None:
     summary = attempt(number)
-    answer: dict[str, Any] = json.loads(schedulerlog_json(summary))
+    answer: dict[str, Any] = json.loads(encode_schedulerlog(summary))
     # The answer leaves out what was not looked at.
     judged = [node for node in summarized_nodes(summary) if node.verdict != events.NOT_REACHED]
     assert shown(answered_nodes(answer["filter"]["nodes"], summary.chosen)) == shown(judged)

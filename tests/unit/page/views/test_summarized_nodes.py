@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from engine.summaries.answer import schedulerlog
+from engine.summaries.answer import build_schedulerlog
 from page.node_map import node_map
 from page.views.node_groups import codes_of
 from page.views.summarized_nodes import summarized_nodes
@@ -23,7 +23,7 @@ def test_groups_hold_every_node_once_with_the_reason_of_the_answer(number: str) 
     summary = attempt(number)
     groups = summarized_nodes(summary)
     assert Counter(node for group in groups for node in group.nodes) == Counter(summary.nodes)
-    answered = {node.name: node for node in schedulerlog(summary).filter.nodes}
+    answered = {node.name: node for node in build_schedulerlog(summary).filter.nodes}
     for group in groups:
         assert (
             len(

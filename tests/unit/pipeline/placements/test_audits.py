@@ -36,7 +36,7 @@ class FakeIndex:
         hits.append({"_index": alias, "_id": str(len(hits)), "_version": 1, "_source": stored, "sort": [len(hits)]})
 
     def put_placement(self, pod: PodRef, *facts: Fact) -> None:
-        for made in Facts("default", pod.namespace, pod.name, facts).placements():
+        for made in Facts("default", pod.namespace, pod.name, facts).derive_placements():
             self.put(OCCUPANCY.alias, placement_document(made.placement, {"binds": made.binds, "sights": made.sights}))
 
     def put_observation(self, event: Observed) -> None:
@@ -68,7 +68,7 @@ def a_bind(node: str = "node1", **fields: Any) -> BindFact:
         "started_at": at(0),
         "uid": "uid-trainer",
     }
-    return BindFact(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | fields))
+    return BindFact(**(plain | {"node": node, "time": BOUND, "bound": True, "version": 1} | fields))
 
 
 async def names(audits: PlacementAudits) -> list[str]:
@@ -127,7 +127,7 @@ async def test_a_pod_on_its_chosen_node_without_a_reported_bind_is_found_after_f
 async def test_a_bind_of_another_attempt_another_node_or_an_attempt_from_a_log_is_not_a_finding() -> None:
     sight = PodSighting("uid-trainer", "node1", "Running", at(5))
     for facts, fields in (
-        ([sight, a_bind(attempt_id="another", started_at=at(2), at=at(3))], {}),
+        ([sight, a_bind(attempt_id="another", started_at=at(2), time=at(3))], {}),
         ([PodSighting("uid-trainer", "node2", "Running", at(5))], {}),
         ([sight], {"sources": ["hami-log"]}),
     ):

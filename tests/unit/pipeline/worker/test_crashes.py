@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.summaries.fold import summarize
-from engine.summaries.messages import messages
-from engine.summaries.trends import contribution
+from engine.summaries.messages import build_messages
+from engine.summaries.trends import derive_contribution
 from pipeline.worker.published import WITHOUT_COMPARISON
 from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec.records import decode, encode_value
@@ -217,7 +217,7 @@ def counted(topics: FakeTopics) -> dict[str, int]:
 def expected_counts(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
     sums: dict[str, int] = defaultdict(int)
     for summary in summaries:
-        for name, nodes in weights(contribution(summary, None)):
+        for name, nodes in weights(derive_contribution(summary, None)):
             sums[name] += nodes
     return {name: count for name, count in sums.items() if count}
 
@@ -245,7 +245,7 @@ async def _crashes(chance: random.Random) -> None:
         summary.attempt_id: plain(summary) for summary in sent
     }
     assert counted(topics) == expected_counts(sent)
-    lines = {line.id: line.message for summary in sent for line in messages(summary)}
+    lines = {line.id: line.message for summary in sent for line in build_messages(summary)}
     assert {name: orjson.loads(value)["message"] for name, value in found[MESSAGES.name].items()} == lines
     await assert_histories(topics, pods)
 

@@ -9,7 +9,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.summaries.trends import Minute, weights_of
+from engine.summaries.trends import Minute, list_weights
 from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import (
@@ -158,9 +158,9 @@ def counted_attempts(topics: FakeTopics) -> int:
         assert isinstance(event, AttemptCounted)
         at = event.started_at.replace(second=0, microsecond=0)
         minute = minutes.setdefault(at, Minute("default", at, 0, at))
-        replaces = weights_of("ml", event.replaces) if event.replaces else ()
-        minute.put("ml/trainer", weights_of("ml", event.adds), replaces)
-    rows = [row for minute in minutes.values() for row in minute.rows() if row.key[2] == "all"]
+        replaces = list_weights("ml", event.replaces) if event.replaces else ()
+        minute.put("ml/trainer", list_weights("ml", event.adds), replaces)
+    rows = [row for minute in minutes.values() for row in minute.list_rows() if row.key[2] == "all"]
     assert all(row.attempts >= 0 for row in rows)
     return sum(row.attempts for row in rows)
 

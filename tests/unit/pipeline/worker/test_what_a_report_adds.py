@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from engine.summaries.answer import schedulerlog
+from engine.summaries.answer import build_schedulerlog
 from engine.summaries.fold import summarize
-from engine.summaries.messages import messages
+from engine.summaries.messages import build_messages
 from ingest.readers.kube import KubeEvents
 from pipeline.kube_events.event_object import new_event
 from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
@@ -54,7 +54,7 @@ async def latest(*reports: list[AttemptEvent]) -> list[AttemptSummarized]:
 async def test_kube_schedulers_own_event_about_a_refused_pod_leaves_the_answer_as_it_was() -> None:
     alone = summarize(by_scheduler())
     (found,) = await latest(by_scheduler(), by_events(0.1))
-    assert schedulerlog(found) == schedulerlog(alone)
+    assert build_schedulerlog(found) == build_schedulerlog(alone)
     assert [(report.source, report.gives) for report in found.reports] == [
         ("scheduler", ["filter", "requests", "offered nodes", "policies"]), ("kube-events", ["scheduler message"]),
     ]  # fmt: skip
@@ -66,7 +66,7 @@ async def test_the_event_of_the_cluster_that_comes_first_is_the_same_attempt() -
     topics = await on_topics(by_events(0.1), by_scheduler())
     (found,) = published(topics).values()
     assert found.attempt_id == by_events(0.1)[0].attempt_id
-    assert schedulerlog(found) == schedulerlog(summarize(by_scheduler()))
+    assert build_schedulerlog(found) == build_schedulerlog(summarize(by_scheduler()))
     rows = topics.events(DEVICE_VERDICTS.name)
     assert {(row.attempt_id, row.started_at) for row in rows} == {(found.attempt_id, found.started_at)}
     assert sum(len(row.verdict) for row in rows) == 3
@@ -75,7 +75,7 @@ async def test_the_event_of_the_cluster_that_comes_first_is_the_same_attempt() -
 async def test_a_message_is_published_once_and_changed_words_count_for_the_same_attempt() -> None:
     topics = await on_topics(by_scheduler(), by_events(0.1))
     assert [event.message for event in topics.events(MESSAGES.name)] == [
-        message.message for message in messages(summarize(by_scheduler()))
+        message.message for message in build_messages(summarize(by_scheduler()))
     ]
     topics = await on_topics(by_events(0.1), by_scheduler())
     assert len({(event.attempt_id, event.reported_at) for event in topics.events(MESSAGES.name)}) == 1
@@ -83,7 +83,7 @@ async def test_a_message_is_published_once_and_changed_words_count_for_the_same_
 
 async def test_events_that_this_project_wrote_are_no_decisions() -> None:
     """The review's reproduction: of 10 nodes with 4 refusals the answer became one of 6 nodes without any."""
-    lines = messages(summarize(by_scheduler()))
+    lines = build_messages(summarize(by_scheduler()))
     reader = KubeEvents()
     assert [event for line in lines for event in reader.changed("event", new_event("own", [line]), 0.0)] == []
     assert reader.close() == []

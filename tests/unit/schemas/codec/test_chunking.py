@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.summaries.text import refusal_text
+from engine.summaries.text import write_refusal
 from schemas.codec.chunking import MAX_TEXT, join, records_of, runs, split
 from schemas.codec.records import MAX_VALUE_BYTES, Rejected, decode, encode
 from schemas.documents.attempts import verdict_digest
@@ -69,7 +69,7 @@ def test_every_part_of_a_big_summary_is_a_record_that_fits(nodes: int, distinct:
 def test_joined_parts_say_each_refusal_once() -> None:
     summary = a_big_summary(20_000, 2_000)
     whole = join(split(summary))
-    texts = [refusal_text(refusal) for refusal in whole.refusals]
+    texts = [write_refusal(refusal) for refusal in whole.refusals]
     assert len(texts) == len(set(texts)) <= 2_000
     assert verdict_digest(whole) == verdict_digest(summary)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.summaries.answer import schedulerlog_json
-from engine.summaries.messages import messages
-from engine.summaries.text import refusal_text
+from engine.summaries.answer import encode_schedulerlog
+from engine.summaries.messages import build_messages
+from engine.summaries.text import write_refusal
 from ingest.lines import klog
 from ingest.readers.hami.devices import RegisteredDevice
 from ingest.readers.hami.grammar import grammar
@@ -41,7 +41,7 @@ RECORDED = Path(__file__).parents[4] / "conformance" / "cases" / "logs"
 
 def refusals(summary: AttemptSummarized) -> dict[str, str]:
     return {
-        name: refusal_text(summary.refusals[code])
+        name: write_refusal(summary.refusals[code])
         for name, code in zip(summary.nodes, summary.refusal.tolist(), strict=True)
         if code >= 0
     }
@@ -53,7 +53,7 @@ def gaps(summary: AttemptSummarized) -> list[str]:
 
 def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
     attempts = summaries(read(*PROPOSAL))
-    answer = json.loads(schedulerlog_json(next(attempt for attempt in attempts if attempt.pod.namespace == "llm")))
+    answer = json.loads(encode_schedulerlog(next(attempt for attempt in attempts if attempt.pod.namespace == "llm")))
     nodes = {node["name"]: node for node in answer["filter"]["nodes"]}
     reasons = {name: node["containers"][0].get("reason") for name, node in nodes.items()}
     scores = {name: node["score"] for name, node in nodes.items() if node["status"] == "passed"}
@@ -74,7 +74,7 @@ def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
 def test_the_proposals_event_of_an_old_version_is_a_failed_filter_without_nodes() -> None:
     old = next(attempt for attempt in summaries(read(*PROPOSAL)) if str(attempt.pod) == "default/gpu-pod")
     assert (old.status, old.nodes, old.chosen) == ("failed", [], None)
-    assert [message.message for message in messages(old)] == ["no available node"]
+    assert [message.message for message in build_messages(old)] == ["no available node"]
     assert "offered nodes" in gaps(old)
 
 
@@ -91,7 +91,7 @@ def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> No
     assert summary.offered_nodes == 3
     assert {"requests", "reasons", "names of refused nodes", "devices"} <= set(gaps(summary))
     assert not summary.complete
-    assert [message.message for message in messages(summary)] == [
+    assert [message.message for message in build_messages(summary)] == [
         "1 nodes CardCordoned(node1)",
         "2 nodes CardInsufficientMemory(node1,node2)",
         "no available node, 3 nodes do not meet",
@@ -104,7 +104,7 @@ def test_at_level_0_scores_are_those_of_the_event_line_and_marked_as_rounded() -
     assert dict(zip(summary.nodes, summary.score.tolist(), strict=True)) == pytest.approx({"node1": 0.65, "node2": 4.1})
     assert (summary.chosen, summary.fit_nodes, summary.offered_nodes) == ("node2", 2, 3)
     assert "exact scores" in gaps(summary)
-    assert messages(summary)[0].message == message
+    assert build_messages(summary)[0].message == message
 
 
 def test_the_nodes_own_line_has_the_exact_score() -> None:
@@ -170,7 +170,7 @@ def test_which_container_a_node_refused_is_open_when_several_request_and_no_devi
     [summary] = summaries(read(started(), requested(1, 1), unfit("node1", "1/1 CardNotHealth"), failed(1)))
     assert summary.refused_by.tolist() == [-1]
     assert "refusing containers" in gaps(summary)
-    [node] = json.loads(schedulerlog_json(summary))["filter"]["nodes"]
+    [node] = json.loads(encode_schedulerlog(summary))["filter"]["nodes"]
     assert node["containers"] == [{"name": "", "status": "failed", "reason": "1/1 CardNotHealth"}]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.summaries import attempt_audit
-from engine.summaries.answer import schedulerlog
+from engine.summaries.answer import build_schedulerlog
 from ingest.readers.kai import KaiLog
 from ingest.readers.kai.framing import LogMessage
 from ingest.readers.kai.grammar import GRAMMAR, parse
@@ -59,7 +59,7 @@ def test_a_log_whose_form_changes_gives_the_events_of_its_parts() -> None:
 def test_devices_get_reasons_where_kai_prints_only_that_it_is_unable_to_schedule(case: str) -> None:
     """Two devices of 40960 MiB, 20000 of each allocated; the pod requests 30000 on one device."""
     attempt = summaries(read(texts(case)))[0]
-    answer = schedulerlog(attempt)
+    answer = build_schedulerlog(attempt)
     assert str(attempt.pod) == "team-a/infer-0"
     assert (answer.status, answer.filter.status) == ("failed", "failed")
     assert [(node.name, node.containers[0].reason) for node in answer.filter.nodes] == [
@@ -109,7 +109,7 @@ def test_a_pod_that_waits_for_others_to_leave_is_pending_with_its_node() -> None
 def test_a_share_of_a_device_is_a_percentage() -> None:
     frac = summaries(read(texts(CONSOLE)))[2]
     assert (frac.requests[0].count, frac.requests[0].memory_percent) == (1, 70)
-    assert schedulerlog(frac).filter.nodes[0].containers[0].reason == "2/2 CardInsufficientMemory"
+    assert build_schedulerlog(frac).filter.nodes[0].containers[0].reason == "2/2 CardInsufficientMemory"
     assert frac.scheduler_message.startswith("no nodes with enough resources were found: 1 node(s)")
 
 
@@ -149,7 +149,7 @@ def test_a_bound_over_commitment_is_a_finding_too() -> None:
     (finding,) = findings(events)
     assert finding.numbers["is_waiting"] == 0
     (attempt,) = summaries(events)
-    (over,) = attempt_audit.findings(attempt)
+    (over,) = attempt_audit.audit_attempt(attempt)
     assert (over.finding, over.device) == ("Overcommitted", "grp-0")
     assert over.numbers == {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
 
@@ -160,7 +160,7 @@ def test_a_pipelined_placement_is_no_overcommit(case: str) -> None:
     attempts = summaries(read(texts(case), KaiLog({"gpu-0": 40960})))
     (waiting,) = [attempt for attempt in attempts if attempt.nominated]
     assert waiting.picked[0].memory_used_mib == 35000
-    assert attempt_audit.findings(waiting) == []
+    assert attempt_audit.audit_attempt(waiting) == []
 
 
 def test_a_device_with_enough_free_memory_is_no_finding() -> None:
@@ -186,7 +186,7 @@ def test_a_detailed_fit_error_gives_each_node_its_reason() -> None:
     )
     reader = KaiLog()
     (attempt,) = summaries(read(printed(text, condition), reader))
-    assert [(node.name, node.containers[0].reason) for node in schedulerlog(attempt).filter.nodes] == [
+    assert [(node.name, node.containers[0].reason) for node in build_schedulerlog(attempt).filter.nodes] == [
         (
             "gpu-0",
             (

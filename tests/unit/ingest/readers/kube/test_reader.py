@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engine.summaries.answer import schedulerlog
-from engine.summaries.messages import messages
+from engine.summaries.answer import build_schedulerlog
+from engine.summaries.messages import build_messages
 from ingest.readers.kube import KubeEvents
 from ingest.readers.kube.failure_messages import GRAMMAR
 from schemas.codec.records import Rejected, decode, encode
@@ -25,7 +25,7 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
     assert attempt.refused_nodes == {"node(s) had untolerated taint(s)": 2, "Insufficient nvidia.com/gpu": 3}
     assert attempt.requests[0].count == 8
     assert attempt.scheduler_message == REFUSAL
-    assert schedulerlog(attempt).filter.summary == (
+    assert build_schedulerlog(attempt).filter.summary == (
         "no available node, 5 nodes do not meet: 3 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint(s)"
     )
 
@@ -125,7 +125,7 @@ HAMI_FAILS = [
 
 def test_hamis_events_about_one_attempt_name_the_nodes() -> None:
     (attempt,) = attempts(read(*(("event", event) for event in HAMI_FAILS)))
-    assert [line.message for line in messages(attempt)] == [
+    assert [line.message for line in build_messages(attempt)] == [
         "3 nodes CardInsufficientMemory(node1,node3,node4)",
         "1 nodes NumaNotFit(node5)",
         "no available node, 5 nodes do not meet",
@@ -144,7 +144,7 @@ def test_hamis_events_and_kube_schedulers_event_are_one_attempt() -> None:
 def test_a_node_with_two_codes_counts_for_both() -> None:
     more = an_old_event("FilteringFailed", "2 nodes CardCordoned(node1,node9)")
     (attempt,) = attempts(read(*(("event", found) for found in [more, *HAMI_FAILS])))
-    reasons = {node.name: node.containers[0].reason for node in schedulerlog(attempt).filter.nodes}
+    reasons = {node.name: node.containers[0].reason for node in build_schedulerlog(attempt).filter.nodes}
     assert reasons["node1"] == "CardCordoned: also CardInsufficientMemory"
     assert attempt.refused_nodes == {"CardInsufficientMemory": 1}
 
@@ -158,7 +158,7 @@ def test_hamis_success_has_the_scores_of_the_nodes_that_fit_and_its_bind() -> No
     ]  # fmt: skip
     (attempt,) = attempts(read(*(("event", event) for event in events)))
     assert (attempt.status, attempt.chosen, attempt.offered_nodes, attempt.fit_nodes) == ("succeeded", "node9", 4, 2)
-    assert [(node.name, node.score) for node in schedulerlog(attempt).filter.nodes] == [
+    assert [(node.name, node.score) for node in build_schedulerlog(attempt).filter.nodes] == [
         ("node5", 11.58),
         ("node9", 12.5),
     ]
@@ -358,7 +358,7 @@ def test_what_only_the_bind_shows_leaves_open_how_many_nodes_there_were_and_when
     bound = an_event("Scheduled", "Successfully assigned ml/gpu8 to node9")
     (attempt,) = attempts(read(("event", bound)))
     assert attempt.reports[0].not_reported == ["the nodes that were not chosen", "offered nodes", "end of the filter"]
-    assert schedulerlog(attempt).filter.summary == "find fit node(node9), 1 nodes fit(node9:0.00)"
+    assert build_schedulerlog(attempt).filter.summary == "find fit node(node9), 1 nodes fit(node9:0.00)"
     fits = an_old_event("FilteringSucceed", "find fit node(node9), 0 nodes not fit, 1 nodes fit(node9:1.00)")
     (attempt,) = attempts(read(("event", fits)))
     assert attempt.reports[0].not_reported == ["the nodes that were not chosen"]

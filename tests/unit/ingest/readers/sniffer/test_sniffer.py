@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import grpc
 import pytest
 
-from engine.summaries.occupancy import Facts, sighting_of
+from engine.summaries.occupancy import Facts, to_sighting
 from ingest.errors import KafkaUnavailableError
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.sniffer import SnifferLog
@@ -118,8 +118,8 @@ def a_pod_line(event: str, node: str, second: int, endpoint: str = "podUpdate", 
 def test_placements_begin_with_the_node_and_end_with_the_pod() -> None:
     text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Running", "n1", 8, "podDelete")
     text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
-    sights = [sighting_of(event) for event in read(text) if isinstance(event, PodObserved)]
-    placements = [made.placement for made in Facts("default", "ml", "a", filter(None, sights)).placements()]
+    sights = [to_sighting(event) for event in read(text) if isinstance(event, PodObserved)]
+    placements = [made.placement for made in Facts("default", "ml", "a", filter(None, sights)).derive_placements()]
     seconds = ((found.started_at.second, found.ended_at and found.ended_at.second) for found in placements)
     assert [(found.node, *within, found.ended_by) for found, within in zip(placements, seconds, strict=True)] == [
         ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),

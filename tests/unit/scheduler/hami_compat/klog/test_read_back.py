@@ -14,7 +14,7 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from engine.summaries.fold import summarize
-from engine.summaries.text import refusal_text
+from engine.summaries.text import write_refusal
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
 from scheduler.hami_compat.klog import lines
@@ -68,7 +68,7 @@ def both(decision: Decision) -> tuple[AttemptSummarized, AttemptSummarized, list
 
 
 def verdicts(summary: AttemptSummarized) -> dict[str, tuple[str, str, int]]:
-    texts = [refusal_text(refusal) for refusal in summary.refusals]
+    texts = [write_refusal(refusal) for refusal in summary.refusals]
     rows = zip(
         summary.nodes,
         summary.verdict.tolist(),
