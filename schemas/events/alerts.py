@@ -31,14 +31,14 @@ class AlertChanged(Event):
     rule: Annotated[str, Field(min_length=1)]
     """The rule's name."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """What it is about: ``cluster``, ``namespace`` and ``pod``, ``node``, ``reason``, ``scheduler``, …"""
+    """Subject of the alert: ``cluster``, ``namespace`` and ``pod``, ``node``, ``reason``, ``scheduler``, …"""
     state: Literal["firing", "resolved"]
     severity: str
-    """As the rule says: ``info``, ``warning``, ``critical``."""
+    """Severity from the rule: ``info``, ``warning``, ``critical``."""
     started_at: Moment
-    """When it began to fire."""
+    """Time at which the alert began to fire."""
     changed_at: Moment
-    """When it came to this state."""
+    """Time of the change to this state."""
     summary: str
     """For people, in one line."""
     numbers: dict[str, float] = Field(default_factory=dict)
@@ -46,8 +46,8 @@ class AlertChanged(Event):
     problems: list[NodeProblem] = Field(default_factory=list)
     """For an alert about a node: what its check found when the alert began, as in ``node checked``."""
     query: dict[str, str] = Field(default_factory=dict)
-    """What shows the evidence: ``api`` and ``opensearch`` are paths to GET there, ``attempt`` is one of the API,
-    ``command`` is to be run."""
+    """Evidence: ``api`` and ``opensearch`` are paths to GET there, ``attempt`` is the id of one of the API, ``command``
+    is a command line."""
 
     @property
     def fingerprint(self) -> str:

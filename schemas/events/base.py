@@ -1,4 +1,4 @@
-"""What every event shares: the verdicts, and the pod and scheduler that an event is about."""
+"""Fields that every event shares: the verdicts, the pod and the scheduler of an event."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -28,7 +28,7 @@ NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 """The verdicts of a device that are not reason codes."""
 
 NOT_REPORTED: Final = -1
-"""In a column of numbers about devices: the source does not report it."""
+"""Value in a column of numbers about devices that the source does not report."""
 
 
 class Model(DescribedModel):
@@ -43,7 +43,8 @@ class Model(DescribedModel):
 
         @classmethod
         def model_construct(cls, _fields_set=None, **values):
-            """As pydantic's own, for models without aliases and private attributes, which all of ours here are.
+            """Build a model without validation, for models without aliases and private attributes (all models of
+            the contract).
 
             Pydantic looks for these in every field, and for the signature of every default's factory: a third of the
             worker's CPU for an attempt on ten nodes.
@@ -64,12 +65,12 @@ class Model(DescribedModel):
             return made
 
     def json_fields(self) -> dict[str, Any]:
-        """The fields as their JSON has them; columns may be numpy arrays."""
+        """Return the fields in the form of their JSON; columns may be numpy arrays."""
         return self.__dict__
 
 
 class _Default(NamedTuple):
-    """What a field has where nothing else is given."""
+    """Default of a field."""
 
     name: str
     is_given: bool
@@ -79,7 +80,7 @@ class _Default(NamedTuple):
 
 @cache
 def _defaults(kind: type[Model]) -> tuple[_Default, ...]:
-    """The default of each field, in the order of the fields, which is that of their JSON."""
+    """List the default of each field, in the order of the fields, which is that of their JSON."""
     return tuple(
         # A field's default value is shared by all models: only what can't change may be one.
         _Default(name, not field.is_required(), field.default, cast("Callable[[], Any] | None", field.default_factory))
@@ -98,14 +99,14 @@ class PodRef(Model):
 
 
 class Request(Model):
-    """What one container asks for. ``count`` 0 is a container without devices."""
+    """Request of one container. ``count`` 0 is a container without devices."""
 
     container: str
     """The container's name."""
     init: Flag = False
     """True for an init container."""
     vendor: str = ""
-    """Whose devices, as HAMi calls them: ``NVIDIA``, ``DCU``, … Empty without devices."""
+    """Vendor of the devices, as HAMi calls it: ``NVIDIA``, ``DCU``, … Empty without devices."""
     count: Count = 0
     """Devices."""
     memory_mib: Count | None = None
@@ -116,7 +117,7 @@ class Request(Model):
     """Per device; 100 is one whole device."""
 
     def memory_of(self, total_mib: int | None) -> int | None:
-        """MiB that the container takes of a device of this size; None where they are not known."""
+        """Compute the MiB that the container takes of a device of this size; None where they are not known."""
         if self.memory_mib is None and self.memory_percent is not None and total_mib is not None:
             # HAMi's ``memreq = Totalmem * pct / 100`` in int32, which truncates.
             return total_mib * self.memory_percent // 100
@@ -124,7 +125,7 @@ class Request(Model):
 
 
 class Refusal(Model):
-    """Why a node can't take a container: counted devices, or one word for the whole node.
+    """Refusal of a container by a node: counted devices, or one word for the whole node.
 
     ``counts`` says how many of the node's ``devices`` were refused for which code. ``bare`` is a reason that counts no
     devices (``NodeInsufficientDevice``, ``node unregistered``, the text of another scheduler); ``cause`` adds what is
@@ -138,28 +139,29 @@ class Refusal(Model):
     bare: str = ""
     """A reason that counts no devices; empty where ``counts`` says it."""
     cause: str = ""
-    """What is known behind ``bare``."""
+    """Known cause of ``bare``."""
     uncounted: Words = Field(default_factory=list)
     """Codes that some devices were refused for, where the source does not say how many; then ``counts`` is empty."""
 
 
 OFFERED_NODES: Final = "offered nodes"
-"""In ``Provenance.not_reported``: how many nodes the scheduler was asked about."""
+"""Entry of ``Provenance.not_reported``: the number of nodes that the scheduler was offered."""
 
 FILTER_END: Final = "end of the filter"
-"""In ``Provenance.not_reported``: when the filter ended. Only the bind was reported, and ``ended_at`` is its time."""
+"""Entry of ``Provenance.not_reported``: the end of the filter. The source reported only the bind, and ``ended_at`` is
+its time."""
 
 SCHEDULER: Final = "scheduler"
-"""In ``Report.source``: the scheduler itself published it."""
+"""Value of ``Report.source``: the scheduler published the report itself."""
 
 
 class Provenance(Model):
-    """How much a reader found, of an attempt that its scheduler did not publish itself."""
+    """Evidence that a reader has of an attempt that its scheduler did not publish itself."""
 
     levels: list[Count] = Field(default_factory=list)
     """The log levels of the lines about the attempt, ascending; empty where the source has no levels."""
     not_reported: Words = Field(default_factory=list)
-    """What the source leaves open, in words: ``offered nodes``, ``devices``, … Empty where it reports everything."""
+    """Parts that the source leaves open: ``offered nodes``, ``devices``, … Empty where it reports everything."""
 
 
 class Event(Model):
@@ -191,12 +193,12 @@ class Event(Model):
 
 
 def source_of(cluster: str, scheduler: str) -> str:
-    """The CloudEvents source of a scheduler: a URI reference."""
+    """Build the CloudEvents source of a scheduler: a URI reference."""
     return f"/clusters/{cluster}/schedulers/{quote(scheduler, safe='')}"
 
 
 def pod_key(cluster: str, pod: PodRef) -> str:
-    """The Kafka key of everything about a pod, so that it is read in order."""
+    """Build the Kafka key of everything about a pod, so that consumers read it in order."""
     return f"{cluster}/{pod}"
 
 
@@ -210,10 +212,10 @@ class AttemptEvent(Event):
     scheduler: str
     """The name of the scheduler that decided."""
     reader: str = ""
-    """Which reader found it in a log or in the cluster: ``hami-log``, ``kube-events``, …; empty where the scheduler
-    itself published it."""
+    """Reader that read the event from a log or the cluster: ``hami-log``, ``kube-events``, …; empty where the scheduler
+    published it itself."""
     started_at: Moment
-    """When the attempt began."""
+    """Start of the attempt."""
 
     @property
     def key(self) -> str:

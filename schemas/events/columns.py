@@ -56,13 +56,13 @@ def _codes(values: Any) -> npt.NDArray[np.int64]:
 
 
 def code_text(codes: Any) -> str:
-    """One character for each code, as ``CodeText`` is written. ``codes``: shape ``(rows,)``, each from -1 to 50,000."""
+    """Write one character for each code, as a ``CodeText``. ``codes``: shape ``(rows,)``, each from -1 to 50,000."""
     characters = (np.asarray(codes, dtype=np.int64) + _ZERO).astype("<u4")
     return characters.tobytes().decode("utf-32-le")
 
 
 def widest_character(codes: npt.NDArray[Any]) -> int:
-    """The most bytes that a code of the column takes as a character in JSON; 0 for an empty column."""
+    """Return the most bytes that a code of the column takes as a character in JSON; 0 for an empty column."""
     if not codes.size:
         return 0
     largest = int(codes.max())

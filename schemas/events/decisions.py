@@ -1,4 +1,4 @@
-"""What a scheduler decided about a pod: devices, nodes, the end of the filter, the bind."""
+"""Decisions of a scheduler about a pod: devices, nodes, the end of the filter, the bind."""
 
 from datetime import datetime
 from typing import Any, ClassVar, Final, Self
@@ -18,7 +18,7 @@ MAX_REQUESTS: Final = 500
 
 
 class NodesJudged(AttemptEvent):
-    """What became of a run of nodes. All columns have an entry per node."""
+    """Verdicts on a run of nodes. All columns have an entry per node."""
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "nodes.judged.v1"
 
@@ -37,7 +37,8 @@ class NodesJudged(AttemptEvent):
     score: Floats
     """0 where the node does not fit; empty in JSON where that is every node."""
     refused_by: CodeText
-    """Which container the node refused: those before it passed, those behind it were not reached; -1 for none."""
+    """Index of the container that the node refused: the node passed those before it, and those after it were not
+    reached; -1 for none."""
     refusal: Codes
     """Index into ``refusals``; -1 where the node does not refuse."""
     score_terms: dict[str, Floats] = Field(default_factory=dict)
@@ -69,34 +70,34 @@ class AttemptConcluded(AttemptEvent):
     """Every container of the pod, init containers first, in the pod's order; of a pod with more than ``MAX_REQUESTS``
     the first ones."""
     requests_left_out: Count = 0
-    """How many containers more the pod has."""
+    """Number of further containers of the pod."""
     constraints: dict[str, str] | None = None
-    """Those annotations of the pod that say which devices and nodes it takes; null where they are not known, or longer
-    than 4,096 characters."""
+    """Annotations of the pod that constrain its devices and nodes; null where they are not known, or longer than 4,096
+    characters."""
     description: PodDescription | None = None
-    """Where the pod comes from; null where the source does not say it."""
+    """Origin of the pod; null where the source does not report it."""
     settings_digest: str = ""
     """The scheduler's settings in force, as in ``SchedulerObserved``; empty where they are not known."""
     node_policy: str = ""
-    """How the node is chosen: ``binpack`` or ``spread``."""
+    """Policy for the choice of the node: ``binpack`` or ``spread``."""
     device_policy: str = ""
-    """How devices are chosen on the node."""
+    """Policy for the choice of devices on the node."""
     offered_nodes: Count
-    """How many nodes the scheduler was asked about."""
+    """Number of nodes that the scheduler was offered."""
     judged_nodes: Count
     judged_devices: Count
     """Rows of all ``DevicesJudged`` records."""
     device_records: Count
     node_records: Count
-    """How many records of the two kinds came before this one; what is missing is known from these."""
+    """Number of records of the two kinds before this one; consumers derive from it what is missing."""
     chosen: str | None = None
     """The chosen node; null when none fits."""
     picked: list[PickedDevice] = Field(default_factory=list)
     """The devices taken on the chosen node, by container."""
     error: str = ""
-    """Why the attempt ended without judging, as the scheduler says it."""
+    """Error that ended the attempt before any node was judged, in the scheduler's words."""
     provenance: Provenance | None = None
-    """What the reader found, and what that leaves open; null where the scheduler itself published it."""
+    """Evidence of the reader, and the parts it leaves open; null where the scheduler published the attempt itself."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)
     """Reason to number of nodes, of a scheduler that counts nodes without naming them; a node may count repeatedly."""
     nominated: str = ""
@@ -114,7 +115,7 @@ class AttemptConcluded(AttemptEvent):
 
 
 class LockHolder(Model):
-    """Who holds the lock of a node, so that no other pod is bound to it."""
+    """Holder of a node's lock, which keeps other pods from being bound to the node."""
 
     pod: str = ""
     """``namespace/name``; empty where the lock names none."""
@@ -129,9 +130,9 @@ class BindConcluded(AttemptEvent):
     node: str
     bound: Flag
     error: str = ""
-    """Why not, as the scheduler or the API server says it; empty when bound."""
+    """Error in the words of the scheduler or the API server; empty when bound."""
     lock_holder: LockHolder | None = None
-    """Who holds the node's lock, where the bind failed for it."""
+    """Holder of the node's lock, where the bind failed because of it."""
     bind_started_at: Moment
     ended_at: Moment
 
@@ -152,9 +153,9 @@ class DetailDropped(AttemptEvent):
 
     dropped_at: Moment
     device_records: Count
-    """How many ``DevicesJudged`` records were given up."""
+    """Number of ``DevicesJudged`` records that were dropped."""
     judged_devices: Count
-    """How many rows they held."""
+    """Number of rows in the dropped records."""
     cause: str
 
     @property

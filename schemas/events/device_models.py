@@ -14,22 +14,22 @@ class MigInstanceProfile(Model):
     cores_percent: Integer = 0
     slices: Integer = 0
     placements: list[tuple[Integer, Integer]] = Field(default_factory=list)
-    """Where an instance may lie: first memory slice, and how many."""
+    """Possible positions of an instance: first memory slice, and number of slices."""
 
 
 class DeviceKind(Model):
-    """What many devices of a cluster have in common. None is a number that the source does not say."""
+    """Properties that many devices of a cluster have in common. None is a number that the source does not report."""
 
     model: str = ""
-    """As the device's driver or plugin calls it; empty where it is not known."""
+    """Model as the device's driver or plugin calls it; empty where it is not known."""
     vendor: str = ""
-    """Whose device, as in requests: ``NVIDIA``, ``DCU``, … Empty where it is not known."""
+    """Vendor of the device, as in requests: ``NVIDIA``, ``DCU``, … Empty where it is not known."""
     mode: str = ""
-    """How the device is shared: ``hami-core``, ``mig``, ``mps``; empty where it is not known."""
+    """Sharing mode of the device: ``hami-core``, ``mig``, ``mps``; empty where it is not known."""
     memory_mib: Integer | None = None
     cores_percent: Integer | None = None
     slots: Integer | None = None
-    """How many containers may share the device."""
+    """Number of containers that may share the device."""
     mig_profiles: list[MigInstanceProfile] = Field(default_factory=list)
 
 
@@ -44,7 +44,7 @@ class DeviceAllocation(Model):
     model: str = ""
     memory_mib: Integer | None = None
     cores_percent: Integer | None = None
-    """In percent of one device."""
+    """Cores in percent of one device."""
     slots: Count = 1
 
 

@@ -13,7 +13,7 @@ from .field_types import Count, Flag, Words
 from .node_states import NodeStateChanged
 
 NO_STATE = -1
-"""In ``revision``: the source has no state of the node."""
+"""Value of ``revision`` where the source has no state of the node."""
 
 _PRINTED: Final = ("printed_index", "memory_requested_mib", "cores_requested_percent")
 """The columns of what a log prints with a device's verdict."""
@@ -44,7 +44,7 @@ class DeviceRow(NamedTuple):
     """The request on this device, where the source names it for each device."""
     cores_requested_percent: int | None = None
     checks: dict[str, bool] = {}  # noqa: RUF012  a named tuple's default, which nobody changes
-    """What the source says it checked of the device, by name."""
+    """Checks of the device that the source reports, by name."""
 
 
 class DevicesJudged(AttemptEvent):
@@ -64,12 +64,12 @@ class DevicesJudged(AttemptEvent):
     container: Count
     """The container's position in the attempt's requests."""
     request: Request
-    """What the container asked for."""
+    """Request of the container."""
     partial: Flag = False
     """True where the source does not report every device of these nodes, or not which node a device is on (a node
     without a name): then nothing is counted from the rows."""
     epoch: Count = 0
-    """Which life of the scheduler counted the revisions."""
+    """Epoch of the revisions: the start of the scheduler process that counted them."""
     models: dict[str, Count] = Field(default_factory=dict)
     """Device model to number of rows; rows of a model that is not known are left out."""
     verdicts: Words
@@ -79,9 +79,9 @@ class DevicesJudged(AttemptEvent):
     revision: Integers
     """The revision of the node's state; -1 where the source has none."""
     devices: Integers
-    """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
+    """Number of devices of the requested vendor on the node: the Y of ``X/Y Reason``."""
     rows: Integers
-    """How many of the rows belong to the node; empty in JSON where these are ``devices`` of each node."""
+    """Number of rows of the node; empty in JSON where it equals ``devices`` for each node."""
     verdict: CodeText
     """Index into ``verdicts``."""
     device: Annotated[Integers, Field(default_factory=list, validate_default=True)]
@@ -91,9 +91,11 @@ class DevicesJudged(AttemptEvent):
     """The number that a log prints with the row's device: in HAMi's its place in the order in which devices were tried;
     -1 where it prints none. Empty where it prints none of any row."""
     memory_requested_mib: Integers = Field(default_factory=list, validate_default=True)
-    """What was requested of the row's device; -1 where the source does not say it. Empty where ``request`` says it."""
+    """Memory requested of the row's device; -1 where the source does not report it. Empty where ``request`` gives
+    it."""
     cores_requested_percent: Integers = Field(default_factory=list, validate_default=True)
-    """In the same way."""
+    """Cores requested of the row's device, in percent; -1 where the source does not report it. Empty where ``request``
+    gives it."""
     checks: list[dict[str, Flag]] = Field(default_factory=list)
     """The table behind ``check``: what the scheduler checked of a device, by name, and whether it held. KAI's:
     ``fits``, ``in_use``, ``enough_resources`` (memory that is being released counts), ``enough_idle`` (it does not),
@@ -144,7 +146,7 @@ class DevicesJudged(AttemptEvent):
         return self.__dict__ | written
 
     def each_device(self, state_of: StateOf, nodes: Collection[str] | None = None) -> Iterator[DeviceRow]:
-        """The rows as objects, in the order of the record, for readers that prefer objects to columns.
+        """Yield the rows as objects, in the order of the record, for readers that prefer objects to columns.
 
         ``nodes``: only those of these nodes; None for all.
         """
@@ -177,7 +179,7 @@ class DevicesJudged(AttemptEvent):
 
 
 def _devices_of(node: str, state: NodeStateChanged) -> list[DeviceRow]:
-    """The devices in the order of the state, each without a verdict."""
+    """List the devices in the order of the state, each without a verdict."""
     # As lists at once: a number by itself takes ten times as long out of an array.
     columns = (state.index, state.numa, state.memory_used_mib, state.cores_used_percent, state.slots_used)
     found = []

@@ -33,7 +33,7 @@ class FindingReported(AttemptEvent):
     device: str = ""
     """The device, as its scheduler names it; empty for the whole node."""
     numbers: dict[str, Integer] = Field(default_factory=dict)
-    """What proves it, by name with the unit: ``memory_releasing_mib``, ``memory_available_mib``, …"""
+    """Numbers that prove the finding, by name with the unit: ``memory_releasing_mib``, ``memory_available_mib``, …"""
     evidence: list[str] = Field(default_factory=list)
     """The lines that say so, word for word, in the order they were written; cut where they are very long. Where events
     say so, their ids and what they say."""

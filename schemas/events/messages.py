@@ -21,7 +21,7 @@ class MessageEmitted(AttemptEvent):
     message: str
     """The line as ``kubectl describe`` shows it."""
     workload: str = ""
-    """What the pod belongs to, as ``Job/train``; empty for a pod of its own and where no source says it."""
+    """Workload of the pod, such as ``Job/train``; empty for a pod without an owner and where no source reports it."""
 
     @property
     def id(self) -> str:

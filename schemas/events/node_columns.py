@@ -44,7 +44,7 @@ def check_node_columns(event: HasNodeColumns, more: dict[str, Any]) -> None:
 
 
 def written_node_columns(event: HasNodeColumns) -> dict[str, Any]:
-    """Those of the columns that JSON holds otherwise than as they are."""
+    """Build the columns whose JSON differs from their arrays."""
     return {
         "verdict": code_text(event.verdict),
         # Of thousands of nodes that do not fit, as a rule; a reader gets the zeros back.

@@ -24,18 +24,18 @@ class MigUse(Model):
     device: Count
     """Position in the columns."""
     spans: list[MigSpan] = Field(default_factory=list)
-    """Where its instances are."""
+    """Positions of its instances."""
     unknown: Count = 0
-    """How many allocations on it have an instance that is not known; then nothing more fits on it."""
+    """Number of allocations on it whose instance is not known; with one of them nothing more fits on the device."""
 
 
 class VendorFields(Model):
-    """What only the rules of its own vendor read of a device."""
+    """Fields of a device that only the rules of its own vendor read."""
 
     device: Count
     """Position in the columns."""
     registered: dict[str, str | int | float | dict[str, str]] = Field(default_factory=dict)
-    """What its node registers beside the columns, by the vendor's names (``NetworkID``, ``LinkZone``)."""
+    """Fields that its node registers next to the columns, by the vendor's names (``NetworkID``, ``LinkZone``)."""
     classes: Words = Field(default_factory=list)
     """Metax' classes of the pods on it."""
 
@@ -53,8 +53,8 @@ class NodeStateChanged(NodeEvent):
     node: str
     """The node's name; empty for devices of which the source does not report the node."""
     epoch: Count
-    """Which life of the scheduler counted the revisions: microseconds since 1970 of its start. 0 for a log reader,
-    whose revisions are derived from the content."""
+    """Epoch of the revisions: the start of the scheduler process, in microseconds since 1970. 0 for a log reader, whose
+    revisions are derived from the content."""
     revision: Count
     """Counts the changes of this node within the epoch."""
     kinds: list[DeviceKind]
@@ -74,14 +74,14 @@ class NodeStateChanged(NodeEvent):
     cores_used_percent: Integers
     slots_used: Integers
     mig: list[MigUse] = Field(default_factory=list)
-    """What is in use of the MIG devices that hold instances."""
+    """Use of the MIG devices that hold instances."""
     pair_scores: Integers = Field(default_factory=list, validate_default=True)
-    """How well two devices are connected, as the node reports it: a row per device, one row after the other; empty
-    where the node reports none."""
+    """Scores of the connection between two devices, as the node reports them: a row per device, one row after the
+    other; empty where the node reports none."""
     vendor_fields: list[VendorFields] = Field(default_factory=list)
     """The devices for which a single vendor's rules read more than the columns hold."""
     annotations: dict[str, str] = Field(default_factory=dict)
-    """Those of the node's annotations that single vendors' rules read."""
+    """Annotations of the node that the rules of single vendors read."""
 
     @model_validator(mode="after")
     def _devices_agree(self) -> Self:
@@ -107,5 +107,5 @@ class NodeStateChanged(NodeEvent):
 
 
 def state_id(cluster: str, scheduler: str, node: str, epoch: int, revision: int) -> str:
-    """The id of the state that a verdict refers to."""
+    """Build the id of the state that a verdict refers to."""
     return f"{cluster}/{scheduler}/{node}/state/{epoch}/{revision}"

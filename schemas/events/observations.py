@@ -1,4 +1,4 @@
-"""What nodes offer, and what the cluster itself reports about nodes and pods."""
+"""Devices that nodes offer, and observations of the cluster about nodes and pods."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
@@ -52,14 +52,14 @@ class NodeRegistered(NodeEvent):
     uuid: Words
     model: Words
     mode: Words
-    """How the device is shared: ``hami-core``, ``mig``, ``mps``."""
+    """Sharing mode of the device: ``hami-core``, ``mig``, ``mps``."""
     index: Integers
     """The device's number on its node."""
     memory_mib: Integers
     cores_percent: Integers
     """100 is one whole device."""
     slots: Integers
-    """How many containers may share the device."""
+    """Number of containers that may share the device."""
     numa: Integers
     healthy: Annotated[list[Flag], FailFast()]
     cordoned: Words = Field(default_factory=list)
@@ -78,9 +78,9 @@ class NodeProblem(Model):
     code: Annotated[str, Field(min_length=1)]
     """``HandshakeTooOld``, ``HandshakeUnreadable``, ``RegistrationMissing`` or ``RegistrationUnusable``."""
     vendor: str = ""
-    """Whose devices, as in requests (``NVIDIA``); empty where it concerns the node as a whole."""
+    """Vendor of the devices, as in requests (``NVIDIA``); empty where the problem concerns the node as a whole."""
     message: str
-    """What was found, and what to look at."""
+    """Problem in words, and the next thing to look at."""
     handshake: str = ""
     """The annotation as it stood, where the problem is one of the handshake."""
     handshake_at: Moment | None = None
@@ -88,7 +88,7 @@ class NodeProblem(Model):
     is_asked: Flag = False
     """The handshake is the scheduler's question, which device plugins since HAMi v2.8 leave unanswered."""
     allocatable: Count | None = None
-    """How many devices of the vendor the kubelet offers."""
+    """Number of devices of the vendor that the kubelet offers."""
 
 
 class NodeChecked(NodeEvent):
@@ -107,7 +107,7 @@ class Condition(Model):
     reason: str = ""
     message: str = ""
     last_transition_at: Moment | None = None
-    """When the status last changed."""
+    """Time of the last change of the status."""
 
 
 class NodeObserved(NodeEvent):
@@ -126,13 +126,13 @@ class NodeObserved(NodeEvent):
 
 
 class ObjectProblem(Model):
-    """What the cluster reports to be wrong with a pod or a workload."""
+    """Problem of a pod or a workload that the cluster reports."""
 
     reason: Annotated[str, Field(min_length=1)]
     """``UnexpectedAdmissionError``, ``FailedCreate``, ``CreateContainerError``, …"""
     message: str
     at: Moment
-    """When it was last reported."""
+    """Time of the last report."""
     reported_by: str = ""
     """``kubelet``, ``job-controller``, …; empty where the object itself says it."""
 
@@ -155,11 +155,11 @@ class PodObserved(Event):
     allocations: list[DeviceAllocation] = Field(default_factory=list)
     """The devices that its annotations or claims say it holds; empty where they say none."""
     bind_phase: str = ""
-    """As HAMi writes it on the pod: ``allocating``, ``success``, ``failed``; empty where it does not."""
+    """Bind phase that HAMi writes on the pod: ``allocating``, ``success``, ``failed``; empty where it writes none."""
     started_at: Moment | None = None
-    """When its first container that is no init container began to run."""
+    """Start of its first container that is not an init container."""
     problems: list[ObjectProblem] = Field(default_factory=list)
-    """What keeps it from running on its node."""
+    """Problems that keep it from running on its node."""
     deleted: Flag = False
     """The pod is gone; the other fields are as they were last known."""
 

@@ -1,4 +1,4 @@
-"""What the worker must know of a pod's past to compare its next attempt: a state of its own, on a compacted topic."""
+"""State of a pod's past with which the worker compares its next attempt, on a compacted topic of its own."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Final
@@ -13,12 +13,13 @@ from .summaries import Status
 KEPT_ATTEMPTS: Final = 4
 """Attempts kept in a history. A further report of an older attempt no longer finds it."""
 KEPT_SECONDS: Final = 60
-"""Those that began so long before the latest are kept too: a pod may be tried several times a second."""
+"""Age, relative to the latest attempt, up to which further attempts are kept: a pod may be tried several times a
+second."""
 MAX_ATTEMPTS: Final = 16
 
 
 class SummaryLocation(Model):
-    """Where the records of a whole summary lie on the topic of attempts."""
+    """Position of the records of a full summary on the topic of attempts."""
 
     attempt_id: str
     started_at: Moment
@@ -39,7 +40,7 @@ class PublishedReport(Model):
     bind_ended_at: Moment | None = None
     """Both as in ``Report``."""
     knows_only_bind: Flag = False
-    """Is ``ended_at`` the time of the bind, because the source does not say when the filter ended?"""
+    """True where ``ended_at`` is the time of the bind, because the source does not report the end of the filter."""
 
 
 class PublishedAttempt(Model):
@@ -53,16 +54,16 @@ class PublishedAttempt(Model):
     version: Count
     status: Status
     ended_at: Moment | None = None
-    """As in its summary, which a repetition has no other place for."""
+    """End of the filter, as in the summary; a repetition stores it nowhere else."""
     chosen: str | None = None
     is_refused: Flag
-    """Did the filter end without a node, after nodes were judged?"""
+    """True if the filter ended without a node, after nodes were judged."""
     reports: Annotated[list[PublishedReport], Field(min_length=1)]
-    """As in its summary."""
+    """Reports, as in the summary."""
     first_judged_at: Moment
-    """As in its summary."""
+    """Start of the first known attempt of the pod, as in the summary."""
     attempts: Count = 0
-    """As in its summary."""
+    """Number of attempts of the pod, as in the summary."""
     verdict_digest: str
     """Equal for attempts with equal verdicts on every node."""
     detail_digest: str
@@ -72,7 +73,7 @@ class PublishedAttempt(Model):
     episode: str
     episode_started_at: Moment
     may_get_more: Flag
-    """Can another record about the attempt come?"""
+    """True while another record about the attempt can arrive."""
     whole: SummaryLocation
     """Its own summary, or that of the attempt that it repeats."""
     scheduler_message: str | None = None
@@ -98,10 +99,10 @@ class PodHistoryChanged(Event):
     """The offset of the decision that completed the attempt that was published last: what completed before is
     published. -1 where time alone has completed any."""
     attempts: Annotated[list[PublishedAttempt], Field(min_length=1)]
-    """Those that began last, the latest first: ``KEPT_ATTEMPTS``, and up to ``MAX_ATTEMPTS`` of ``KEPT_SECONDS``."""
+    """Latest attempts, the newest first: ``KEPT_ATTEMPTS``, and up to ``MAX_ATTEMPTS`` of ``KEPT_SECONDS``."""
 
     description: PodDescription | None = None
-    """Where the latest attempt's pod comes from, as any of its attempts has it; null where none has."""
+    """Origin of the latest attempt's pod, from any of its attempts; null where none has it."""
 
     @property
     def latest(self) -> PublishedAttempt:
@@ -125,6 +126,6 @@ class PodHistoryChanged(Event):
 
 
 def history_key(cluster: str, pod: PodRef, scheduler: str) -> str:
-    """The key of the history of a pod's name at one scheduler."""
+    """Build the key of the history of a pod's name at one scheduler."""
     # By scheduler: another one's verdicts are no repetition. Not by UID: reports of one attempt may leave it out.
     return f"{cluster}/{pod.namespace}/{pod.name}/{scheduler}"

@@ -1,4 +1,4 @@
-"""Where a pod comes from."""
+"""Origin of a pod."""
 
 from typing import Annotated
 
@@ -22,10 +22,10 @@ class Owner(Model):
 
 
 class PodDescription(Model):
-    """What a pod's object says of where the pod comes from and who waits for it."""
+    """Origin of a pod and who waits for it, from the pod's object."""
 
     created_at: Moment | None = None
-    """When the pod was made."""
+    """Creation time of the pod."""
     owners: list[Owner] = Field(default_factory=list)
     """The pod's controller, that one's controller, and so on, as far as they are known. The last is the workload."""
     pod_group: str = ""
@@ -35,7 +35,7 @@ class PodDescription(Model):
     priority: Integer | None = None
     service_account: str = ""
     labels: dict[str, str] = Field(default_factory=dict)
-    """Those labels of the pod that the configuration names."""
+    """Labels of the pod that the configuration names."""
 
     @property
     def workload(self) -> str:

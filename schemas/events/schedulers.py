@@ -48,6 +48,6 @@ class SchedulerObserved(Event):
 
 
 def settings_digest_of(implementation: str, version: str, settings: Mapping[str, str]) -> str:
-    """16 hexadecimal digits that are equal for equal arguments."""
+    """Compute 16 hexadecimal digits that are equal for equal arguments."""
     facts = json.dumps([implementation, version, sorted(settings.items())])
     return blake2b(facts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

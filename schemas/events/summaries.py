@@ -1,4 +1,4 @@
-"""What the pipeline publishes: whole attempts, and the lines of event text."""
+"""Publications of the pipeline: summaries of attempts."""
 
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
@@ -28,9 +28,9 @@ class BindOutcome(Model):
     node: str
     bound: Flag
     error: str = ""
-    """Why not; empty when bound."""
+    """Error of the bind; empty when bound."""
     lock_holder: LockHolder | None = None
-    """Who held the node's lock, where that is why."""
+    """Holder of the node's lock, where the bind failed because of it."""
     ended_at: Moment
 
     @property
@@ -42,7 +42,7 @@ class BindOutcome(Model):
 
 
 class Report(Model):
-    """What one source reported about an attempt. Several may report the same one: scheduler, log, events."""
+    """Report of one source about an attempt. Several may report the same one: scheduler, log, events."""
 
     source: str
     """``scheduler`` where it published the attempt itself, else the reader: ``hami-log``, ``kube-events``, …"""
@@ -50,15 +50,16 @@ class Report(Model):
     """The id that this source's records have; the attempt has that of the report that came first."""
     started_at: Moment
     ended_at: Moment | None = None
-    """When the filter ended, as this source says it."""
+    """End of the filter, as this source reports it."""
     bind_ended_at: Moment | None = None
-    """When the bind ended, as this source says it."""
+    """End of the bind, as this source reports it."""
     levels: list[Count] = Field(default_factory=list)
     """The log levels of the lines about the attempt, ascending."""
     not_reported: Words = Field(default_factory=list)
-    """What this source leaves open, in words."""
+    """Parts that this source leaves open, in words."""
     gives: Words = Field(default_factory=list)
-    """Which parts of the attempt are this source's: ``filter``, ``bind``, … Empty where no other source reported it."""
+    """Parts of the attempt that come from this source: ``filter``, ``bind``, … Empty where no other source reported the
+    attempt."""
 
 
 Status = Literal["succeeded", "failed", "pending"]
@@ -71,7 +72,7 @@ class Balance(Model):
     """
 
     judged_nodes: Count
-    """As the end of the attempt counts them; as above where there is no end."""
+    """Number of nodes in the end of the attempt; the number above where there is no end."""
     judged_devices: Count
     dropped_devices: Count = 0
     """Rows that were given up before they reached Kafka."""
@@ -82,7 +83,7 @@ class Balance(Model):
     models: dict[str, Count] = Field(default_factory=dict)
     """Device model to number of rows."""
     missing: str = ""
-    """In words; empty where all is balanced."""
+    """Missing records, in words; empty where none is missing."""
 
 
 class AttemptSummarized(AttemptEvent):
@@ -98,7 +99,7 @@ class AttemptSummarized(AttemptEvent):
     version: Count
     """Microseconds since 1970; of two summaries of one attempt the greater version holds."""
     part: Count = 0
-    """Which of the ``parts`` this record is, from 0."""
+    """Number of this record among the ``parts``, from 0."""
     parts: Annotated[int, Field(ge=1, le=MAX_PARTS, strict=True)] = 1
     status: Status
     """``succeeded``: bound. ``failed``: no node fits, or the bind failed. ``pending``: no bind result yet."""
@@ -106,15 +107,15 @@ class AttemptSummarized(AttemptEvent):
     """False when records of the attempt are missing; ``missing`` says which."""
     missing: str = ""
     ended_at: Moment | None = None
-    """When the filter ended; null when its end is not known."""
+    """End of the filter; null where it is not known."""
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
     constraints: dict[str, str] | None = None
-    """Those annotations of the pod that say which devices and nodes it takes; null where they are not known."""
+    """Annotations of the pod that constrain its devices and nodes; null where they are not known."""
     node_policy: str = ""
     device_policy: str = ""
     offered_nodes: Count
-    """How many nodes the scheduler was asked about."""
+    """Number of nodes that the scheduler was offered."""
     fit_nodes: Count
     judged_devices: Count
     chosen: str | None = None
@@ -122,10 +123,10 @@ class AttemptSummarized(AttemptEvent):
     picked_devices: Words = Field(default_factory=list)
     """UUIDs taken on the chosen node."""
     picked: list[PickedDevice] = Field(default_factory=list)
-    """The same with what was taken of each, where the device rows say it."""
+    """The chosen devices with the amounts taken of each, where the device rows report them."""
     balance: Balance | None = None
     error: str = ""
-    """Why the attempt ended without judging."""
+    """Error that ended the attempt before any node was judged."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)
     """Reason to number of nodes, of a scheduler that counts nodes without naming them."""
     nominated: str = ""
@@ -133,30 +134,32 @@ class AttemptSummarized(AttemptEvent):
     scheduler_message: str = ""
     """The end in the words of the scheduler that it was read from."""
     reports: list[Report] = Field(default_factory=list)
-    """Who reported it, the best source first. Each field has the value of the best source that says it."""
+    """Sources that reported the attempt, the best one first. Each field has the value of the best source that reports
+    it."""
     may_duplicate: Words = Field(default_factory=list)
     """Ids of other attempts that may be the same try, reported by another source, where that is not certain."""
     description: PodDescription | None = None
-    """Where the pod comes from; null where no source says it."""
+    """Origin of the pod; null where no source reports it."""
     settings_digest: str = ""
     """The scheduler's settings in force, as in ``SchedulerObserved``; empty where they are not known."""
     first_judged_at: Moment | None = None
-    """When the pod's first known attempt began. The worker adds it when it publishes the summary."""
+    """Start of the pod's first known attempt. The worker adds it when it publishes the summary."""
     attempts: Count = 0
-    """How many attempts of the pod were published, this one included; 0 where that is not known. The worker adds it. An
-    attempt that is read again when the pod's history has dropped it counts those that came after it too."""
+    """Number of published attempts of the pod, this one included; 0 where it is not known. The worker adds it. An
+    attempt that is read again after the pod's history has dropped it counts those that came after it too."""
     wait: PodWait | None = None
-    """Why the pod waits, for lists; null where it was placed. The worker adds it when it publishes the summary."""
+    """Reason for the pod's wait, for lists; null where it was placed. The worker adds it when it publishes the
+    summary."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     episode: str = ""
     """The id of the first of the pod's attempts in a row that ended as this one did; empty until the worker, which
     compares attempts, publishes the summary."""
     episode_started_at: Moment | None = None
-    """When that attempt began."""
+    """Start of that attempt."""
     changes: Words = Field(default_factory=list)
-    """What became different from the pod's attempt before it, a line each, of the first attempt of an episode. The
-    worker adds it when it publishes the summary."""
+    """Differences from the pod's previous attempt, one line each. Only on the first attempt of an episode. The worker
+    adds them when it publishes the summary."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
     refusals: list[Refusal]
@@ -168,7 +171,7 @@ class AttemptSummarized(AttemptEvent):
     score: Floats
     """0 where the node does not fit; empty in JSON where that is every node."""
     refused_by: CodeText
-    """Which of ``requests`` the node refused; -1 for none."""
+    """Index of the container in ``requests`` that the node refused; -1 for none."""
     refusal: Codes
     """Index into ``refusals``; -1 where the node does not refuse."""
     score_terms: dict[str, Floats] = Field(default_factory=dict)
@@ -206,19 +209,19 @@ class AttemptRepeated(AttemptEvent):
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.repeated.v1"
 
     version: Count
-    """As of a summary."""
+    """Version of the summary."""
     status: Status
     ended_at: Moment | None = None
-    """When the filter ended."""
+    """End of the filter."""
     repeats: Annotated[str, Field(min_length=1)]
     """The id of the attempt that has the rest."""
     repeats_started_at: Moment
-    """When that attempt began."""
+    """Start of that attempt."""
     episode: str
     """The id of the first of the attempts in a row that ended so."""
     episode_started_at: Moment
     reports: list[Report]
-    """Who reported it, the best source first."""
+    """Sources that reported the attempt, the best one first."""
     # What an index needs to find the attempt without the other one's summary.
     offered_nodes: Count
     fit_nodes: Count
@@ -228,18 +231,18 @@ class AttemptRepeated(AttemptEvent):
     text: str
     """The summary of the filter in words, at most ``MAX_REPEATED_TEXT`` characters."""
     scheduler_message: str | None = None
-    """As of a summary; null where it is that of the attempt that ``repeats`` names."""
+    """Message of the scheduler, as in ``AttemptSummarized``; null if equal to the repeated attempt's."""
     nominated: str | None = None
-    """As of a summary; null where it is that of the attempt that ``repeats`` names."""
+    """Nominated node, as in ``AttemptSummarized``; null if equal to the repeated attempt's."""
     # What lists of waiting pods need, and searches by workload.
     description: PodDescription | None = None
-    """Where the pod comes from, as any of its attempts has it; null where none has."""
+    """Origin of the pod, from any of its attempts; null where none has it."""
     first_judged_at: Moment | None = None
-    """As of a summary."""
+    """Start of the pod's first known attempt, as in ``AttemptSummarized``."""
     attempts: Count = 0
-    """As of a summary."""
+    """Number of published attempts of the pod, as in ``AttemptSummarized``."""
     wait: PodWait | None = None
-    """As of a summary."""
+    """Reason for the pod's wait, as in ``AttemptSummarized``."""
 
     @property
     def id(self) -> str:

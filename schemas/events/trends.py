@@ -1,4 +1,4 @@
-"""What an attempt adds to the counts of its minute, and the counts."""
+"""Contribution of an attempt to the counts of its minute, and the counts."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
@@ -13,13 +13,14 @@ from .summaries import Status
 
 
 class Contribution(Model):
-    """What one version of an attempt adds to the counts of its minute; each column has an entry per combination."""
+    """Contribution of one version of an attempt to the counts of its minute; each column has an entry per
+    combination."""
 
     version: Count
     """The version of the summary that was counted."""
     status: Status
     dimension: Words
-    """As in ``TrendsCounted``."""
+    """Dimensions, as in ``TrendsCounted``."""
     value: Words
     nodes: Integers
     devices: Integers
@@ -31,7 +32,8 @@ class Contribution(Model):
 
 
 class AttemptCounted(AttemptEvent):
-    """What an attempt adds to the counts of the minute in which it began, published with each version of its summary.
+    """Contribution of an attempt to the counts of the minute in which it began, published with each version of its
+    summary.
 
     It lies in the partition of the same number as the decisions that it was made from.
     """
@@ -42,7 +44,7 @@ class AttemptCounted(AttemptEvent):
     """Kafka's time of the decision that completed this version: equal however often that is read again."""
     adds: Contribution
     replaces: Contribution | None = None
-    """What the version before it added, which no longer counts; null for the first version."""
+    """Contribution of the version before it, which no longer counts; null for the first version."""
 
     @property
     def id(self) -> str:

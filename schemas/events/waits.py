@@ -1,11 +1,11 @@
-"""What an attempt says to lists of waiting pods."""
+"""Fields of an attempt for lists of waiting pods."""
 
 from .base import Model, Request
 from .field_types import Count, Words
 
 
 class PodWait(Model):
-    """What keeps the pod of an attempt that placed it nowhere from every node, and from the nearest ones.
+    """Obstacle of a pod that an attempt placed nowhere: on every node, and on the nearest ones.
 
     The worker adds it when it publishes the attempt, so that a list of thousands of waiting pods reads no attempt.
     """
@@ -22,10 +22,10 @@ class PodWait(Model):
     pools: Words
     """The pools of the nodes that were judged; sorted."""
     nearest_nodes: Words
-    """Those that lack the fewest devices, at most ``MAX_NEAREST`` of them, all with the same refusal."""
+    """Nodes that lack the fewest devices, at most ``MAX_NEAREST`` of them, all with the same refusal."""
     reasons: dict[str, Count]
-    """Why they were refused: reason code to number of devices."""
+    """Reasons of their refusal: reason code to number of devices."""
     asked: Request | None = None
-    """What was refused; null where several containers ask and the source does not say which of them it was."""
+    """Refused request; null where several containers request devices and the source does not name the refused one."""
     missing_devices: Count | None = None
-    """How many devices each of them lacks; null where the source does not count devices."""
+    """Number of devices that each of them lacks; null where the source does not count devices."""
