@@ -106,11 +106,11 @@ _SECURITY_SCHEMES: Final = {
     "scram": {"type": "scramSha512", "description": "TLS, with user and password."},
     "plain": {"type": "plain", "description": "TLS, with user and password; the broker sees the password."},
 }
-"""How a client may prove who it is. OAUTHBEARER is a fourth way, which AsyncAPI describes by the URLs of an issuer."""
+"""Credentials of a client. OAUTHBEARER is a fourth way, which AsyncAPI describes by the URLs of an issuer."""
 
 
 def document(examples: Mapping[str, Any]) -> dict[str, Any]:
-    """The document as plain dictionaries and lists. ``examples`` has a payload for each event type."""
+    """Build the document as plain dictionaries and lists. ``examples`` has a payload for each event type."""
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -197,7 +197,7 @@ def _message(event: type[Event], example: Any) -> dict[str, Any]:
 
 
 def _no_events() -> dict[str, Any]:
-    """What travels on topics of no events."""
+    """Build the messages of the topics without events."""
     return {"RawLine": _raw_line(), "DeadLetter": _dead_letter()}
 
 

@@ -30,13 +30,13 @@ class DescribedModel(BaseModel):
 
 
 def texts_below_fields(model: type[BaseModel]) -> Mapping[str, str]:
-    """The text below each field that the class itself declares."""
+    """List the text below each field that the class itself declares."""
     return _texts_of_module(model.__module__).get(model.__name__, {})
 
 
 @cache
 def _texts_of_module(name: str) -> Mapping[str, Mapping[str, str]]:
-    """By class and field; the source is parsed once for all of its classes."""
+    """Parse the texts by class and field; the source is parsed once for all of its classes."""
     tree = ast.parse(inspect.getsource(sys.modules[name]))
     return {node.name: dict(_texts_of_class(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 

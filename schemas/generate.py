@@ -60,7 +60,7 @@ _SCOPES: Final = {
 
 @cache
 def files() -> Mapping[Path, str]:
-    """Path in the checkout to content, of every generated document."""
+    """List every generated document: path in the checkout to content."""
     schemas = {f"{event.TYPE}.schema.json": json_schema(event, event.TYPE) for event in EVENTS}
     schemas |= {
         f"answers/{answer.__name__}.schema.json": json_schema(answer, f"answers.{answer.__name__}")
@@ -73,7 +73,7 @@ def files() -> Mapping[Path, str]:
 
 
 def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
-    """JSON Schema 2020-12 of one model, standing alone.
+    """Build the JSON Schema 2020-12 of one model, standing alone.
 
     Objects allow additional properties: a later version may add a field, and a reader that validates must accept
     it.
@@ -84,7 +84,7 @@ def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
 
 
 def _plain(schema: Any, *, names: bool = False) -> Any:
-    """Without the titles that only repeat a field's name; open to more properties."""
+    """Remove titles that only repeat a field's name, and allow further properties."""
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -104,7 +104,7 @@ def _json(value: Any) -> str:
 
 
 def asyncapi_text() -> str:
-    """The AsyncAPI document as YAML."""
+    """Write the AsyncAPI document as YAML."""
     # The first golden record of a type has everything in it.
     examples = {event.TYPE: orjson.loads((_GOLDEN / event.TYPE / "001.json").read_bytes()) for event in EVENTS}
     # In the order of the source, so that a change of the contract is a small difference in the checked-in file.
@@ -112,7 +112,7 @@ def asyncapi_text() -> str:
 
 
 def reasons_text(reasons: Mapping[str, Reason]) -> str:
-    """The catalogue as Markdown, one table per code."""
+    """Write the catalogue as Markdown, one table per code."""
     return "\n".join(_reason_lines(reasons)) + "\n"
 
 
@@ -150,7 +150,7 @@ def write(root: Path = ROOT) -> list[Path]:
 
 
 def differences(root: Path = ROOT) -> str:
-    """A unified diff from the checked-in documents to what the models say; empty when they agree."""
+    """Compare the checked-in documents with the models, as a unified diff; empty when they agree."""
     wanted = {**dict.fromkeys(_present(root), ""), **files()}
     return "".join(line for path, text in wanted.items() for line in _diff(path, _text(root / path), text))
 

@@ -13,12 +13,13 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def microseconds(moment: datetime) -> int:
-    """Whole microseconds since 1970. Exact, where ``timestamp() * 1e6`` is one short for some times from 2038 on."""
+    """Count the whole microseconds since 1970. Exact, where ``timestamp() * 1e6`` is one short for some times from 2038
+    on."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def attempt_id(cluster: str, scheduler: str, pod_uid: str, started_at: datetime) -> str:
-    """The id of one scheduling try as one source reports it: 32 hexadecimal digits.
+    """Derive the id of one scheduling try as one source reports it: 32 hexadecimal digits.
 
     A scheduler judges one pod once at a time, so its name, the pod's UID and the start (to the microsecond) are
     enough to tell every attempt of a cluster apart.
@@ -30,5 +31,6 @@ def attempt_id(cluster: str, scheduler: str, pod_uid: str, started_at: datetime)
 
 
 def schema_id(name: str) -> str:
-    """The ``$id`` of the JSON Schema of an event type or of an answer, and the ``dataschema`` of its records."""
+    """Build the ``$id`` of the JSON Schema of an event type or of an answer, which is the ``dataschema`` of its
+    records."""
     return f"urn:schedulerlog:{name}"

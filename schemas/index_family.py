@@ -18,7 +18,7 @@ A family's own is called by its alias: ``schedulerlog-devices@custom``."""
 
 
 def settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any]:
-    """The body of ``PUT _component_template/{SETTINGS_TEMPLATE}``."""
+    """Build the body of ``PUT _component_template/{SETTINGS_TEMPLATE}``."""
     index = {
         "number_of_shards": shards,
         "number_of_replicas": replicas,
@@ -45,7 +45,8 @@ class Index:
     ``@timestamp``."""
 
     def name(self, started_at: datetime) -> str:
-        """The index of the day (UTC) in which the attempt started; of a family that is not daily, the only one."""
+        """Name the index of the day (UTC) in which the attempt started; of a family that is not daily, the only
+        index."""
         if not self.is_daily:
             return f"{self.alias}-all"
         # Called for every document; times of events are in UTC already, so the conversion is rarely needed.
@@ -58,8 +59,8 @@ class Index:
         return f"{self.alias}@custom"
 
     def template(self, *custom: str) -> dict[str, Any]:
-        """The body of ``PUT _index_template/{alias}``. ``custom``: component templates of the operator that exist; of
-        several the last one counts."""
+        """Build the body of ``PUT _index_template/{alias}``. ``custom``: component templates of the operator that
+        exist; of several the last one counts."""
         return {
             "index_patterns": [f"{self.alias}-*"],
             # Above OpenSearch's default of 0, so that a catch-all template of the cluster does not win over this one.

@@ -47,8 +47,8 @@ _OTEL: Final = {
 
 
 def otel_aliases(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields by OpenTelemetry's names (``k8s.pod.name``, …): logs and metrics of a pod are found by the same filter as
-    its attempts. A document holds none of them."""
+    """Build aliases of fields by OpenTelemetry's names (``k8s.pod.name``, …): one filter then selects logs, metrics and
+    attempts of a pod. A document holds none of them."""
     objects: dict[str, dict[str, Any]] = {}
     for name, (about, attribute) in _OTEL.items():
         if name in properties:

@@ -19,7 +19,7 @@ class PodPlacement(Model):
     pod: PodRef
     node: str
     started_at: Moment
-    """When it was bound; where no bind is known, since when it was scheduled, else when it was first seen there."""
+    """Time of the bind; where no bind is known, of the scheduling, else of the first observation there."""
     ended_at: Moment | None = None
     ended_by: str = ""
     """``Succeeded``, ``Failed``: the pod's phase. ``deleted``: it is gone. ``replaced``: another pod of its name was
@@ -28,16 +28,16 @@ class PodPlacement(Model):
     """The scheduler that bound it; empty where no bind is known, and then so is ``attempt_id``."""
     attempt_id: str = ""
     phase: str = ""
-    """As last observed."""
+    """Phase at the last observation."""
     description: PodDescription | None = None
-    """Where the pod comes from; null where no source says it."""
+    """Origin of the pod; null where no source reports it."""
     first_judged_at: Moment | None = None
-    """When the pod's first known attempt began; null where no bind is known."""
+    """Start of the pod's first known attempt; null where no bind is known."""
     judged_at: Moment | None = None
-    """When the attempt that placed it had chosen the node."""
+    """Time at which the attempt that placed it had chosen the node."""
     bound_at: Moment | None = None
     running_at: Moment | None = None
-    """When its first container began to run; null where that is not known, and before."""
+    """Start of its first container; null where it is not known, and before."""
     waited_for: Words = Field(default_factory=list)
     """The reasons that its attempts before this placement failed for."""
     allocations: list[DeviceAllocation] = Field(default_factory=list)
@@ -46,18 +46,18 @@ class PodPlacement(Model):
 
     @property
     def waiting_since(self) -> datetime | None:
-        """When the pod was made; where no source says it, when its first known attempt began."""
+        """Creation of the pod; where no source reports it, the start of its first known attempt."""
         made_at = self.description.created_at if self.description else None
         return made_at or self.first_judged_at
 
     @property
     def placement_seconds(self) -> float | None:
-        """How long the pod waited until it was bound; None where either time is not known."""
+        """Seconds that the pod waited until it was bound; None where either time is not known."""
         return self._seconds_until(self.bound_at)
 
     @property
     def start_seconds(self) -> float | None:
-        """How long the pod waited until a container ran; None where either time is not known, and before."""
+        """Seconds that the pod waited until a container ran; None where either time is not known, and before."""
         return self._seconds_until(self.running_at)
 
     def _seconds_until(self, at: datetime | None) -> float | None:
@@ -66,6 +66,6 @@ class PodPlacement(Model):
         return max((at - since).total_seconds(), 0.0) if since and at else None
 
     def is_on(self, at: datetime) -> bool:
-        """Was the pod there at that time?"""
+        """Tell whether the pod was there at that time."""
         # Half open: where one pod ends in the instant in which the next begins, only the next one is there.
         return self.started_at <= at and (self.ended_at is None or at < self.ended_at)

@@ -1,4 +1,4 @@
-"""Which times an attempt may have: others are those of a wrong clock, and would make an index a day."""
+"""Possible times of attempts. Other times come from a wrong clock, and each would make an index of its day."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ IMPOSSIBLE_DAY: Final = "its time is more than a day ahead, or before Kubernetes
 
 
 def why_impossible(at: datetime, now: datetime) -> str:
-    """What is wrong with the time of an attempt; empty for a possible one."""
+    """Describe the fault in the time of an attempt; empty for a possible one."""
     if at - now > _MAX_AHEAD:
         return f"{at:%Y-%m-%d %H:%M} is more than a day ahead: synchronize the clock of the source"
     if at < _EARLIEST:
@@ -21,7 +21,7 @@ def why_impossible(at: datetime, now: datetime) -> str:
 
 
 def is_possible(index: str, now: datetime) -> bool:
-    """Whether a daily index is of a day that may have attempts; True for an index that is not daily."""
+    """Tell whether a daily index is of a day that may have attempts; True for an index that is not daily."""
     found = _DAY.search(index)
     # As text: a day that does not exist, such as 9999.99.99, is out of range as well.
     return found is None or f"{_EARLIEST:%Y.%m.%d}" <= found[1] <= f"{now + _MAX_AHEAD:%Y.%m.%d}"

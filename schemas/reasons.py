@@ -29,28 +29,28 @@ class Texts(_Entry):
     """The texts about one code, in one language."""
 
     meaning: NonEmpty
-    """What the scheduler found."""
+    """Meaning of the code: the scheduler's observation."""
     likely_cause: NonEmpty
-    """Why that is usually so."""
+    """Usual cause."""
     remedy: NonEmpty
-    """What to look at and what to change."""
+    """Remedy: a check, and a change."""
 
 
 class Reason(_Entry):
     """A code of the catalogue."""
 
     scope: Scope
-    """What the code is about. ``device``: counted device by device as ``X/Y Code``; ``node``; ``pod``."""
+    """Subject of the code. ``device``: counted device by device as ``X/Y Code``; ``node``; ``pod``."""
     en: Texts
     zh: Texts
 
 
 class Explanation(Texts):
-    """What ``explain`` answers."""
+    """Answer of ``explain``."""
 
     code: str
     scope: Scope | None
-    """None for a code that the catalogue does not know."""
+    """Subject of the code; None for a code that the catalogue does not have."""
     language: Language
 
     @property
@@ -81,7 +81,7 @@ def catalogue() -> MappingProxyType[str, Reason]:
 
 
 def explain(code: str, language: str = "en") -> Explanation:
-    """Meaning, likely cause and remedy of ``code``; of an unknown code, a neutral entry.
+    """Explain ``code``: meaning, likely cause and remedy; of an unknown code, a neutral entry.
 
     ``language`` may be a tag as browsers send it (``zh-CN``); what is not Chinese is answered in English.
     """

@@ -15,14 +15,14 @@ PhaseStatus = Literal["passed", "failed", ""]
 class ContainerLog(Answer):
     name: str
     status: Literal["passed", "failed"]
-    reason: str | None = Field(None, description="Why it failed: 'X/Y Reason' pairs. Absent when it passed.")
+    reason: str | None = Field(None, description="Reason of the failure: 'X/Y Reason' pairs. Absent when it passed.")
 
 
 class NodeLog(Answer):
     name: str
     status: Literal["passed", "failed"]
     score: float = Field(description="To two decimals; 0 for a node that was refused.")
-    containers: list[ContainerLog] = Field(description="In the pod's order, up to the first that failed.")
+    containers: list[ContainerLog] = Field(description="Containers in the pod's order, up to the first that failed.")
 
 
 class FilterLog(Answer):
@@ -45,12 +45,12 @@ class SchedulerLog(Answer):
 
 
 class Paging(Answer):
-    total: int = Field(description="How many there are before paging.")
+    total: int = Field(description="Number of items before paging.")
     continue_: str | None = Field(None, alias="continue", description="Give this back as ?continue= for the next page.")
 
 
 class NodeScore(Answer):
-    """What the score of a node that fits is made of."""
+    """Terms of the score of a node that fits."""
 
     node: str
     score: float
@@ -58,7 +58,7 @@ class NodeScore(Answer):
 
 
 class Detail(Answer):
-    """What ``?detail=full`` adds beside the proposal's fields."""
+    """Additions of ``?detail=full`` to the proposal's fields."""
 
     attempt_id: str
     scheduler: str
@@ -67,7 +67,7 @@ class Detail(Answer):
     ended_at: str | None
     complete: bool
     missing: str
-    reports: list[Report] = Field(description="Who reported the attempt, the best source first.")
+    reports: list[Report] = Field(description="Sources that reported the attempt, the best one first.")
     requests: list[Request]
     constraints: dict[str, str] | None = Field(
         description="The pod's annotations that say which devices and nodes it takes; null where they are not known."
@@ -89,12 +89,13 @@ class Detail(Answer):
         description="Ids of other attempts that may be the same try, reported by another source: that is not certain."
     )
     description: PodDescription | None = Field(
-        description="Where the pod comes from: its owners, group, queue, and when it was made. Null where not known."
+        description="Origin of the pod: its owners, group, queue and creation time. Null where not known."
     )
     settings_digest: str = Field(description="The scheduler's settings in force, as `/api/v1/schedulers` has them.")
-    first_judged_at: str | None = Field(description="When the pod's first known attempt began.")
+    first_judged_at: str | None = Field(description="Start of the pod's first known attempt.")
     bind: BindOutcome | None = Field(
-        description="Where and when it was bound, or why not, and who held the node's lock. Null without a bind result."
+        description="Result of the bind: node, time or error, and the holder of the node's lock. Null without a bind"
+        " result."
     )
     scores: list[NodeScore] = Field(
         description="The terms behind the scores of the nodes that ?node= names, else of the chosen one. Empty where "
@@ -108,7 +109,8 @@ class FullSchedulerLog(SchedulerLog):
     detail: Detail
     paging: Paging
     devices: list[DeviceLog] | None = Field(
-        description="Of the nodes that ?node= names. Null where none is named, or where devices_note says why not."
+        description="Devices of the nodes that ?node= names. Null where none is named; devices_note has the reason "
+        "otherwise."
     )
     devices_note: str = ""
 
@@ -128,7 +130,7 @@ class Episode(Answer):
     reasons: list[str]
     changes: list[str] = Field(
         default_factory=list,
-        description="What was not as in the attempt before: 'node7: 3/8 CardInsufficientMemory became fit'.",
+        description="Changes since the previous attempt, such as 'node7: 3/8 CardInsufficientMemory became fit'.",
     )
 
 
@@ -164,7 +166,7 @@ class WorkloadFound(Answer):
     """The attempts of a search that come from one workload."""
 
     namespace: str
-    workload: str = Field(description="As `Job/train`.")
+    workload: str = Field(description="Workload, such as `Job/train`.")
     pods: int
     attempts: int
     reasons: dict[str, int] = Field(description="Reason code to the number of attempts that it refused a node in.")
@@ -201,8 +203,8 @@ class Error(Answer):
     """Every error; also a problem of RFC 9457."""
 
     error: str = Field(description="The cause.")
-    next: str = Field(description="What to check or do next.")
-    code: str = Field(description="What kind of error it is: a word that programs may compare.")
+    next: str = Field(description="Next step: a check or an action.")
+    code: str = Field(description="Kind of the error: a word that programs may compare.")
     type: str = Field(description="The code as a URI.")
     title: str = Field(description="The phrase of the status.")
     status: int

@@ -1,4 +1,4 @@
-"""What every answer shares."""
+"""Base of all answers."""
 
 from typing import Final
 

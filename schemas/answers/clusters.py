@@ -11,10 +11,10 @@ class ClusterFound(Answer):
     """A cluster that the index has records of."""
 
     name: str
-    is_default: bool = Field(description="Is it the one that paths without a cluster are about?")
+    is_default: bool = Field(description="True for the cluster that paths without a cluster are about.")
     first_record_at: str | None = Field(description="Null where there is no record.")
     last_record_at: str | None
-    path: str = Field(description="What every path about this cluster begins with.")
+    path: str = Field(description="Prefix of every path about this cluster.")
 
 
 class Clusters(Answer):

@@ -11,7 +11,7 @@ from .base import Answer
 class ScoreTerm(Answer):
     name: str
     raw: float | None = Field(description="The used share that the term is made of; null where no source says it.")
-    weighted: float = Field(description="What it adds to the score.")
+    weighted: float = Field(description="Points that it adds to the score.")
 
 
 class NodeJudged(Answer):
@@ -21,7 +21,7 @@ class NodeJudged(Answer):
     verdict: str = Field(description="picked, fits, refused, unregistered or not reached.")
     score: float = Field(description="0 for a node that does not fit.")
     terms: list[ScoreTerm] = Field(description="They add up to the score, up to rounding; empty where not known.")
-    containers: list[ContainerLog] = Field(description="In the pod's order, up to the first that failed.")
+    containers: list[ContainerLog] = Field(description="Containers in the pod's order, up to the first that failed.")
 
 
 class RunnerUp(Answer):
@@ -29,7 +29,7 @@ class RunnerUp(Answer):
 
     node: str
     score: float
-    behind: float = Field(description="How far its score is from that of the chosen node; 0 where both are equal.")
+    behind: float = Field(description="Distance of its score from the chosen node's; 0 where both are equal.")
     terms: dict[str, float] = Field(description="By name, what it has more than the chosen node; less where negative.")
 
 
@@ -48,9 +48,9 @@ class NodeComparison(Answer):
     attempt_id: str
     attempt: str = Field(description="The path of this attempt.")
     chosen: str | None
-    nodes: list[NodeJudged] = Field(description="In the order of the question.")
+    nodes: list[NodeJudged] = Field(description="Nodes in the order of the question.")
     difference: dict[str, float] = Field(
-        description="Of score and terms, what the first node has more; less where negative. Empty unless both fit."
+        description="Score and term differences: first node minus second. Empty unless both fit."
     )
 
 
@@ -69,7 +69,7 @@ class AttemptComparison(Answer):
     before_started_at: str
     after_started_at: str
     fields: dict[str, list[str]] = Field(
-        description="What else differs, before and after: status, chosen node, requests, node_policy, settings_digest."
+        description="Other differences, before and after: status, chosen node, requests, node_policy, settings_digest."
     )
     nodes: list[NodeChange] = Field(description="By name; nodes that both judged alike are left out.")
     unchanged_nodes: int

@@ -18,8 +18,8 @@ class DeviceLog(Answer):
     numa: int | None
     memory_total_mib: int | None
     memory_used_mib: int | None = Field(
-        description="In use before this attempt, as the other numbers of use; also for the pod's later containers, "
-        "although what was picked for the earlier ones counts for them too."
+        description="Use before this attempt, as the other numbers of use; also for the pod's later containers, "
+        "although the devices picked for earlier ones count for them too."
     )
     cores_total_percent: int | None
     cores_used_percent: int | None
@@ -28,6 +28,8 @@ class DeviceLog(Answer):
     device_index: int | None = Field(
         description="The device's number on its node, or else the one that the log prints of it."
     )
-    memory_requested_mib: int | None = Field(description="Of this device, where a log says it for each of them.")
+    memory_requested_mib: int | None = Field(
+        description="Memory requested of this device, where a log reports it for each device."
+    )
     cores_requested_percent: int | None
-    checks: dict[str, bool] = Field(description="What its scheduler checked of it, where a log says it.")
+    checks: dict[str, bool] = Field(description="Checks of the device by its scheduler, where a log reports them.")

@@ -22,7 +22,7 @@ class DiagnosisEvidence(Answer):
         description="attempt, bind, devices, finding, pod, claim, quota, node, event, scheduler, workload."
     )
     record: str
-    at: str | None = Field(description="When it was recorded or observed; null where that is not known.")
+    at: str | None = Field(description="Time of the record or observation; null where not known.")
     reported_by: str = Field(description="Empty where it is the object itself.")
     numbers: dict[str, int] = Field(description=NUMBERS)
     words: str = Field(description="The text of the source, word for word; empty where it has none.")
@@ -44,24 +44,24 @@ class DiagnosisStep(Answer):
     question: InBothLanguages
     answer: Literal["yes", "no", "not known"]
     evidence: list[DiagnosisEvidence]
-    not_known: list[NotKnown] = Field(description="What could not be known for this step.")
+    not_known: list[NotKnown] = Field(description="Facts that could not be known for this step.")
 
 
 class Obstacle(Answer):
     """Something that keeps the pod from a node."""
 
     code: str = Field(description="A reason code (docs/reasons.md), or a branch of the tree.")
-    sentence: InBothLanguages = Field(description="What is the matter, with its numbers.")
+    sentence: InBothLanguages = Field(description="Statement of the obstacle, with its numbers.")
     likely_cause: InBothLanguages
     remedy: InBothLanguages
-    who_acts: list[Actor] = Field(description="Who can do something about it, the most likely first.")
-    numbers: dict[str, int] = Field(description=f"Those of the sentence. {NUMBERS}")
+    who_acts: list[Actor] = Field(description="Actors who can do something about it, the most likely first.")
+    numbers: dict[str, int] = Field(description=f"Numbers of the sentence. {NUMBERS}")
     nodes: list[str] = Field(description="The nodes that it is about, as far as they are named; at most 20.")
     evidence: list[DiagnosisEvidence]
 
 
 class Diagnosis(Answer):
-    """Why a pod waits."""
+    """Diagnosis of a waiting pod."""
 
     cluster: str
     namespace: str
@@ -71,18 +71,18 @@ class Diagnosis(Answer):
         "the bind failed. not judged: no scheduler has decided about it yet. gated: a scheduling gate holds it back. "
         "ended: it ran to its end or is being deleted. missing: it does not exist."
     )
-    at: str = Field(description="When the state of the cluster was looked at.")
+    at: str = Field(description="Time of the observed state of the cluster.")
     attempt: str | None = Field(description="The path of the attempt that was looked at; null without one.")
     sentence: InBothLanguages = Field(description="The answer in one sentence.")
     obstacle: Obstacle | None = Field(description="The main one; null where nothing is in the way, or none is known.")
-    other_obstacles: list[Obstacle] = Field(description="What else is in the way, the most important first.")
+    other_obstacles: list[Obstacle] = Field(description="Other obstacles, the most important first.")
     excluded_by: list[str] | None = Field(
         None,
         description="The smallest set of constraints that together keep the pod from every node (memory, cores, count, "
         "type, …): without any one of them it would fit somewhere. Null where that was not computed.",
     )
     steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
-    not_known: list[NotKnown] = Field(description="What could not be known, of all steps.")
+    not_known: list[NotKnown] = Field(description="Facts that could not be known, of all steps.")
 
 
 ANSWERS: Final = (Diagnosis,)

@@ -6,7 +6,7 @@ from .base import Answer
 
 
 class ReasonRange(Answer):
-    code: str = Field(description="As HAMi spells it (docs/reasons.md).")
+    code: str = Field(description="Reason code in HAMi's spelling (docs/reasons.md).")
     min_count: int = Field(description="The least number of devices of a node that it refused.")
     max_count: int = Field(description="The greatest; the same where all nodes of the group have as many.")
 
@@ -19,10 +19,10 @@ class NodesAlike(Answer):
     is_refused: bool
     container: str = Field(description="The one that was refused; empty where none was.")
     reason: str = Field(
-        description="As HAMi writes it (1/8 CardCordoned, 2/8 NumaNotFit), with a range where the nodes differ."
+        description="Reasons in HAMi's form (1/8 CardCordoned, 2/8 NumaNotFit), with a range where the nodes differ."
     )
     counts: list[ReasonRange] = Field(description="The reasons that count devices, the most frequent first.")
-    devices: int = Field(description="How many devices each of the nodes has; 0 where nothing counts them.")
+    devices: int = Field(description="Number of devices of each of the nodes; 0 where nothing counts them.")
     nodes: list[str] = Field(description="By name.")
     scores: list[float] = Field(description="The score of each node that fits; empty for others.")
 

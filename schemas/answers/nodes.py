@@ -22,9 +22,9 @@ class RegistrationListed(Answer):
 class NodeLock(Answer):
     """A lock that kept a pod from being bound to a node."""
 
-    pod: str = Field(description="Who held it, as namespace/name; empty where the lock names no pod.")
+    pod: str = Field(description="Pod that held it, as namespace/name; empty where the lock names no pod.")
     locked_at: str | None
-    seen_at: str = Field(description="When the bind failed because of it.")
+    seen_at: str = Field(description="Time of the bind that failed because of it.")
 
 
 class NodeListed(Answer):
@@ -32,12 +32,13 @@ class NodeListed(Answer):
 
     node: str
     registrations: list[RegistrationListed]
-    problems: list[NodeProblem] = Field(description="What is wrong with registration and handshake now.")
+    problems: list[NodeProblem] = Field(description="Current problems of registration and handshake.")
     ready: str | None = Field(
         description="`True`, `False` or `Unknown`, as the cluster reports it; null where not known."
     )
     cordoned: bool | None = Field(
-        description="Whether the node takes no further pods, as after `kubectl cordon`. Null where no source says it."
+        description="True where the node takes no further pods, as after `kubectl cordon`. Null where no source "
+        "reports it."
     )
     lock: NodeLock | None = Field(
         description="The lock that the latest failed bind of the last five minutes reports. Null without one."
@@ -45,13 +46,14 @@ class NodeListed(Answer):
     pods: int = Field(description="Pods on the node, also those without devices.")
     devices: int
     unhealthy_devices: int
-    cordoned_devices: int = Field(description="Those that an operator excluded (`hami.io/device-cordon`).")
+    cordoned_devices: int = Field(description="Devices that an operator excluded (`hami.io/device-cordon`).")
     free_devices: int = Field(
-        description="Those that a pod could get whole: no pod holds any of it, and it is neither unhealthy nor "
-        "cordoned. 0 on a cordoned node, as are the amounts of free memory."
+        description="Devices that a pod could get completely: no pod holds any of it, and it is neither unhealthy "
+        "nor cordoned. 0 on a cordoned node, as are the amounts of free memory."
     )
     memory_free_mib: int | None = Field(
-        description="Of all devices that are neither unhealthy nor cordoned, also those that pods hold a part of."
+        description="Free memory of all devices that are neither unhealthy nor cordoned, including those that pods "
+        "hold a part of."
     )
     largest_free_mib: int | None = Field(description="The most that is free on one device.")
     fragmentation: float | None = Field(
@@ -75,7 +77,7 @@ class SettingChanged(Answer):
 
 
 class SchedulerChange(Answer):
-    """What became different between two observations of a scheduler."""
+    """Differences between two observations of a scheduler."""
 
     observed_at: str
     instance: str
@@ -101,7 +103,9 @@ class SchedulerListed(Answer):
     settings_digest: str = Field(description="Attempts name it (`?detail=full`).")
     observed_at: str
     instances: list[SchedulerInstance] = Field(description="Latest first.")
-    changes: list[SchedulerChange] = Field(description="Of version and settings in the last 30 days, latest first.")
+    changes: list[SchedulerChange] = Field(
+        description="Changes of version and settings in the last 30 days, latest first."
+    )
 
 
 class Schedulers(Answer):

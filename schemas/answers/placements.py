@@ -9,7 +9,7 @@ from .base import NUMBERS, Answer
 
 
 class Finding(Answer):
-    """What about one attempt or placement can't be right, with what proves it."""
+    """Contradiction in one attempt or placement, with its proof."""
 
     finding: str
     found_at: str
@@ -18,10 +18,10 @@ class Finding(Answer):
     name: str
     pod_uid: str
     attempt_id: str
-    started_at: str = Field(description="When the attempt began.")
+    started_at: str = Field(description="Start of the attempt.")
     node: str
     device: str = Field(description="Empty where it is about the whole node.")
-    numbers: dict[str, int] = Field(description=f"What proves it. {NUMBERS}")
+    numbers: dict[str, int] = Field(description=f"Numbers that prove it. {NUMBERS}")
     evidence: list[str] = Field(description="The lines or events that say so.")
     evidence_pods: list[str] = Field(
         description="The pod that each line of `evidence` is about, NAMESPACE/NAME. Empty where that is not recorded."
@@ -43,20 +43,22 @@ class PlacementLog(Answer):
     name: str
     pod_uid: str
     node: str
-    started_at: str = Field(description="When it was bound, or first seen there where no bind is known.")
+    started_at: str = Field(description="Time of the bind, or of the first observation there where no bind is known.")
     ended_at: str | None = Field(description="Null while it stays.")
     ended_by: str = Field(
         description="Succeeded, Failed, deleted, replaced (another pod of its name), moved. Empty while it stays."
     )
-    phase: str = Field(description="As last seen.")
-    scheduler: str = Field(description="Who bound it; empty where no bind is known.")
+    phase: str = Field(description="Phase at the last observation.")
+    scheduler: str = Field(description="Scheduler that bound it; empty where no bind is known.")
     attempt_id: str
-    devices: list[DeviceAllocation] = Field(description="What its containers held; empty for a pod without devices.")
-    description: PodDescription | None = Field(description="Where the pod comes from; null where no source says it.")
-    first_judged_at: str | None = Field(description="When its first known attempt began; null without a known bind.")
-    judged_at: str | None = Field(description="When the attempt that placed it had chosen the node.")
+    devices: list[DeviceAllocation] = Field(
+        description="Devices that its containers held; empty for a pod without devices."
+    )
+    description: PodDescription | None = Field(description="Origin of the pod; null where no source reports it.")
+    first_judged_at: str | None = Field(description="Start of its first known attempt; null without a known bind.")
+    judged_at: str | None = Field(description="Time at which the attempt that placed it had chosen the node.")
     bound_at: str | None
-    running_at: str | None = Field(description="When its first container began to run; null where it is not known.")
+    running_at: str | None = Field(description="Start of its first container; null where it is not known.")
     placement_seconds: float | None = Field(
         description="From its creation, or its first attempt where that is not known, until it was bound."
     )
@@ -99,7 +101,7 @@ class DeviceOccupancy(Answer):
     slots_held: int
     healthy: bool | None = Field(description="Null where it stands in no registration.")
     cordoned: bool | None = Field(
-        description="Whether an operator excluded it (`hami.io/device-cordon`). Null where it is in no registration."
+        description="True where an operator excluded it (`hami.io/device-cordon`). Null where it is in no registration."
     )
     held_by: list[Holder]
 
@@ -115,18 +117,17 @@ class PodOnNode(Answer):
 
 
 class NodeOccupancy(Answer):
-    """What was held of a node's devices at one time, and by whom."""
+    """Use of a node's devices at one time, with the holders."""
 
     node: str
     at: str
     cordoned: bool | None = Field(
-        description="Whether the node takes no further pods, as after `kubectl cordon`. Null where no source says it."
+        description="True where the node takes no further pods, as after `kubectl cordon`. Null where no source "
+        "reports it."
     )
-    devices: list[DeviceOccupancy] = Field(
-        description="Those that were registered, in their order, and any other held."
-    )
+    devices: list[DeviceOccupancy] = Field(description="Registered devices in their order, and any other held device.")
     free_devices: int = Field(
-        description="Of them, those that a pod could get whole: no pod holds any of it, and it is neither unhealthy "
+        description="Devices that a pod could get completely: no pod holds any of it, and it is neither unhealthy "
         "nor cordoned. 0 on a cordoned node."
     )
     pods: list[PodOnNode] = Field(
@@ -145,7 +146,7 @@ class DeviceRegistered(Answer):
     slots: int
     numa: int
     healthy: bool
-    cordoned: bool = Field(description="Whether an operator excluded it (`hami.io/device-cordon`).")
+    cordoned: bool = Field(description="True where an operator excluded it (`hami.io/device-cordon`).")
 
 
 class Observation(Answer):
@@ -168,17 +169,17 @@ class StatusLog(Observation):
     capacity: dict[str, str]
     allocatable: dict[str, str]
     conditions: list[Condition]
-    cordoned: bool = Field(description="Whether the node takes no further pods (`spec.unschedulable`).")
+    cordoned: bool = Field(description="True where the node takes no further pods (`spec.unschedulable`).")
 
 
 class NodeState(Answer):
-    """What was known of a node at one time: of every scheduler its latest report by then."""
+    """State of a node at one time: the latest report of every scheduler by then."""
 
     node: str
     at: str
     registrations: list[RegistrationLog]
-    checks: list[CheckLog] = Field(description="What was wrong with registration and handshake.")
-    status: StatusLog | None = Field(description="As the cluster reported it; null where nobody read it.")
+    checks: list[CheckLog] = Field(description="Problems of registration and handshake.")
+    status: StatusLog | None = Field(description="Status that the cluster reported; null where no source read it.")
     occupancy: str = Field(description="The path of what was held at that time.")
 
 
@@ -190,11 +191,11 @@ class PodObservation(Answer):
     deleted: bool
     conditions: list[Condition]
     scheduler: str = Field(description="The scheduler that the pod asks for.")
-    description: PodDescription | None = Field(description="Where the pod comes from; null where it is not reported.")
-    devices: list[DeviceAllocation] = Field(description="What its annotations or claims say it holds.")
-    bind_phase: str = Field(description="As HAMi writes it on the pod: allocating, success, failed.")
-    started_at: str | None = Field(description="When its first container began to run.")
-    problems: list[ObjectProblem] = Field(description="What keeps it from running on its node.")
+    description: PodDescription | None = Field(description="Origin of the pod; null where it is not reported.")
+    devices: list[DeviceAllocation] = Field(description="Devices that its annotations or claims name.")
+    bind_phase: str = Field(description="Bind phase that HAMi writes on the pod: allocating, success, failed.")
+    started_at: str | None = Field(description="Start of its first container.")
+    problems: list[ObjectProblem] = Field(description="Problems that keep it from running on its node.")
 
 
 class PodObservations(Answer):

@@ -15,9 +15,11 @@ class ReasonReported(Answer):
 
     code: str
     attempts: int
-    attempts_before: int | None = Field(description="In the range of the same length before; null where not known.")
+    attempts_before: int | None = Field(
+        description="Attempts in the range of the same length before; null where not known."
+    )
     devices: int = Field(
-        description="That were refused for it, in all attempts together; 0 for the reason of a failed bind."
+        description="Devices that were refused for it, in all attempts together; 0 for the reason of a failed bind."
     )
     meaning: str
     remedy: str
@@ -56,16 +58,16 @@ class Percentiles(Answer):
 
 
 class Fragmentation(Answer):
-    """What is free now, and why it may fit nobody.
+    """Free devices and memory, and the reasons why they may fit no pod.
 
     Devices that are unhealthy or cordoned, and those of cordoned nodes, are left out.
     """
 
     nodes: int = Field(description="All of them.")
-    devices: int = Field(description="That pods can get.")
-    free_devices: int = Field(description="Of them, those that no pod holds any of.")
+    devices: int = Field(description="Devices that pods can get.")
+    free_devices: int = Field(description="Devices that no pod holds any of.")
     free_memory_mib: int
-    free_memory_on_shared_mib: int = Field(description="Of it, on devices of which a part is held.")
+    free_memory_on_shared_mib: int = Field(description="Free memory on devices of which a pod holds a part.")
     smallest_asked_mib: int | None = Field(
         description="The least memory that a waiting pod asks of one device; null where none waits for memory."
     )
@@ -88,7 +90,7 @@ class FailureReport(Answer):
     attempts: int
     failed: int
     failed_before: int | None
-    bind_failed: int = Field(description="Of the failed ones, those that had a node and whose bind failed.")
+    bind_failed: int = Field(description="Failed attempts that had a node and whose bind failed.")
     bind_failed_before: int | None
     reasons: list[ReasonReported] = Field(
         description="Most attempts first, at most ten; then those of binds that failed, where they are not among them."

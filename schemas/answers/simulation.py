@@ -11,14 +11,18 @@ from .suggestions import Suggestions
 
 
 class Simulation(Answer):
-    """Where a pod would go. Nothing was written, and no scheduler was asked."""
+    """Simulated placement of a pod. Nothing was written, and no scheduler was asked."""
 
     node: str | None = Field(description="Null where it fits no node.")
     schedulerlog: FullSchedulerLog | None = Field(
-        description="Of the attempt that was not made; null for a pod that asks for no device."
+        description="Log of the simulated attempt; null for a pod that requests no device."
     )
-    diagnosis: Diagnosis | None = Field(description="As above.")
-    suggestions: Suggestions | None = Field(description="As above; `attempt` is empty.")
+    diagnosis: Diagnosis | None = Field(
+        description="Diagnosis of the simulated attempt; null for a pod that requests no device."
+    )
+    suggestions: Suggestions | None = Field(
+        description="Suggestions for the simulated attempt; `attempt` is empty. Null for a pod that requests no device."
+    )
 
 
 ANSWERS: Final = (Simulation,)

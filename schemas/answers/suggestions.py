@@ -35,19 +35,19 @@ class SuggestedChange(Answer):
     who_acts: Actor
     edits: list[SuggestedEdit]
     cost: float = Field(description="Less is better: the share of what was asked that is given up; docs/api.md.")
-    node: str = Field(description="Where the pod would go.")
+    node: str = Field(description="Node that would take the pod.")
     devices: list[ContainerDevices]
-    fit_nodes: int = Field(description="How many of the nodes would take it.")
+    fit_nodes: int = Field(description="Number of nodes that would take it.")
 
 
 class Suggestions(Answer):
-    """What would have to change for a pod to fit."""
+    """Changes after which a pod would fit."""
 
     cluster: str
     namespace: str
     name: str
     attempt: str = Field(description="The path of the attempt whose request was judged again.")
-    as_of: str = Field(description="Of when the cluster was: the time of the attempt, or now.")
+    as_of: str = Field(description="Time of the cluster's state: that of the attempt, or now.")
     state: Literal["placed", "fits", "refused"] = Field(
         description="placed: the pod has a node. fits: it fits this cluster as it is; an item "
         "is then a lock that stops its bind. refused: it does not."
@@ -60,14 +60,14 @@ class Suggestions(Answer):
         "pods hold, `nodes` that kube-scheduler did not offer the others, `registration` that nodes register nothing "
         "any more. Empty where that is not known."
     )
-    not_known: list[InBothLanguages] = Field(description="What could not be taken into account.")
+    not_known: list[InBothLanguages] = Field(description="Facts that could not be taken into account.")
 
 
 class AdmittedWorkload(Answer):
     """Pods of one workload."""
 
     namespace: str
-    workload: str = Field(description="As `Job/train`; `Pod/name` for a pod without an owner.")
+    workload: str = Field(description="Workload, such as `Job/train`; `Pod/name` for a pod without an owner.")
     pods: int
 
 
@@ -81,24 +81,24 @@ class AdmittingChangeFound(Answer):
         description="The node whose devices are uncordoned, repaired or registered, or the namespace without its "
         "quota; empty where each of the pods gives up its own."
     )
-    pods: int = Field(description="How many of the pods it lets in.")
-    devices: int = Field(description="How many devices these pods ask for.")
-    workloads: list[AdmittedWorkload] = Field(description="Of these pods, the most pods first; at most ten.")
+    pods: int = Field(description="Number of pods that it admits.")
+    devices: int = Field(description="Number of devices that these pods request.")
+    workloads: list[AdmittedWorkload] = Field(description="Workloads of these pods, the most pods first; at most ten.")
 
 
 class SuggestionsForMany(Answer):
-    """Which one change would let most of the waiting pods in."""
+    """Single changes, by the number of waiting pods that each would admit."""
 
     cluster: str
     namespace: str | None = Field(description="Null for all of them.")
     as_of: str
-    waiting: int = Field(description="How many pods wait that were refused.")
+    waiting: int = Field(description="Number of waiting pods that were refused.")
     judged: int = Field(
-        description="How many of them were tried: those that wait longest, of the most frequent requests."
+        description="Number of them that were tried: the longest waiting ones, of the most frequent requests."
     )
-    fit: int = Field(description="How many of these fit the cluster as it is, and take their devices first.")
+    fit: int = Field(description="Number of these that fit the cluster without a change, and take their devices first.")
     items: list[AdmittingChangeFound] = Field(description="The one that lets most pods in first; at most twenty.")
-    not_known: list[InBothLanguages] = Field(description="What could not be taken into account.")
+    not_known: list[InBothLanguages] = Field(description="Facts that could not be taken into account.")
 
 
 ANSWERS: Final = (Suggestions, SuggestionsForMany)

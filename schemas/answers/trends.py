@@ -23,7 +23,7 @@ class TrendSeries(Answer):
     key: str
     total: int
     total_before: int | None = Field(
-        description="In the range of the same length before this one; null where counts no longer go back so far."
+        description="Sum in the range of the same length before this one; null where counts no longer go back so far."
     )
     values: list[int] = Field(description="An entry for each of `times`.")
     changes: list[TrendChange]
@@ -37,10 +37,10 @@ class Trends(Answer):
     since: str
     until: str
     interval_seconds: int
-    times: list[str] = Field(description="When each bucket begins.")
+    times: list[str] = Field(description="Start of each bucket.")
     items: list[TrendSeries]
     other: TrendSeries | None = Field(
-        description="What is not in `items`, together; null where nothing is left. Its key is empty."
+        description="Sum of the series that are not in `items`; null where there is none. Its key is empty."
     )
 
 

@@ -21,7 +21,7 @@ class DeviceRefused(Answer):
     container: str
     reason: str
     memory_total_mib: int | None
-    memory_used_mib: int | None = Field(description="In use before this attempt, as the other numbers of use.")
+    memory_used_mib: int | None = Field(description="Use before this attempt, as the other numbers of use.")
     cores_used_percent: int | None
     slots_used: int | None
     attempt: str = Field(description="The path of this attempt.")
@@ -30,12 +30,13 @@ class DeviceRefused(Answer):
 
 class DeviceRefusals(Answer):
     items: list[DeviceRefused] = Field(description="Latest first.")
-    read_records: int = Field(description="How many device records were read for this page.")
+    read_records: int = Field(description="Number of device records read for this page.")
     continue_: str | None = Field(None, alias="continue")
 
 
 class MainObstacle(Answer):
-    """What keeps a pod from every node, by its latest attempt alone: code and sentence as in the pod's diagnosis."""
+    """Obstacle that keeps a pod from every node, from its latest attempt only: code and sentence as in the pod's
+    diagnosis."""
 
     code: str = Field(description="A reason code (docs/reasons.md), or a branch of the diagnosis' tree.")
     sentence: InBothLanguages
@@ -47,13 +48,16 @@ class NearestNode(Answer):
     node: str
     reasons: dict[str, int] = Field(description="Reason code to the number of its devices, in the attempt.")
     missing_devices: int | None = Field(
-        description="How many devices it lacks, as the attempt counts them; null where its source does not count."
+        description="Number of devices that it lacks, as the attempt counts them; null where its source does not count."
     )
     missing_memory_mib: int | None = Field(
-        description="As it is now: summed over as many of its devices as the pod asks for, those with the most free "
-        "memory, how much each has less than asked. Null while its devices are not known."
+        description="Memory that it lacks now: summed over as many of its devices as the pod requests, those with "
+        "the most free memory, each by as much as it has less than requested. Null while its devices are"
+        " not known."
     )
-    missing_cores_percent: int | None = Field(description="The same of cores; 100 is one whole device.")
+    missing_cores_percent: int | None = Field(
+        description="Cores that it lacks now, summed likewise; 100 is one whole device."
+    )
 
 
 class PodWaiting(Answer):
@@ -63,16 +67,16 @@ class PodWaiting(Answer):
     name: str
     pod_uid: str
     scheduler: str
-    status: Literal["failed", "pending"] = Field(description="Of its latest attempt.")
+    status: Literal["failed", "pending"] = Field(description="Status of its latest attempt.")
     reasons: list[str] = Field(description="The codes that its latest attempt refused nodes for.")
     workload: str
     pod_group: str
     queue: str
     priority_class: str
     created_at: str | None = Field(description="Null where no source says it.")
-    first_judged_at: str = Field(description="When the first known attempt of the pod began.")
+    first_judged_at: str = Field(description="Start of the first known attempt of the pod.")
     last_judged_at: str
-    attempts: int | None = Field(None, description="How many attempts of it are known; null where that is not known.")
+    attempts: int | None = Field(None, description="Number of its known attempts; null where not known.")
     attempt: str = Field(description="The path of its latest attempt.")
     schedulerlog: str
     waited_seconds: int = Field(0, description="From first_judged_at to the time of the answer.")
@@ -101,16 +105,16 @@ class WorkloadWaiting(Answer):
 
     namespace: str
     workload: str = Field(
-        description="As `Job/train`; `Pod/name` for a pod without an owner, or of which none is known."
+        description="Workload, such as `Job/train`; `Pod/name` for a pod without an owner, or of which none is known."
     )
     queue: str
     pods: int
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
-    first_judged_at: str = Field(description="When the first attempt of the pod that waits longest began.")
+    first_judged_at: str = Field(description="Start of the first attempt of the longest waiting pod.")
     last_judged_at: str
-    examples: list[PodWaiting] = Field(description="Those that wait longest, at most three.")
-    devices: int = Field(0, description="Of its pods together, as far as they are known.")
-    gpu_hours: float = Field(0, description="Of its pods together.")
+    examples: list[PodWaiting] = Field(description="Longest waiting pods, at most three.")
+    devices: int = Field(0, description="Devices of its pods together, as far as they are known.")
+    gpu_hours: float = Field(0, description="GPU hours of its pods together.")
 
 
 class WorkloadBlocked(Answer):
@@ -118,14 +122,14 @@ class WorkloadBlocked(Answer):
 
     namespace: str
     workload: str
-    problem: ObjectProblem = Field(description="As last reported: an exceeded quota, a webhook, …")
+    problem: ObjectProblem = Field(description="Problem as last reported: an exceeded quota, a webhook, …")
 
 
 class Pending(Answer):
-    pods: int = Field(description="How many pods wait, in all workloads.")
+    pods: int = Field(description="Number of waiting pods, in all workloads.")
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
-    total: int = Field(description="How many workloads wait.")
-    items: list[WorkloadWaiting] = Field(description="Those with the most pods first.")
+    total: int = Field(description="Number of waiting workloads.")
+    items: list[WorkloadWaiting] = Field(description="Workloads, those with the most pods first.")
     blocked: list[WorkloadBlocked] = Field(
         description="Workloads that could not make their pods, latest first; on the first page."
     )
@@ -136,26 +140,30 @@ class ObstacleWaiting(Answer):
     """The waiting pods that ask for the same and are kept out by the same."""
 
     obstacle: MainObstacle | None = Field(
-        description="Of the pod among them that waits longest; null for pods of which no obstacle is known."
+        description="Obstacle of the longest waiting pod among them; null for pods of which no obstacle is known."
     )
-    asked: str = Field(description="What each of them asks for, as `2 x 40000 MiB, 30 % of cores`; empty if not known.")
+    asked: str = Field(
+        description="Request of each of them, such as `2 x 40000 MiB, 30 % of cores`; empty if not known."
+    )
     pods: int
-    workloads: int = Field(description="How many workloads they belong to.")
+    workloads: int = Field(description="Number of their workloads.")
     namespaces: int
-    devices: int = Field(description="Of its pods together, as far as they are known.")
-    gpu_hours: float = Field(description="Of its pods together.")
-    first_judged_at: str = Field(description="When the first attempt of the pod that waits longest began.")
+    devices: int = Field(description="Devices of its pods together, as far as they are known.")
+    gpu_hours: float = Field(description="GPU hours of its pods together.")
+    first_judged_at: str = Field(description="Start of the first attempt of the longest waiting pod.")
     last_judged_at: str
-    nearest: NearestNode | None = Field(description="Of the pod that waits longest.")
-    examples: list[PodWaiting] = Field(description="Those that wait longest, at most three.")
+    nearest: NearestNode | None = Field(description="Nearest node of the longest waiting pod.")
+    examples: list[PodWaiting] = Field(description="Longest waiting pods, at most three.")
 
 
 class PendingObstacles(Answer):
     """The answer with ``group_by=obstacle``."""
 
-    pods: int = Field(description="How many pods wait, for whatever reason.")
-    total: int = Field(description="How many different obstacles there are.")
-    items: list[ObstacleWaiting] = Field(description="Those with the most pods first, or as `sort` says.")
+    pods: int = Field(description="Number of waiting pods, for any reason.")
+    total: int = Field(description="Number of different obstacles.")
+    items: list[ObstacleWaiting] = Field(
+        description="Obstacles, those with the most pods first, or in the order of `sort`."
+    )
     continue_: str | None = Field(None, alias="continue")
 
 
@@ -180,7 +188,7 @@ class PendingRow(Answer):
     devices: int | None
     gpu_hours: float | None
     obstacle: str = Field(description="The code.")
-    sentence: str = Field(description="In English.")
+    sentence: str = Field(description="Sentence in English.")
     sentence_zh: str
     reasons: str = Field(description="Reason codes, separated by spaces.")
     nearest_node: str
@@ -191,7 +199,7 @@ class PendingRow(Answer):
 
 
 PendingAnswer = Pending | PendingObstacles | PodsWaiting | list[PendingRow]
-"""As ``group_by`` and ``format`` say."""
+"""Answer in the form that ``group_by`` and ``format`` choose."""
 
 ANSWERS: Final = (DeviceRefusals, Pending, PendingObstacles, PodsWaiting)
 """Each has a JSON Schema of its own."""

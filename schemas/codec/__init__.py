@@ -1,4 +1,4 @@
-"""How events become Kafka records and back.
+"""Codec between events and Kafka records.
 
 ``records``        an event as key, JSON value and CloudEvents headers, and back
 ``chunking``       splits long events into records below the size that every intermediary forwards

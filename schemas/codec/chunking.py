@@ -27,7 +27,7 @@ _SLACK_BYTES: Final = 256
 
 
 def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
-    """Consecutive slices of nodes whose ``sizes`` (bytes, shape ``(nodes,)``) add up to at most ``limit``.
+    """Yield consecutive slices of nodes whose ``sizes`` (bytes, shape ``(nodes,)``) add up to at most ``limit``.
 
     A single node above the limit gets a run of its own: a node is never cut.
     """
@@ -44,7 +44,7 @@ def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES
 def refusal_runs(
     rows: npt.NDArray[np.int64], refusals: Sequence[Refusal], refusal: npt.NDArray[np.int64], limit: int
 ) -> Iterator[slice]:
-    """Slices of nodes that take at most ``limit`` bytes: their ``rows``, and each refusal of theirs once.
+    """Yield slices of nodes that take at most ``limit`` bytes: their ``rows``, and each of their refusals once.
 
     ``rows`` (bytes) and ``refusal`` (index into ``refusals``; -1 for none) have the shape ``(nodes,)``. As in ``runs``,
     a node is never cut.
@@ -69,7 +69,8 @@ def refusal_runs(
 
 
 def records_of(summary: AttemptSummarized) -> list[EncodedRecord]:
-    """The records of a summary; one when it is short enough, else a record for each part that ``split`` makes."""
+    """Encode the records of a summary: one when it is short enough, else a record for each part that ``split``
+    makes."""
     # Most clusters are small: what shows that one record is enough is that record. To measure parts costs ten times as
     # much.
     if len(summary.nodes) <= _FEW_NODES:
@@ -80,7 +81,8 @@ def records_of(summary: AttemptSummarized) -> list[EncodedRecord]:
 
 
 def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
-    """The same summary in parts that each fit into a record; by what they take at most, which may be one too many.
+    """Divide a summary into parts that each fit into a record; an upper bound decides, so there may be one part too
+    many.
 
     Every part repeats the fields that are not columns; error texts are cut to keep them short. Where they still leave
     less than a quarter of a record to the nodes (hundreds of containers), parts grow beyond the limit by up to that
@@ -108,7 +110,8 @@ def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
 
 
 def _shortened(text: str) -> str:
-    """An error may quote a whole API object. Its cause stands in front, so the end is cut, and the cut is counted."""
+    """Cut an error that quotes a whole API object. Its cause stands in front, so the end is cut, and the cut is
+    counted."""
     over = len(text) - MAX_TEXT
     # A text that is over by less than the note is kept whole: a cut one would be as long, and cut again on the next
     # pass.
@@ -116,7 +119,7 @@ def _shortened(text: str) -> str:
 
 
 def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
-    """At most: the name in quotes, three codes and a score."""
+    """Bound the bytes of each row: the name in quotes, three codes and a score."""
     names = summary.nodes
     quotes = np.flatnonzero(np.frombuffer(encode_value(names), np.uint8) == ord('"'))
     if len(quotes) == 2 * len(names):
@@ -141,7 +144,7 @@ def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
 
 
 def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
-    """The whole summary from all of its parts, in any order; each distinct refusal stands there once.
+    """Join the parts of a summary, in any order; each distinct refusal stands in the result once.
 
     Raises ``ValueError`` unless the parts are exactly those of one version of one attempt.
     """

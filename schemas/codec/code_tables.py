@@ -13,7 +13,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
-    """The distinct entries of all tables, and all columns concatenated and re-coded to them; -1 remains -1."""
+    """Merge tables into one with distinct entries, and re-code all columns to it, concatenated; -1 remains -1."""
     places: dict[T, int] = {}
     moved = []
     for table, column in zip(tables, columns, strict=True):
@@ -24,7 +24,7 @@ def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[l
 
 
 def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Ints]) -> tuple[list[Refusal], Ints]:
-    """``one_table`` for refusals: two are equal when their counts are, in any order."""
+    """Merge tables of refusals: two are equal when their counts are, in any order."""
     by_key: dict[Hashable, Refusal] = {}
     keys = [[refusal_key(refusal) for refusal in table] for table in tables]
     for table, its_keys in zip(tables, keys, strict=True):
@@ -35,13 +35,13 @@ def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Int
 
 
 def refusal_key(refusal: Refusal) -> Hashable:
-    """Equal for two refusals with the same content."""
+    """Build a key that is equal for two refusals with the same content."""
     counts = frozenset(refusal.counts.items())
     return counts, refusal.devices, refusal.bare, refusal.cause, tuple(refusal.uncounted)
 
 
 def cut_refusals(refusals: Sequence[Refusal], column: Ints) -> tuple[list[Refusal], Ints]:
-    """The refusals that occur in ``column``, and the column re-coded to them; -1 remains -1."""
+    """Select the refusals that occur in ``column``, and re-code the column to them; -1 remains -1."""
     # ``bincount`` takes no negative numbers, hence one up and one down again; it costs a tenth of ``np.unique``.
     used = np.flatnonzero(np.bincount(column + 1, minlength=1)) - 1
     used = used[used >= 0]

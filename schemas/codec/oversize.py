@@ -1,4 +1,4 @@
-"""What is published in the place of an event that is too large for its topic. Pure."""
+"""Shorter events in the place of events that are too large for their topic. Pure."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ _CUT: Final = " … (cut: the record was too large)"
 
 
 def shortened(event: Event | Rejected) -> Event | None:
-    """A shorter event that says what it leaves out; None for one of which nothing can be left out."""
+    """Shorten an event, and note in it what is left out; None for one of which nothing can be left out."""
     match event:
         case AttemptConcluded():
             return _concluded(event)

@@ -19,7 +19,7 @@ from ..ids import schema_id
 
 CONTENT_TYPE: Final = "application/json"
 MAX_VALUE_BYTES: Final = 64 * 1024
-"""What every CloudEvents intermediary must forward."""
+"""Size that every CloudEvents intermediary must forward."""
 
 MAX_DECODED_BYTES: Final = 2 * 1024 * 1024
 """A longer value is rejected before it is parsed: what JSON makes of it may take thirty times as much memory."""
@@ -66,7 +66,7 @@ class UnencodableError(ValueError):
 
 
 def encode(event: Event) -> EncodedRecord:
-    """The Kafka record of ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
+    """Encode ``event`` as a Kafka record. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
 
     Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
     that is no array of numbers.
@@ -81,7 +81,7 @@ def encode(event: Event) -> EncodedRecord:
 
 
 def encode_value(value: Any) -> bytes:
-    """Models, numpy columns and times as JSON bytes. Raises ``UnencodableError``."""
+    """Encode models, numpy columns and times as JSON. Raises ``UnencodableError``."""
     try:
         return orjson.dumps(value, default=_plain, option=_OPTIONS)
     except orjson.JSONEncodeError as error:
@@ -113,13 +113,13 @@ def _headers_of(event: Event, key: str) -> list[tuple[str, bytes]]:
 # The records of an attempt, and the states before it, share a few moments.
 @lru_cache(maxsize=64)
 def rfc3339(moment: datetime) -> str:
-    """UTC text to the microsecond, with the zone as ``Z``."""
+    """Format a time as UTC text to the microsecond, with the zone as ``Z``."""
     # Always six digits: OpenSearch and people sort such texts as they sort times.
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> Event | Rejected:
-    """The event of a record, or why it has none."""
+    """Decode the event of a record, or return the reason why it has none."""
     kind = event_type(headers)
     if isinstance(kind, Rejected):
         return kind
@@ -129,7 +129,7 @@ def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> 
 
 
 def event_type(headers: Iterable[tuple[str, bytes]] | None) -> type[Event] | Rejected:
-    """The type of event that a record with these headers holds."""
+    """Look up the type of event in the headers of a record."""
     kind = _TYPES.get(named := _header(headers, "ce_type"))
     if kind is None and (cause := _header(headers, UNREADABLE)):
         return Rejected(cause[:500].decode(errors="replace"))
@@ -152,7 +152,7 @@ def decode_value(kind: type[E], value: bytes) -> E | Rejected:
 
 
 def read(kind: type[M], plain: Any, place: str) -> M | Rejected:
-    """The event or other model of parsed JSON, or why it is refused; ``place`` names where the JSON was."""
+    """Validate parsed JSON as a model, or return the reason for its refusal; ``place`` names where the JSON was."""
     try:
         return kind.model_validate(plain)
     except ValidationError as error:

@@ -17,7 +17,8 @@ _MEMBER: Final = re.compile(rb"[a-z0-9][a-z0-9_\-*/@]{0,255}=[ -+\--<>-~]{0,255}
 _MAX_MEMBERS: Final = 32
 _LONG: Final = 128
 _MAX_BYTES: Final = 512
-"""What everybody has to pass on. More is cut, as W3C says: long members first, then the last ones."""
+"""Size that every intermediary has to pass on. Longer states are cut, as W3C describes: long members first, then the
+last ones."""
 
 
 class Trace(NamedTuple):
@@ -41,14 +42,13 @@ NO_TRACE: Final = Trace()
 
 
 def trace_of_caller(traceparent: bytes, tracestate: bytes = b"") -> Trace:
-    """Of values that anybody may have written: what is no ``traceparent`` is no trace, what is no ``tracestate`` is
-    left out."""
+    """Parse untrusted headers; an invalid ``traceparent`` gives no trace, an invalid ``tracestate`` is left out."""
     found = _PARENT.fullmatch(traceparent)
     return Trace(b"00-" + found[1], _state(tracestate) if tracestate else b"") if found else NO_TRACE
 
 
 def trace_of(headers: Sequence[tuple[str, bytes]]) -> Trace:
-    """That of a record."""
+    """Read the trace of a record."""
     # Most records have none, and each is looked at.
     parent = _first(headers, PARENT_HEADER)
     return trace_of_caller(parent, _first(headers, STATE_HEADER)) if parent else NO_TRACE
@@ -62,7 +62,7 @@ def _first(headers: Sequence[tuple[str, bytes]], wanted: str) -> bytes:
 
 
 def with_trace(record: EncodedRecord, trace: Trace) -> EncodedRecord:
-    """The record as part of the trace; the same record where there is none."""
+    """Add the trace to the record; without a trace return the same record."""
     return record._replace(headers=[*record.headers, *_headers(trace)]) if trace else record
 
 

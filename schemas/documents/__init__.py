@@ -1,4 +1,4 @@
-"""What OpenSearch holds, made from events and read back into them.
+"""Documents of OpenSearch, made from events and read back into them.
 
 A document has two halves: fields to search by, and the event itself, stored whole and not indexed.
 

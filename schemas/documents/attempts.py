@@ -30,19 +30,19 @@ class Digests(NamedTuple):
 
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:
-    """Every code that some refusal names, sorted."""
+    """List every code that some refusal names, sorted."""
     codes = {code for refusal in refusals for code in (*refusal.counts, *refusal.uncounted)}
     return sorted(codes | {refusal.bare for refusal in refusals if refusal.bare})
 
 
 def reasons_of(summary: AttemptSummarized) -> list[str]:
-    """Every code that some node was refused for, and that of a bind that failed, sorted."""
+    """List every code that some node was refused for, and that of a bind that failed, sorted."""
     bind = {summary.bind.reason} - {""} if summary.bind else set()
     return sorted({*reason_codes(summary.refusals), *summary.refused_nodes, *bind})
 
 
 def node_reasons(summary: AttemptSummarized) -> list[str]:
-    """``node|reason`` for every node and each code that it was refused for, in the order of the nodes.
+    """List ``node|reason`` for every node and each code that it was refused for, in the order of the nodes.
 
     Then the chosen one and the code of its bind, if that failed.
     """
@@ -62,7 +62,7 @@ def _codes(refusal: Refusal) -> list[str]:
 
 
 def verdict_digest(summary: AttemptSummarized) -> str:
-    """Equal for two attempts with equal verdicts on every node; scores and times do not count.
+    """Compute a digest that is equal for two attempts with equal verdicts on every node; scores and times do not count.
 
     Attempts in a row with one digest are one episode. The order of the tables behind the codes does not matter.
     """
@@ -86,7 +86,7 @@ def _canonical(refusal: Refusal) -> str:
 
 
 def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The words that occur, sorted, and the codes that point at them there; -1 stays."""
+    """Sort the words that occur, and re-code the column to them; -1 remains -1."""
     # ``bincount`` takes no negative numbers, hence one up and one down again.
     found = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
     used = sorted({table[code] for code in found.tolist() if code >= 0})
@@ -96,7 +96,7 @@ def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str]
 
 
 def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None = None) -> dict[str, Any]:
-    """The document of a whole summary; its id is the attempt's id. ``text`` is what free-text search looks at.
+    """Build the document of a full summary; its id is the attempt's id. ``text`` is the text of free-text search.
 
     ``value`` is the summary's own JSON where one record has all of it: it is not encoded again.
     """
@@ -119,13 +119,13 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
 
 
 def episode_of(summary: AttemptSummarized) -> str:
-    """The id of the first attempt of its episode."""
+    """Return the id of the first attempt of its episode."""
     # The worker names it; a summary from anywhere else is the first of its own.
     return summary.episode or summary.attempt_id
 
 
 def repeated_document(repeated: AttemptRepeated, value: bytes | None = None) -> dict[str, Any]:
-    """The document of an attempt that repeats another: without the nodes, which the other one has."""
+    """Build the document of an attempt that repeats another: without the nodes, which the other one has."""
     return _searched(repeated, repeated.reasons, repeated.text) | {
         **description_fields(repeated.description),
         "first_judged_at": rfc3339(repeated.first_judged_at) if repeated.first_judged_at else None,
@@ -154,11 +154,11 @@ def _searched(event: AttemptSummarized | AttemptRepeated, reasons: list[str], te
 
 
 def summary_of(document: dict[str, Any]) -> AttemptSummarized | Rejected:
-    """The summary that a document of the attempts index holds (its ``_source``), unless it is a repetition."""
+    """Read the summary of a document of the attempts index (its ``_source``), unless it is a repetition."""
     return read(AttemptSummarized, document.get("summary"), "document.summary")
 
 
 def repeated_of(document: dict[str, Any]) -> AttemptRepeated | Rejected | None:
-    """The repetition that a document of the attempts index holds; None for one that holds a whole summary."""
+    """Read the repetition of a document of the attempts index; None for one that holds a full summary."""
     repeated = document.get("repeated")
     return None if repeated is None else read(AttemptRepeated, repeated, "document.repeated")

@@ -27,7 +27,8 @@ class JudgedNodes(AttemptEvent):
 
 
 def devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[str, Any]:
-    """The document of one record of devices judged; its id is the event's id. ``value`` is the record's own JSON."""
+    """Build the document of one record of devices judged; its id is the event's id. ``value`` is the record's own
+    JSON."""
     return attempt_fields(event) | {
         "container": event.request.container,
         "nodes": event.nodes,
@@ -38,5 +39,5 @@ def devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[s
 
 
 def devices_of(document: dict[str, Any]) -> DevicesJudged | Rejected:
-    """The event that a document of the devices index holds (its ``_source``)."""
+    """Read the event of a document of the devices index (its ``_source``)."""
     return read(DevicesJudged, document.get("record"), "document.record")

@@ -10,7 +10,7 @@ from .head import attempt_fields
 
 
 def finding_document(event: FindingReported) -> dict[str, Any]:
-    """The document of a finding; its id is the event's id."""
+    """Build the document of a finding; its id is the event's id."""
     return attempt_fields(event) | {
         "finding": event.finding,
         "found_at": rfc3339(event.found_at),

@@ -7,7 +7,7 @@ from ..events import AttemptEvent, PodDescription
 
 
 def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
-    """``@timestamp`` is when the attempt started."""
+    """Build the fields of an attempt. ``@timestamp`` is the start of the attempt."""
     return {
         "@timestamp": rfc3339(event.started_at),
         "cluster": event.cluster,
@@ -20,7 +20,7 @@ def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
 
 
 def description_fields(description: PodDescription | None) -> dict[str, Any]:
-    """Where the pod comes from, to search and group by."""
+    """Build the fields of the pod's origin, for search and groups."""
     if description is None:
         return {}
     return {

@@ -10,7 +10,7 @@ from ..events import NodeStateChanged
 
 
 def node_state_document(event: NodeStateChanged, written_at: datetime, value: bytes | None = None) -> dict[str, Any]:
-    """The document of a state; its id is the event's id. ``written_at`` names the day whose index it belongs to.
+    """Build the document of a state; its id is the event's id. ``written_at`` names the day of its index.
 
     ``value`` is the record's own JSON, where it is known.
     """
@@ -27,5 +27,5 @@ def node_state_document(event: NodeStateChanged, written_at: datetime, value: by
 
 
 def node_state_of(document: dict[str, Any]) -> NodeStateChanged | Rejected:
-    """The event that a document of the node states index holds (its ``_source``)."""
+    """Read the event of a document of the node states index (its ``_source``)."""
     return read(NodeStateChanged, document.get("state"), "document.state")

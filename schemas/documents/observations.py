@@ -33,14 +33,15 @@ def observation_kind(event: Observed) -> str:
 
 
 def observation_document(event: Observed, digest: str) -> dict[str, Any]:
-    """The document of an observation; its id is the event's id. ``digest`` is equal for two that say the same."""
+    """Build the document of an observation; its id is the event's id. ``digest`` is equal for two with the same
+    content."""
     text = " ".join(word for word in (event.key, *_words(event)) if word)
     head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event), "cluster": event.cluster}
     return head | _about(event) | {"digest": digest, "text": text, "event": event}
 
 
 def _about(event: Observed) -> dict[str, Any]:
-    """What it is found by."""
+    """Select the fields by which searches find it."""
     match event:
         case PodObserved():
             return _about_pod(event)
@@ -75,7 +76,7 @@ def _about_node(event: NodeEvent) -> dict[str, Any]:
 
 
 def _words(event: Observed) -> list[str]:
-    """What free-text search looks at."""
+    """Select the words of free-text search."""
     match event:
         case NodeRegistered():
             return [event.cause, *sorted(set(event.model)), *event.uuid]
@@ -102,7 +103,7 @@ def _condition_words(conditions: Iterable[Condition]) -> list[str]:
 
 
 def observation_of(document: dict[str, Any]) -> Observed | Rejected:
-    """The event that a document of the observations index holds (its ``_source``)."""
+    """Read the event of a document of the observations index (its ``_source``)."""
     kind = OBSERVATION_KINDS.get(str(document.get("kind")))
     if kind is None:
         return Rejected(f"no kind of observation is called {document.get('kind')!r:.100}", "document.kind")

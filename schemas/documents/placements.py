@@ -9,7 +9,8 @@ from .head import description_fields
 
 
 def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[str, Any]:
-    """The document of a placement; its id is the placement's id. ``known``: the facts that it was derived from."""
+    """Build the document of a placement; its id is the placement's id. ``known``: the facts that it was derived
+    from."""
     # Several containers may share a device; in their order, so that the document is the same whenever it is written.
     devices = list(dict.fromkeys(allocation.uuid for allocation in placement.allocations))
     words = [str(placement.pod), placement.node, placement.scheduler, placement.phase, placement.ended_by, *devices]
@@ -51,7 +52,7 @@ def _text(at: datetime | None) -> str | None:
 
 
 def placement_of(document_id: str, document: dict[str, Any]) -> PodPlacement | Rejected:
-    """The placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
+    """Read the placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
     names = (
         "cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations", "description",
         "first_judged_at", "judged_at", "bound_at", "running_at", "waited_for",

@@ -22,7 +22,7 @@ ENDED: Final = "ended"
 DELETED: Final = "deleted"
 
 _RANKS: Final = {"pending": 0, "failed": 1, "succeeded": 2}
-"""What is known later of an attempt has the greater rank."""
+"""Ranks of facts about an attempt; later knowledge has the greater rank."""
 _OBSERVED: Final = 3
 """An observation at the very time of an attempt is what became of it."""
 _ENDED_PHASES: Final = ("Succeeded", "Failed")
@@ -36,7 +36,7 @@ class PodStateDocument(NamedTuple):
 
 
 def state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> PodStateDocument:
-    """The pod's state as its attempt left it."""
+    """Derive the pod's state after its attempt."""
     description = event.description
     first = event.first_judged_at or event.episode_started_at or event.started_at
     fields = attempt_fields(event) | {
@@ -68,7 +68,7 @@ def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:
 
 
 def asked_text(wait: PodWait) -> str:
-    """What the pod asks for, as ``2 x 40,000 MiB, 30 % of cores``; equal for pods that ask for the same."""
+    """Describe the request of a pod, such as ``2 x 40,000 MiB, 30 % of cores``; equal for pods with equal requests."""
     asked = wait.asked
     if asked is None:
         return f"{wait.devices} x device" if wait.devices else ""
@@ -79,7 +79,7 @@ def asked_text(wait: PodWait) -> str:
 
 
 def state_after_observation(event: PodObserved) -> PodStateDocument | None:
-    """The state of a pod that waits no longer, by what the cluster reports; None where it may still wait."""
+    """Derive the state of a pod that no longer waits from an observation; None where it may still wait."""
     if not (state := _left(event)):
         return None
     fields = {
@@ -104,6 +104,7 @@ def _left(event: PodObserved) -> str:
 
 
 def _group(pod: PodRef, description: PodDescription | None) -> str:
-    """With the namespace: two of them may have workloads of one name. No name of Kubernetes has a slash."""
+    """Build the key of a group, with the namespace: two namespaces may have workloads of one name. No name of
+    Kubernetes has a slash."""
     workload = description.workload if description else ""
     return f"{pod.namespace}/{workload or f'Pod/{pod.name}'}"

@@ -11,7 +11,7 @@ from ..events import TrendsCounted
 
 
 def trend_documents(event: TrendsCounted) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Id and document of each row."""
+    """Build id and document of each row."""
     started_at, recorded_at = rfc3339(event.started_at), rfc3339(event.recorded_at)
     head = {
         "@timestamp": started_at,
