@@ -1,4 +1,4 @@
-"""From decisions to what people read: the processes behind Kafka.
+"""The pipeline: processes that make summaries, documents and alerts of decisions, from Kafka on.
 
     Kafka: decisions ─▶ worker ─▶ Kafka: attempts, messages, findings, device verdicts, counts, dead letters
     Kafka: attempts, device verdicts, findings, trends, node states ─▶ index ─▶ OpenSearch ─▶ api
@@ -9,17 +9,15 @@ Floors, from the top; a module imports only what lies below it:
 
 ================  =========================================================================
 ``worker``        folds the records of each attempt into its summary, and writes that
-``index``         what is on the topics, as documents of OpenSearch
-``placements``    where each pod is and which devices it holds, with audits
+``index``         the topics' records as documents of OpenSearch
+``placements``    the node and the devices of each pod, with audits
 ``alerts``        rules over the topics, and alerts for Alertmanager
 ``kube_events``   messages as Kubernetes events
-``admin``         commands of an operator: provision, retention
-``trends``        the counts of each minute, summed up beside the worker
-``dead_letters``  the commands about records that could not be processed, and the log's lines about them
+``admin``         commands of an operator: provision, retention, dead letters
+``trends``        the counts of each minute, summed up in the worker's process
 ``sinks``         OpenSearch and Kafka: documents and records, written until they are stored
 ``settings``      the settings, each read from an environment variable
-``node_pools``    which pool a node is in
-``dead_letter``   a record that could not be processed as a dead letter, and back
-``record_time``   when Kafka received a record
+``node_pools``    the pools of nodes, and the pools that a namespace may use
+``dead_letter``   a record that could not be processed as a dead letter, and back; the log's lines about them
 ================  =========================================================================
 """

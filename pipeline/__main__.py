@@ -11,10 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from pipeline.alerts.command import alertmanager, alerts, check_rules
-from pipeline.index.command import index
 from pipeline.kube_events.command import events
-from pipeline.placements.command import placements
-from pipeline.settings import ProvisionSettings, RetentionSettings, TemplateSettings, WorkerSettings
+from pipeline.settings import (
+    IndexSettings,
+    PlacementsSettings,
+    ProvisionSettings,
+    RetentionSettings,
+    TemplateSettings,
+    WorkerSettings,
+)
 from runtime.cli.cli import Output, application, duration, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError, UnreachableError
 from runtime.settings.flags import takes
@@ -27,12 +32,10 @@ FAUST_MODULES = ("pipeline.worker.faust_app",)
 """Faust logs what a subclass of its services does under the module of the subclass."""
 
 app = application(__doc__)
-dead_letters = application("Records that could not be processed, and documents that the index refused.")
-app.add_typer(dead_letters, name="dead-letters")
+dead_letters_app = application("Records that could not be processed, and documents that the index refused.")
+app.add_typer(dead_letters_app, name="dead-letters")
 app.command()(events)
 app.command()(alerts)
-app.command()(index)
-app.command()(placements)
 app.command()(check_rules)
 app.command()(alertmanager)
 
@@ -79,16 +82,18 @@ def retention(
     ] = False,
     output: Output = "text",
 ) -> None:
-    """Delete daily indices that are older than they are kept."""
+    """Delete daily indices whose retention has passed."""
     from pipeline.admin.policies import BY_POLICY
-    from pipeline.admin.retention import json_line, keep_clean
+    from pipeline.admin.retention import keep_clean, to_json_line
     from schemas.indices import INDICES
 
     if every is not None and not every:
         fail("--every: '0s' would never pause, write for example 1h", 2)
-    shown = json_line if output == "json" else str
+    format_item = to_json_line if output == "json" else str
     families = [index for index in INDICES if not (beside_policies and index in BY_POLICY)]
-    _run(keep_clean(settings, every, dry_run=dry_run, say=lambda item: typer.echo(shown(item)), families=families))
+    _run(
+        keep_clean(settings, every, dry_run=dry_run, say=lambda item: typer.echo(format_item(item)), families=families)
+    )
 
 
 @app.command()
@@ -98,10 +103,10 @@ def roles(
     show: Annotated[bool, typer.Option("--print", help="Print them as files of the security plugin instead.")] = False,
 ) -> None:
     """Make or correct the roles of schedulerlog in OpenSearch's security plugin, as its administrator."""
-    from pipeline.admin.roles import as_files, make_roles
+    from pipeline.admin.roles import make_roles, to_files
 
     if show:
-        typer.echo(as_files())
+        typer.echo(to_files())
     else:
         _run(make_roles(opensearch, typer.echo))
 
@@ -113,56 +118,59 @@ def policies(
     show: Annotated[bool, typer.Option("--print", help="Print them as JSON instead.")] = False,
 ) -> None:
     """Make or correct policies by which OpenSearch's index state management deletes old indices by itself."""
-    from pipeline.admin.policies import as_json, make_policies
+    from pipeline.admin.policies import make_policies, to_json
 
     if show:
         with one_line_for(SettingError):
-            typer.echo(as_json(settings))
+            typer.echo(to_json(settings))
     else:
         _run(make_policies(settings, typer.echo))
 
 
-@dead_letters.command(name="list")
+@dead_letters_app.command(name="list")
 @takes(KafkaConnection)
 def list_dead_letters(
     kafka: KafkaConnection,
-    limit: Annotated[int, typer.Option(help="How many of the latest.", min=1)] = 50,
+    limit: Annotated[int, typer.Option(help="Number of dead letters, from the latest back.", min=1)] = 50,
     output: Output = "text",
 ) -> None:
     """Show the latest dead letters: where they were read, how long they are, and why they were dead-lettered."""
-    from pipeline.dead_letters import commands
+    from pipeline.admin import dead_letters
 
-    _run(commands.list_latest(kafka, limit, typer.echo, as_json=output == "json"))
+    _run(dead_letters.list_latest(kafka, limit, typer.echo, as_json=output == "json"))
 
 
-@dead_letters.command()
+@dead_letters_app.command()
 @takes(KafkaConnection)
 def show(
-    kafka: KafkaConnection, offset: Annotated[int, typer.Argument(help="Of a dead letter, as `list` shows it.")]
+    kafka: KafkaConnection,
+    offset: Annotated[int, typer.Argument(help="The offset of a dead letter, as `list` shows it.")],
 ) -> None:
-    """Show one dead letter, whole: why it was dead-lettered, where it was read, its headers, key and value."""
-    from pipeline.dead_letters import commands
+    """Show all of one dead letter: why it was dead-lettered, where it was read, its headers, key and value."""
+    from pipeline.admin import dead_letters
 
-    async def found() -> None:
-        if not await commands.show_one(kafka, offset, typer.echo):
+    async def show_letter() -> None:
+        if not await dead_letters.show_one(kafka, offset, typer.echo):
             fail(f"there is no dead letter at offset {offset}: `dead-letters list` shows the offsets", 1)
 
-    _run(found())
+    _run(show_letter())
 
 
-@dead_letters.command()
+@dead_letters_app.command()
 @takes(KafkaConnection)
 def replay(
     kafka: KafkaConnection,
-    offset: Annotated[list[int] | None, typer.Option(help="Of a dead letter, as `list` shows it; repeatable.")] = None,
+    offset: Annotated[
+        list[int] | None, typer.Option(help="The offset of a dead letter, as `list` shows it; repeatable.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Replay all of them.")] = False,
 ) -> None:
     """Send dead letters back to the topics they came from, byte for byte. The list shows them until they expire."""
-    from pipeline.dead_letters import commands
+    from pipeline.admin import dead_letters
 
     if bool(offset) == everything:
         fail("which dead letters? Give --offset N (as `dead-letters list` shows it), or --all", 2)
-    _run(commands.replay(kafka, None if everything else set(offset or ()), typer.echo))
+    _run(dead_letters.replay(kafka, None if everything else set(offset or ()), typer.echo))
 
 
 @app.command()
@@ -179,6 +187,41 @@ def worker(settings: WorkerSettings) -> None:
     # A consumer thread that still waits for a broker must not keep a worker that has ended.
     sys.stdout.flush()
     os._exit(0)
+
+
+@app.command()
+@takes(IndexSettings)
+def index(
+    settings: IndexSettings,
+    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-index",
+) -> None:
+    """Write documents of the topics' records into OpenSearch, until SIGTERM. Several share the work by partition."""
+    # The clients take their time to import: only this command needs them.
+    from pipeline.index import process
+
+    with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):
+        logs.configure(settings)
+        with tracing(settings, "index") as spans:
+            asyncio.run(process.run(settings, group, spans))
+
+
+@app.command()
+@takes(PlacementsSettings)
+def placements(
+    settings: PlacementsSettings,
+    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-placements",
+) -> None:
+    """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Of several, one works
+    and the others wait to take over."""
+    # The clients take their time to import: only this command needs them.
+    from pipeline.node_pools import parse_expected_pools
+    from pipeline.placements import process
+
+    with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):
+        logs.configure(settings)
+        pools = parse_expected_pools(settings.node_pools, settings.expected_pools)
+        metrics_address, session_seconds = settings.metrics_address, settings.session_seconds
+        asyncio.run(process.run(process.Settings(settings, settings, group, metrics_address, session_seconds, pools)))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Dead letters: a record that could not be processed, byte for byte, behind headers that say where it was read and why
-it failed. Pure."""
+it failed. The log has a few lines a minute about them, because a producer must not be able to fill a worker's log."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from logging import Logger
 from typing import Final, Protocol
 
-from runtime.kafka.record import Outgoing
+from runtime.kafka.record import Outgoing, about_record
 from schemas.codec.records import UNREADABLE, EncodedRecord, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
@@ -35,8 +37,8 @@ class Source(Protocol):
     def headers(self) -> Sequence[tuple[str, bytes]]: ...
 
 
-def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
-    """The dead letter of a record. What is too long for the topic is cut, and it says so."""
+def to_dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
+    """Make the dead letter of a record. It is cut where it is too long for the topic, and says so."""
     key, value, headers, cut = source.key, source.value, list(source.headers), []
     if value is not None and len(value) > MAX_VALUE_BYTES:
         cut.append(f"the value had {len(value)} bytes, these are the first {_CUT_TO}")
@@ -54,8 +56,8 @@ def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
     if key is None and value is None:
         # The client sends no record without both.
         value = b""
-    place = (source.topic, str(source.partition), str(source.offset))
-    values = (*place, cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time), "; ".join(cut))
+    position = (source.topic, str(source.partition), str(source.offset))
+    values = (*position, cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time), "; ".join(cut))
     # A cause may quote a lone surrogate of the record, which UTF-8 has no bytes for.
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.
@@ -63,8 +65,8 @@ def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
     return Outgoing(DEAD_LETTERS.name, bare)
 
 
-def original(record: Source) -> tuple[str, EncodedRecord]:
-    """The topic that the dead letter ``record`` came from, and the record as it was there.
+def restore_original(record: Source) -> tuple[str, EncodedRecord]:
+    """Restore the record of a dead letter; return it with the topic that it came from.
 
     Raises ``ValueError`` for a record that lacks the headers of a dead letter, and for one that was cut.
     """
@@ -77,5 +79,41 @@ def original(record: Source) -> tuple[str, EncodedRecord]:
         )
     if why["dead_letter_cut"]:
         raise ValueError(f"offset {record.offset} can't be replayed: {why['dead_letter_cut'].decode()}")
-    own = headers[len(DEAD_LETTER_HEADERS) :]
-    return why["dead_letter_topic"].decode(), EncodedRecord(record.key, record.value, own)  # type: ignore[arg-type]
+    headers_before = headers[len(DEAD_LETTER_HEADERS) :]
+    return why["dead_letter_topic"].decode(), EncodedRecord(record.key, record.value, headers_before)  # type: ignore[arg-type]
+
+
+LINES: Final = 10
+PERIOD_SECONDS: Final = 60.0
+
+
+class DeadLetterLog:
+    """Warnings of ``logger``, at most ``LINES`` in ``PERIOD_SECONDS``; the first line after them counts the omitted
+    ones. ``clock`` gives seconds and never goes back."""
+
+    def __init__(self, logger: Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger, self._clock = logger, clock
+        self._began_at = -PERIOD_SECONDS
+        self._records = 0
+        """Dead letters since the period began."""
+
+    def note(self, source: Source, cause: str) -> None:
+        """Warn which record becomes a dead letter, and why."""
+        self._begin_period()
+        self._records += 1
+        if self._records > LINES:
+            return
+        self._logger.warning(
+            "dead-lettered %s[%d]@%d: %.500s", source.topic, source.partition, source.offset, cause,
+            extra=about_record(source.headers),
+        )  # fmt: skip
+        if self._records == LINES:
+            self._logger.warning("more dead letters within this minute are counted and not logged")
+
+    def _begin_period(self) -> None:
+        now = self._clock()
+        if now - self._began_at < PERIOD_SECONDS:
+            return
+        if self._records > LINES:
+            self._logger.warning("%d more records were dead-lettered and not logged", self._records - LINES)
+        self._began_at, self._records = now, 0

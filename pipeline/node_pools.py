@@ -1,13 +1,16 @@
-"""Node pools, as ``SCHEDULERLOG_NODE_POOLS`` defines them by the names of nodes. Pure."""
+"""Node pools: ``SCHEDULERLOG_NODE_POOLS`` defines them by the names of nodes, and ``SCHEDULERLOG_EXPECTED_POOLS`` the
+pools that a namespace may use. Pure."""
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from engine.summaries.placement_audit import Pools
 from engine.summaries.trends import PoolOf
 
 
-def pools_of(patterns: str) -> PoolOf | None:
-    """A function from a node's name to its pool, empty for a node of none, from ``a100=gpu-a100-*,t4=t4-*``.
+def parse_pools(patterns: str) -> PoolOf | None:
+    """Parse ``a100=gpu-a100-*,t4=t4-*`` into a function from a node's name to its pool, empty for a node of none.
 
     None if no pools are defined: the caller then need not look up each of thousands of nodes.
     """
@@ -18,7 +21,38 @@ def pools_of(patterns: str) -> PoolOf | None:
 
     # Matching patterns costs microseconds, and every attempt names thousands of nodes.
     @lru_cache(maxsize=50_000)
-    def pool_of(node: str) -> str:
+    def find_pool(node: str) -> str:
         return next((pool for pool, pattern in rules if fnmatchcase(node, pattern)), "")
 
-    return pool_of
+    return find_pool
+
+
+def parse_expected_pools(node_pools: str, pools_of_namespaces: str) -> Pools | None:
+    """Parse the pools of nodes and namespaces from the two settings; None if every namespace may use every node."""
+    return (
+        Pools(parse_pools(node_pools) or _return_no_pool, _parse_allowed(pools_of_namespaces))
+        if pools_of_namespaces
+        else None
+    )
+
+
+def _return_no_pool(_node: str) -> str:
+    return ""
+
+
+def _parse_allowed(setting: str) -> Callable[[str], frozenset[str] | None]:
+    """Parse ``team-a=a100|t4,batch-*=t4``. Nothing behind ``=`` means: only nodes that are in no pool."""
+    pairs = [pair.partition("=") for pair in setting.split(",")]
+    # In the order of the setting: the first pattern that matches a namespace counts.
+    rules = [(pattern.strip(), _split_pools(pools)) for pattern, _, pools in pairs]
+
+    # A bound, because the names come from records: a producer may make up any number of them.
+    @lru_cache(maxsize=10_000)
+    def find_allowed(namespace: str) -> frozenset[str] | None:
+        return next((pools for pattern, pools in rules if fnmatchcase(namespace, pattern)), None)
+
+    return find_allowed
+
+
+def _split_pools(names: str) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, names.split("|"))))

@@ -18,8 +18,8 @@ _NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
 _DAY: Final = timedelta(days=1)
 
 
-def _known_pools(expected: str, info: ValidationInfo) -> str:
-    """Raises ``ValueError`` for a pool that ``node_pools`` does not define."""
+def _check_pools(expected: str, info: ValidationInfo) -> str:
+    """Check that ``node_pools`` defines the pools. Raises ``ValueError``."""
     # A misspelt pool has no nodes: placements on the nodes that were meant would be findings.
     defined = {pair.partition("=")[0].strip() for pair in str(info.data.get("node_pools", "")).split(",")}
     for pair in expected.split(","):
@@ -30,7 +30,7 @@ def _known_pools(expected: str, info: ValidationInfo) -> str:
     return expected
 
 
-def _at_least_a_day(retention: timedelta) -> timedelta:
+def _check_retention(retention: timedelta) -> timedelta:
     # A bare number means seconds: somebody who means days must not lose all but today's index.
     if timedelta(0) < retention < _DAY:
         raise ValueError("is shorter than a day: write hours, for example 720h for 30 days, or 0")
@@ -48,8 +48,8 @@ class ConsumerSettings(KafkaConnection, ServiceSettings):
     """For processes that share partitions, or a lease, with others of their kind."""
 
     session_timeout: Annotated[Duration, Field(ge=timedelta(seconds=1), le=timedelta(minutes=5))] = timedelta(seconds=6)
-    """Without a heartbeat for so long, a process loses its partitions or its lease to others. With 2s, another worker
-    takes over within 3 seconds of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6s by
+    """Time without a heartbeat after which a process loses its partitions or its lease to others. With 2s, another
+    worker takes over within 3 seconds of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6s by
     default."""
 
     @property
@@ -74,12 +74,12 @@ class WorkerSettings(PoolSettings, PatientSettings, TracingSettings, ConsumerSet
     Defaults to the host's name; two workers on one host need a name each."""
 
     incomplete_after: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=30)
-    """How long to wait for missing records of an attempt; then its summary is written and marked incomplete."""
+    """Time to wait for missing records of an attempt; then its summary is written and marked incomplete."""
     store_devices: bool = True
-    """Whether records of device verdicts are passed on to the index, besides the summaries."""
+    """Pass records of device verdicts on to the index, besides the summaries."""
 
     linger: Annotated[Duration, Field(ge=timedelta(0), le=timedelta(seconds=10))] = timedelta(milliseconds=3)
-    """How long the first write of a batch waits for others. Longer means larger batches and older answers."""
+    """Time that the first write of a batch waits for others. Longer means larger batches and older answers."""
     queue_size: Annotated[Size, Field(ge=1024)] = 10 * 1024**2
     """Memory for what waits to be written. Reading pauses when it is used up."""
     summary_cache_size: Annotated[Size, Field(ge=0)] = 64 * 1024**2
@@ -87,9 +87,9 @@ class WorkerSettings(PoolSettings, PatientSettings, TracingSettings, ConsumerSet
     others are read back from the topic of attempts."""
 
     count_interval: Annotated[Duration, Field(ge=timedelta(0), le=timedelta(seconds=30))] = timedelta(seconds=2)
-    """Between two publications of the counts of minutes."""
+    """Time between two publications of the counts of minutes."""
     stuck_after: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=2)
-    """Without progress for so long, although there are records to read, a worker ends itself to be restarted.
+    """Time without progress, although there are records to read, after which a worker ends itself to be restarted.
     Consumers have been seen to stop without an error."""
 
 
@@ -104,19 +104,19 @@ class PlacementsSettings(OpenSearchConnection, PoolSettings, ConsumerSettings):
     expected_pools: Annotated[
         str,
         Field(pattern=r"^([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?$"),
-        AfterValidator(_known_pools),
+        AfterValidator(_check_pools),
         Flag(metavar="NAMESPACE=POOL|POOL,…"),
     ] = ""
-    """Which pools a namespace may use, by patterns of its name, for the audits: ``team-a=a100|t4,batch-*=t4``. The
+    """Pools that a namespace may use, by patterns of its name, for the audits: ``team-a=a100|t4,batch-*=t4``. The
     first pattern that matches counts; a namespace that matches none may use every node."""
 
 
 class AlertsSettings(ConsumerSettings):
-    """Nothing else: the rules are a file."""
+    """Settings of the process of alerts; its rules are a file."""
 
 
 class AlertmanagerSettings(KafkaConnection, ServiceSettings):
-    """Nothing else."""
+    """Settings of the bridge to Alertmanager."""
 
 
 class EventsSettings(KafkaConnection, ServiceSettings):
@@ -125,8 +125,8 @@ class EventsSettings(KafkaConnection, ServiceSettings):
 
 
 class RetentionSettings(OpenSearchConnection):
-    retention: Annotated[Duration, AfterValidator(_at_least_a_day)] = timedelta(0)
-    """How long `retention` keeps every index, in whole days (720h: 30 days); 0 keeps each as long as
+    retention: Annotated[Duration, AfterValidator(_check_retention)] = timedelta(0)
+    """Time for which `retention` keeps every index, in whole days (720h: 30 days); 0 keeps each as long as
     docs/operations.md says (7 to 90 days)."""
     kept_clusters: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = ()
     """Names of clusters, between commas, whose data `retention` never deletes: of old logs that were read under a

@@ -19,7 +19,7 @@ from dev.bench.report import Figure, Result, against_first
 from dev.bench.services import WORKERS, know_states, settled, start_worker
 from dev.demo.processes import Processes, free_ports
 from dev.demo.stack import provisioned
-from pipeline.sinks.bulk import Document, batches, body
+from pipeline.sinks.bulk import Document, encode_body, split_batches
 from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 
@@ -112,7 +112,7 @@ def of_day(documents: Sequence[Document], day: str) -> list[Document]:
 def post_all(index_url: str, documents: Sequence[Document]) -> float:
     """Seconds to send all documents, from prepared bodies in requests as large as the index writer's."""
     # Made before the clock starts: only sending and indexing are measured.
-    bodies = [body(batch) for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
+    bodies = [encode_body(batch) for batch in split_batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
     shares = [bodies[start::CONNECTIONS] for start in range(CONNECTIONS)]
     began = time.perf_counter()
     with ThreadPoolExecutor(CONNECTIONS) as pool:

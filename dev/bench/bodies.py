@@ -26,8 +26,7 @@ from pipeline.index.metrics import Metrics
 from pipeline.index.process import READ, TopicsReader
 from pipeline.index.state_audit import Ends, StateAudit
 from pipeline.index.summary_parts import SummaryParts
-from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.bulk import Document, WriteResult, encode_body, split_batches
 from pipeline.sinks.msearch import Hits, Search
 from pipeline.worker.batch import encode_attempt, encode_count, encode_messages, forward_devices
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
@@ -92,8 +91,8 @@ class InProcess:
         documents = self._builder.take().documents
         made = time.process_time()
         # Joined and dropped: the bytes are what is measured, nothing is sent.
-        for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
-            body(batch)
+        for batch in split_batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
+            encode_body(batch)
         joined = time.process_time()
         spent = self.spent
         spent.read += decoded - began
@@ -144,12 +143,12 @@ class NullSink:
         self.attempts = 0
 
     async def write(self, documents: Sequence[Document]) -> WriteResult:
-        for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
-            body(batch)
+        for batch in split_batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
+            encode_body(batch)
         self.attempts += sum("-attempts-" in document.index for document in documents)
         return WriteResult()
 
-    async def stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]:
+    async def read_stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]:
         return [None for _ in documents]
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
@@ -158,10 +157,10 @@ class NullSink:
     async def search(self, searches: Sequence[Search]) -> list[Hits]:
         return [[] for _ in searches]
 
-    async def ends(self) -> Ends:
+    async def fetch_ends(self) -> Ends:
         return {}
 
-    async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
+    async def fetch_committed(self, partitions: Sequence[TopicPartition]) -> Ends:
         return dict.fromkeys(partitions, 0)
 
 

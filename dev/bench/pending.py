@@ -14,7 +14,7 @@ from dev.bench.cpu import cpu_seconds
 from dev.bench.report import Figure, Result, against_first
 from dev.demo.processes import free_ports
 from dev.demo.stack import provisioned
-from pipeline.index.documents import pod_state_document
+from pipeline.index.documents import make_pod_state_document
 from pipeline.sinks.bulk import Document
 from schemas.codec.records import encode
 from schemas.documents.pod_states import state_after_attempt
@@ -95,7 +95,7 @@ def _document(number: int, now: datetime) -> Document:
             first_judged_at=now - timedelta(seconds=number),
         )
     )  # fmt: skip
-    return pod_state_document(state, started, ())
+    return make_pod_state_document(state, started, ())
 
 
 def _wait(number: int) -> PodWait:

@@ -1,4 +1,4 @@
-"""Makes policies of OpenSearch's index state management (ISM), which deletes indices by itself. Safe to run again.
+"""Policies of OpenSearch's index state management (ISM), which deletes indices by itself. Safe to run again.
 
 A policy for every family whose indices may go by their age alone. Placements that have not ended and single documents
 of ``schedulerlog-pod-states`` are beyond ISM: `retention` deletes those families all the same
@@ -28,14 +28,14 @@ POLICY_ID: Final = "index.plugins.index_state_management.policy_id"
 _NEEDED: Final = "cluster:admin/opendistro/ism/* and indices:admin/opensearch/ism/managedindex (role all_access)"
 
 _MAX_INDICES: Final = 10_000
-"""Indices of a family; ISM explains twenty unless asked for more."""
+"""Limit of explained indices of a family; ISM explains twenty unless asked for more."""
 
 BY_POLICY: Final = tuple(index for index in INDICES if index.is_daily and not index.kept_while)
 """The families whose indices ISM may delete."""
 
 
-def policy(index: Index, keep: timedelta) -> dict[str, Any]:
-    """The policy of a family whose indices are kept for ``keep`` after their day.
+def to_policy(index: Index, keep: timedelta) -> dict[str, Any]:
+    """Make the policy of a family whose indices are kept for ``keep`` after their day.
 
     ISM counts from when an index was made, at the earliest when its day began: hence a day more.
     """
@@ -52,19 +52,19 @@ def policy(index: Index, keep: timedelta) -> dict[str, Any]:
     }
 
 
-def policies(settings: RetentionSettings) -> dict[str, dict[str, Any]]:
-    """By their ids, which are the aliases. Raises ``SettingError`` for what ISM can't keep."""
+def to_policies(settings: RetentionSettings) -> dict[str, dict[str, Any]]:
+    """Make the policies by their ids, which are the aliases. Raises ``SettingError`` for what ISM can't keep."""
     if settings.kept_clusters:
         raise SettingError(
             f"{variable('kept_clusters')}: index state management deletes whole indices, whosever they are; "
             "leave the deletion to `schedulerlog pipeline retention`"
         )
-    return {index.alias: policy(index, settings.retention or index.retention) for index in BY_POLICY}
+    return {index.alias: to_policy(index, settings.retention or index.retention) for index in BY_POLICY}
 
 
-def as_json(settings: RetentionSettings) -> str:
-    """What ``PUT _plugins/_ism/policies/ID`` takes, by id. Raises ``SettingError``."""
-    return json.dumps({name: {"policy": content} for name, content in policies(settings).items()}, indent=2)
+def to_json(settings: RetentionSettings) -> str:
+    """Encode the bodies of ``PUT _plugins/_ism/policies/ID``, by id. Raises ``SettingError``."""
+    return json.dumps({name: {"policy": content} for name, content in to_policies(settings).items()}, indent=2)
 
 
 async def make_policies(settings: RetentionSettings, say: Say) -> None:
@@ -72,7 +72,7 @@ async def make_policies(settings: RetentionSettings, say: Say) -> None:
 
     Raises ``SettingError``, ``UnreachableError``.
     """
-    wanted = policies(settings)
+    wanted = to_policies(settings)
     client = new_client(settings)
     try:
         for name, content in wanted.items():
@@ -85,13 +85,13 @@ async def make_policies(settings: RetentionSettings, say: Say) -> None:
 
 
 async def _write(client: AsyncOpenSearch, name: str, content: dict[str, Any]) -> tuple[str, int]:
-    """What was done, and the number of the policy's last write."""
+    """Write the policy; return what was done, and the number of the policy's last write."""
     path = f"{_API}/policies/{name}"
-    found: dict[str, Any] = await client.transport.perform_request("GET", path, ignore=(404,))
-    if _holds(found.get("policy"), content):
-        return "is as it should be", found["_seq_no"]
+    stored: dict[str, Any] = await client.transport.perform_request("GET", path, ignore=(404,))
+    if _contains(stored.get("policy"), content):
+        return "is as it should be", stored["_seq_no"]
     # Without these, ISM refuses to write over a policy that is there.
-    over = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]} if "policy" in found else {}
+    over = {"if_seq_no": stored["_seq_no"], "if_primary_term": stored["_primary_term"]} if "policy" in stored else {}
     written = await client.transport.perform_request("PUT", path, params=over, body={"policy": content})
     return "written", written["_seq_no"]
 
@@ -114,10 +114,11 @@ async def _give(client: AsyncOpenSearch, name: str, seq_no: int) -> str:
     return f"given to {added['updated_indices'] + len(older)} indices{left}"
 
 
-def _holds(found: Any, wanted: Any) -> bool:
-    """Is everything wanted there? ISM adds fields of its own (retries of actions, times) at every depth."""
+def _contains(stored: Any, wanted: Any) -> bool:
+    """Tell whether everything wanted is there. ISM adds fields of its own (retries of actions, times) at every
+    depth."""
     if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(_holds(found.get(name), value) for name, value in wanted.items())
+        return isinstance(stored, dict) and all(_contains(stored.get(name), value) for name, value in wanted.items())
     if isinstance(wanted, list):
-        return isinstance(found, list) and len(found) == len(wanted) and all(map(_holds, found, wanted))
-    return bool(found == wanted)
+        return isinstance(stored, list) and len(stored) == len(wanted) and all(map(_contains, stored, wanted))
+    return bool(stored == wanted)

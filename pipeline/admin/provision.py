@@ -1,4 +1,4 @@
-"""Makes the topics and index templates of the contract, or corrects them. Safe to run again at any time.
+"""Provisioning of the topics and index templates of the contract. Safe to run again at any time.
 
 What exists is compared, and corrected where the store allows it. What can't be changed (fewer partitions, another
 mapping of an existing index) is reported and left as it is.
@@ -36,17 +36,18 @@ _PASSING: Final = (429, 502, 503, 504)
 async def provision(settings: ProvisionSettings, wait: timedelta, say: Say) -> None:
     """Make or correct everything; ``say`` gets a line about each. Raises ``UnreachableError``."""
     replicas, kafka = settings.replication_factor, f"Kafka at {settings.kafka_bootstrap_servers}"
-    await _patiently(lambda: provision_topics(settings, replicas, say), wait, kafka)
+    await _retry(lambda: provision_topics(settings, replicas, say), wait, kafka)
     await provision_templates(settings, wait, say)
 
 
 async def provision_templates(settings: TemplateSettings, wait: timedelta, say: Say) -> None:
-    """The index templates alone, where somebody else makes the topics. Raises ``UnreachableError``."""
-    await _patiently(lambda: _provision_templates(settings, say), wait, f"OpenSearch at {settings.opensearch_url}")
+    """Make or correct only the index templates, where somebody else makes the topics. Raises ``UnreachableError``."""
+    await _retry(lambda: _provision_templates(settings, say), wait, f"OpenSearch at {settings.opensearch_url}")
 
 
-async def _patiently(work: Callable[[], Awaitable[T]], wait: timedelta, what: str) -> T:
-    """The result of ``work``, which is repeated for so long while the service ``what`` is not up yet."""
+async def _retry(work: Callable[[], Awaitable[T]], wait: timedelta, what: str) -> T:
+    """Repeat ``work`` until the time ``wait`` has passed while the service ``what`` is not up yet; return its
+    result."""
     deadline = time.monotonic() + wait.total_seconds()
     while True:
         try:
@@ -54,12 +55,12 @@ async def _patiently(work: Callable[[], Awaitable[T]], wait: timedelta, what: st
         # In a new cluster this command starts together with the stores, which take longer.
         except (KafkaError, OSError, TransportError) as error:
             if time.monotonic() > deadline or not _may_pass(error):
-                raise UnreachableError(f"{what}: {_text(error)}") from None
+                raise UnreachableError(f"{what}: {_explain(error)}") from None
             await asyncio.sleep(RETRY_SECONDS)
 
 
 def _may_pass(error: Exception) -> bool:
-    """Can the next try succeed without anybody changing something?"""
+    """Tell whether the next try can succeed without anybody changing something."""
     if isinstance(error, TransportError):
         # 401, 403 and 400 are the same at the next try: an operator has to act. The status of a refused connection is a
         # word.
@@ -67,7 +68,7 @@ def _may_pass(error: Exception) -> bool:
     return error.retriable if isinstance(error, KafkaError) else True
 
 
-def _text(error: Exception) -> str:
+def _explain(error: Exception) -> str:
     if isinstance(error, TransportError):
         return explained(error, f"the role {PROVISIONER}")
     return without_user_info(str(error))
@@ -79,18 +80,18 @@ async def _provision_templates(settings: TemplateSettings, say: Say) -> None:
         custom = await _put_components(store, settings, say)
         for index in INDICES:
             say(await _put_template(store, index, custom))
-            for name, version in await _outdated(store, index):
+            for name, version in await _list_outdated(store, index):
                 say(f"index {name}: {await _upgrade(store, name, index, version)}")
     finally:
         await store.close()
 
 
 async def _put_components(store: AsyncOpenSearch, settings: TemplateSettings, say: Say) -> set[str]:
-    """Write what the index templates are composed of; the names of those that belong to the operator."""
+    """Write the component templates; return the names of the operator's own ones."""
     body = settings_template(settings.index_shards, settings.index_replicas)
     await store.transport.perform_request("PUT", f"/_component_template/{SETTINGS_TEMPLATE}", body=body)
-    found = await store.transport.perform_request("GET", "/_component_template/schedulerlog*")
-    names = {template["name"] for template in found["component_templates"]}
+    answer = await store.transport.perform_request("GET", "/_component_template/schedulerlog*")
+    names = {template["name"] for template in answer["component_templates"]}
     if CUSTOM_TEMPLATE not in names:
         # ``create``: one that somebody makes meanwhile is never overwritten; the 400 says that it is there.
         await store.transport.perform_request(
@@ -104,8 +105,8 @@ async def _put_template(store: AsyncOpenSearch, index: Index, custom: Collection
     wanted = index.template(*(name for name in (CUSTOM_TEMPLATE, index.custom_template) if name in custom))
     path = f"/_index_template/{index.alias}"
     # 404: there is no template yet.
-    found = await store.transport.perform_request("GET", path, ignore=(404,))
-    templates = found.get("index_templates", [])
+    answer = await store.transport.perform_request("GET", path, ignore=(404,))
+    templates = answer.get("index_templates", [])
     before = templates[0]["index_template"].get("_meta", {}) if templates else {}
     # Also where `_meta` is the same: people may have edited it, or made a component template of the family. Indices
     # that exist keep what they were created with; only their mapping can follow, see `_upgrade`.
@@ -117,7 +118,7 @@ async def _put_template(store: AsyncOpenSearch, index: Index, custom: Collection
 
 
 async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: object) -> str:
-    """Bring an existing index to the mapping of this version; a line that says what was done.
+    """Bring an existing index to the mapping of this version; return a line about it.
 
     A newer mapping only adds fields, which OpenSearch allows.
     """
@@ -130,13 +131,13 @@ async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: obj
     return f"mapping version was {version}, is now {MAPPING_VERSION}"
 
 
-async def _outdated(store: AsyncOpenSearch, index: Index) -> list[tuple[str, object]]:
+async def _list_outdated(store: AsyncOpenSearch, index: Index) -> list[tuple[str, object]]:
     path = f"/{index.alias}-*/_mapping"
     mappings: dict[str, Any] = await store.transport.perform_request("GET", path, ignore=(404,))
-    return sorted(_other_versions(mappings))
+    return sorted(_iterate_other_versions(mappings))
 
 
-def _other_versions(mappings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _iterate_other_versions(mappings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for name, index in mappings.items():
         # A missing version counts as another one: such an index was created without the template.
         meta = index.get("mappings", {}).get("_meta", {}) if isinstance(index, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Deletes daily indices that are older than they are kept: whole indices. Of the states of pods, single documents.
+"""Retention: deletes daily indices that are older than they are kept, and single documents of the states of pods.
 
 The name of an index ends with the day (UTC) on which its attempts started. It is deleted when that day ended longer ago
 than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from today on. An
@@ -29,15 +29,15 @@ from schemas.indices import INDICES
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What was deleted: an index, or documents of one."""
+    """A deleted index, or deleted documents of one."""
 
     index: str
     kept_days: int
     is_dry_run: bool
     days_past: int | None = None
-    """Since when the whole index should have been deleted."""
+    """Days since the index should have been deleted; None for documents."""
     documents: int | None = None
-    """How many; None: the whole index."""
+    """Number of documents; None: the index itself."""
 
     def __str__(self) -> str:
         done = "would be dropped" if self.is_dry_run else "dropped"
@@ -49,8 +49,8 @@ class Dropped:
 Say = Callable[[Dropped | str], None]
 
 
-def json_line(item: Dropped | str) -> str:
-    """One JSON object; a text, about a run that failed, is its ``error``."""
+def to_json_line(item: Dropped | str) -> str:
+    """Encode the item as a JSON object; a text, about a run that failed, is its ``error``."""
     return json.dumps({"error": item} if isinstance(item, str) else asdict(item))
 
 
@@ -61,20 +61,19 @@ _DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
 class Expired(NamedTuple):
     name: str
     since: timedelta
-    """How long ago it should have been deleted."""
+    """Time since it should have been deleted."""
 
 
-def expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta, now: datetime) -> Iterator[Expired]:
-    """The indices of ``index`` in ``made_at`` (name to when it was made) whose retention has passed, oldest
-    first."""
+def list_expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta, now: datetime) -> Iterator[Expired]:
+    """List the indices of ``index`` in ``made_at`` (creation time by name) whose retention has passed, oldest first."""
     for name in sorted(made_at):
-        day = _day_of(index, name)
+        day = _parse_day(index, name)
         # One more day than is kept: the index holds attempts up to the end of its day.
         if day and (since := now - (max(day + timedelta(days=1), made_at[name]) + keep)) > timedelta():
             yield Expired(name, since)
 
 
-def _day_of(index: Index, name: str) -> datetime | None:
+def _parse_day(index: Index, name: str) -> datetime | None:
     day = name.removeprefix(f"{index.alias}-")
     # Nothing was removed: an index of another alias. `strptime` alone would also take "2026.1.2".
     if day == name or not _DAY.fullmatch(day):
@@ -128,7 +127,7 @@ async def drop_expired(
         for index in families:
             keep = settings.retention or index.retention
             # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
-            for old in expired(index, await _made_at(store, index), keep, now):
+            for old in list_expired(index, await _read_creation_times(store, index), keep, now):
                 if await _is_needed(store, index, old.name, settings.kept_clusters):
                     continue
                 if not dry_run:
@@ -148,36 +147,41 @@ async def drop_expired(
 async def _drop_documents(
     store: AsyncOpenSearch, index: Index, before: datetime, kept_clusters: tuple[str, ...], *, dry_run: bool
 ) -> int:
-    """Delete the documents that were written about an earlier time, one by one; how many."""
-    query = {"bool": {"filter": [{"range": {"@timestamp": {"lt": rfc3339(before)}}}], "must_not": _of(kept_clusters)}}
+    """Delete the documents that were written about an earlier time, one by one; return their number."""
+    query = {
+        "bool": {
+            "filter": [{"range": {"@timestamp": {"lt": rfc3339(before)}}}],
+            "must_not": _match_clusters(kept_clusters),
+        }
+    }
     # A document that is written meanwhile is not too old any more: without `proceed` it would end the request.
     action, more = ("_count", {}) if dry_run else ("_delete_by_query", {"conflicts": "proceed"})
     path = f"/{index.alias}-*/{action}"
     params = {"ignore_unavailable": "true", "allow_no_indices": "true"} | more
-    found = await store.transport.perform_request("POST", path, params=params, body={"query": query})
-    return int(found.get("count", found.get("deleted", 0)))
+    answer = await store.transport.perform_request("POST", path, params=params, body={"query": query})
+    return int(answer.get("count", answer.get("deleted", 0)))
 
 
-def _of(clusters: tuple[str, ...]) -> list[dict[str, Any]]:
+def _match_clusters(clusters: tuple[str, ...]) -> list[dict[str, Any]]:
     return [{"terms": {"cluster": list(clusters)}}] if clusters else []
 
 
 async def _is_needed(store: AsyncOpenSearch, index: Index, name: str, kept_clusters: tuple[str, ...]) -> bool:
-    """Does it have a document that has to be kept, such as a placement that has not ended?"""
-    wanted = [*_of(kept_clusters), *([index.kept_while] if index.kept_while else [])]
+    """Tell whether the index has a document that has to be kept, such as a placement that has not ended."""
+    wanted = [*_match_clusters(kept_clusters), *([index.kept_while] if index.kept_while else [])]
     if not wanted:
         return False
     # One such document decides, so a shard stops at the first.
     search = {"query": {"bool": {"should": wanted}}, "size": 0, "terminate_after": 1}
-    found = await store.transport.perform_request("POST", f"/{name}/_search", body=search, ignore=(404,))
-    return bool(found.get("hits", {}).get("total", {}).get("value"))
+    answer = await store.transport.perform_request("POST", f"/{name}/_search", body=search, ignore=(404,))
+    return bool(answer.get("hits", {}).get("total", {}).get("value"))
 
 
-async def _made_at(store: AsyncOpenSearch, index: Index) -> dict[str, datetime]:
+async def _read_creation_times(store: AsyncOpenSearch, index: Index) -> dict[str, datetime]:
     # `expand_wildcards`: closed and hidden indices take disk space too.
     path = f"/_cat/indices/{index.alias}-*"
-    found: list[dict[str, Any]] = await store.transport.perform_request(
+    rows: list[dict[str, Any]] = await store.transport.perform_request(
         "GET", path, params={"format": "json", "h": "index,creation.date", "expand_wildcards": "all"}
     )
     # Milliseconds since 1970.
-    return {row["index"]: datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC) for row in found}
+    return {row["index"]: datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC) for row in rows}

@@ -1,7 +1,7 @@
-"""Makes the roles of schedulerlog in OpenSearch's security plugin, or corrects them. Safe to run again at any time.
+"""Roles of schedulerlog in OpenSearch's security plugin. Safe to run again at any time.
 
-Roles go through the plugin's API, which every distribution has; ``as_files`` is for those who keep the plugin's files
-themselves.
+Roles go through the plugin's API, which every distribution has; ``to_files`` is for operators who keep the plugin's
+files themselves.
 """
 
 from typing import Any, Final
@@ -20,14 +20,14 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 _API: Final = "/_plugins/_security/api"
 
 
-def _mapping(role: str) -> dict[str, Any]:
-    """Who has a role: the user of its name, and those to whom an identity provider gives it."""
+def _make_mapping(role: str) -> dict[str, Any]:
+    """Map a role to the user of its name, and to the users to whom an identity provider gives it."""
     return {"users": [role], "backend_roles": [role]}
 
 
-def as_files() -> str:
-    """``roles.yml`` and ``roles_mapping.yml`` of the plugin, as parts of one document."""
-    files = {"roles.yml": ROLES, "roles_mapping.yml": {role: _mapping(role) for role in ROLES}}
+def to_files() -> str:
+    """Encode ``roles.yml`` and ``roles_mapping.yml`` of the plugin, as parts of one document."""
+    files = {"roles.yml": ROLES, "roles_mapping.yml": {role: _make_mapping(role) for role in ROLES}}
     return "\n".join(f"# {name}\n{yaml.safe_dump(content, sort_keys=False)}" for name, content in files.items())
 
 
@@ -47,9 +47,9 @@ async def make_roles(connection: OpenSearchConnection, say: Say) -> None:
 
 async def _map(client: AsyncOpenSearch, role: str) -> str:
     path = f"{_API}/rolesmapping/{role}"
-    found: dict[str, Any] = await client.transport.perform_request("GET", path, ignore=(404,))
+    mappings: dict[str, Any] = await client.transport.perform_request("GET", path, ignore=(404,))
     # Who has a role is the operator's decision: a mapping that is there is left as it is.
-    if role in found:
+    if role in mappings:
         return "written, its mapping is left as it is"
-    await client.transport.perform_request("PUT", path, body=_mapping(role))
+    await client.transport.perform_request("PUT", path, body=_make_mapping(role))
     return "written, for the user or the backend role of its name"

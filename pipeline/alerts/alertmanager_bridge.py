@@ -1,10 +1,13 @@
-"""``python -m pipeline alertmanager``: posts the alerts of the topic to an Alertmanager.
+"""``python -m pipeline alertmanager``: posts the alerts of the topic to Prometheus' Alertmanager.
 
-The process stores nothing: it reads the topic from its beginning whenever it starts.
+Alertmanager treats an alert as resolved once its ``endsAt`` has passed. So a firing alert is posted again and again
+with an end some way ahead, as Prometheus does; if the bridge dies, its alerts end by themselves. The process stores
+nothing: it reads the topic from its beginning whenever it starts.
 """
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -12,7 +15,6 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from pipeline.alerts.alertmanager import LatestAlerts, body
 from pipeline.alerts.metrics import BridgeMetrics
 from runtime.backoff import Backoff
 from runtime.kafka.consumer import Connection, followed, new_consumer, reconnecting
@@ -20,9 +22,60 @@ from runtime.settings.addresses import HostPort, without_user_info
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import until_stopped
 from runtime.telemetry.health import always, serving
-from schemas.codec.records import decode
+from schemas.codec.records import decode, rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS
+
+ENDS_AFTER_RESENDS: Final = 4
+"""Resend intervals until an alert ends, as in Prometheus: three posts in a row may fail before that."""
+RESOLVED_FOR: Final = timedelta(minutes=15)
+"""Time for which a resolved alert is posted, so that an Alertmanager that was down receives it too."""
+
+
+class LatestAlerts:
+    """The latest state of every alert on the topic."""
+
+    def __init__(self) -> None:
+        self._alerts: dict[str, AlertChanged] = {}
+
+    def __len__(self) -> int:
+        return len(self._alerts)
+
+    def put(self, alert: AlertChanged) -> None:
+        # The topic has one partition, so a later record is the newer state.
+        self._alerts[alert.fingerprint] = alert
+
+    def list_current(self, now: datetime) -> list[AlertChanged]:
+        """List the alerts that fire or were resolved recently, and drop the others."""
+        for fingerprint, alert in list(self._alerts.items()):
+            if alert.state == "resolved" and now - alert.changed_at > RESOLVED_FOR:
+                del self._alerts[fingerprint]
+        return list(self._alerts.values())
+
+
+def to_body(
+    alerts: Iterable[AlertChanged], now: datetime, resend: timedelta, base_urls: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Make the JSON to post. ``base_urls`` are the addresses of the ``api`` and ``opensearch`` for people, by that
+    name."""
+    return [_to_posted(alert, now, resend, base_urls) for alert in alerts]
+
+
+def _to_posted(alert: AlertChanged, now: datetime, resend: timedelta, base_urls: dict[str, str]) -> dict[str, Any]:
+    ends_at = alert.changed_at if alert.state == "resolved" else now + ENDS_AFTER_RESENDS * resend
+    queries = {f"query_{kind}": query for kind, query in alert.query.items()}
+    # Numbers are annotations: as labels they would make every change a new alert.
+    numbers = {name: f"{number:g}" for name, number in alert.numbers.items()}
+    posted = {
+        "labels": {"alertname": alert.rule, "severity": alert.severity} | alert.labels,
+        "annotations": {"summary": alert.summary} | numbers | queries,
+        "startsAt": rfc3339(alert.started_at),
+        "endsAt": rfc3339(ends_at),
+    }
+    urls = (f"{base_urls[kind]}{path}" for kind, path in alert.query.items() if base_urls.get(kind))
+    # It has to be a URI in Alertmanager's schema, so it is left out without a base URL.
+    return posted | ({"generatorURL": url} if (url := next(urls, "")) else {})
+
 
 logger = logging.getLogger(__name__)
 
@@ -47,15 +100,17 @@ async def run(settings: Settings) -> None:
     latest, is_caught_up = LatestAlerts(), asyncio.Event()
     metrics, kafka, alertmanager = BridgeMetrics(), Connection(), Backoff("Alertmanager", 10.0)
 
-    def ready() -> str:
+    def check_ready() -> str:
         return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.waiting_for()
 
-    async def session() -> None:
+    async def run_session() -> None:
         async with followed(new_consumer(settings.kafka, ALERTS.name), kafka) as consumer:
             await _read(consumer, latest, is_caught_up)
 
-    with serving(settings.metrics_address, metrics.registry, always, ready):
-        await until_stopped(reconnecting(session, kafka), _post(settings, latest, is_caught_up, metrics, alertmanager))
+    with serving(settings.metrics_address, metrics.registry, always, check_ready):
+        await until_stopped(
+            reconnecting(run_session, kafka), _post(settings, latest, is_caught_up, metrics, alertmanager)
+        )
 
 
 async def _read(consumer: Any, latest: LatestAlerts, is_caught_up: asyncio.Event) -> None:
@@ -82,7 +137,7 @@ async def _post(
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             now = datetime.now(UTC)
-            alerts = latest.to_post(now)
+            alerts = latest.list_current(now)
             if now - sent_at < settings.resend:
                 alerts = [alert for alert in alerts if sent.get(alert.fingerprint) != alert.id]
             else:
@@ -102,15 +157,17 @@ async def _post(
                 continue
             backoff.worked()
             sent = {
-                alert.fingerprint: sent[alert.fingerprint] for alert in latest.to_post(now) if alert.fingerprint in sent
+                alert.fingerprint: sent[alert.fingerprint]
+                for alert in latest.list_current(now)
+                if alert.fingerprint in sent
             }
             # An alert that begins waits a second at most, also where repetitions are minutes apart.
             await asyncio.sleep(min(1.0, settings.resend.total_seconds()))
 
 
 async def _post_batch(session: Any, settings: Settings, alerts: list[AlertChanged], now: datetime) -> None:
-    """Raises ``aiohttp.ClientError`` if another try may succeed."""
-    posted = orjson.dumps(body(alerts, now, settings.resend, settings.base_urls))
+    """Post a batch. Raises ``aiohttp.ClientError`` if another try may succeed."""
+    posted = orjson.dumps(to_body(alerts, now, settings.resend, settings.base_urls))
     headers = {"Content-Type": "application/json"}
     async with session.post(f"{settings.url}/api/v2/alerts", data=posted, headers=headers) as response:
         if response.status == 400:

@@ -59,8 +59,10 @@ def alertmanager(
     resend: Annotated[
         timedelta, duration("--resend", "Time between two posts of a firing alert; its end is four times that ahead.")
     ] = "60s",  # type: ignore[assignment]
-    api_url: Annotated[str, typer.Option(help="Where people reach the API, for links to the evidence.")] = "",
-    opensearch_url: Annotated[str, typer.Option(help="Where people reach OpenSearch, for links to the evidence.")] = "",
+    api_url: Annotated[str, typer.Option(help="The API's address for people, for links to the evidence.")] = "",
+    opensearch_url: Annotated[
+        str, typer.Option(help="OpenSearch's address for people, for links to the evidence.")
+    ] = "",
 ) -> None:
     """Post alerts to an Alertmanager, until SIGTERM."""
     from pipeline.alerts.alertmanager_bridge import Settings, run

@@ -13,69 +13,69 @@ _MARGIN: Final = timedelta(minutes=5)
 """An attempt is found by its start, which is some time before the failed bind or check that the alert counted."""
 
 
-def of_pod(cluster: str, pod: PodRef, attempt_id: str = "") -> dict[str, str]:
-    """``attempt_id``: the pod's attempt that the alert begins with."""
+def link_pod(cluster: str, pod: PodRef, attempt_id: str = "") -> dict[str, str]:
+    """Link a pod's history, and the attempt ``attempt_id`` that the alert begins with."""
     # `safe=''`: a slash in a name would make another path of it.
     path = f"namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/schedulerlog/history"
     return {
-        "api": _path(cluster, path),
+        "api": _build_path(cluster, path),
         "opensearch": _search(ATTEMPTS.alias, cluster, {"namespace": pod.namespace, "pod": pod.name}),
-        **({"attempt": _path(cluster, f"attempts/{quote(attempt_id, safe='')}")} if attempt_id else {}),
+        **({"attempt": _build_path(cluster, f"attempts/{quote(attempt_id, safe='')}")} if attempt_id else {}),
     }
 
 
-def of_workload(cluster: str, namespace: str, workload: str, since: datetime, until: datetime) -> dict[str, str]:
+def link_workload(cluster: str, namespace: str, workload: str, since: datetime, until: datetime) -> dict[str, str]:
     fields = {"namespace": namespace, "workload": workload, "status": "failed"}
     # The refusals that the alert counted began before it.
     since, until = since - _MARGIN, until + _MARGIN
     return {
-        "api": _path(cluster, "schedulerlogs", **fields, since=rfc3339(since), until=rfc3339(until)),
+        "api": _build_path(cluster, "schedulerlogs", **fields, since=rfc3339(since), until=rfc3339(until)),
         "opensearch": _search(ATTEMPTS.alias, cluster, fields, since, until),
     }
 
 
-def of_reason(cluster: str, reason: str, since: datetime, until: datetime) -> dict[str, str]:
-    api = _path(cluster, "schedulerlogs", reason=reason, since=rfc3339(since), until=rfc3339(until))
+def link_reason(cluster: str, reason: str, since: datetime, until: datetime) -> dict[str, str]:
+    api = _build_path(cluster, "schedulerlogs", reason=reason, since=rfc3339(since), until=rfc3339(until))
     return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"reasons": reason}, since, until)}
 
 
-def of_node(cluster: str, node: str, since: datetime, until: datetime, *, status: str = "") -> dict[str, str]:
+def link_node(cluster: str, node: str, since: datetime, until: datetime, *, status: str = "") -> dict[str, str]:
     filters = {"status": status} if status else {}
     since, until = since - _MARGIN, until + _MARGIN
-    api = _path(cluster, "schedulerlogs", node=node, since=rfc3339(since), until=rfc3339(until), **filters)
+    api = _build_path(cluster, "schedulerlogs", node=node, since=rfc3339(since), until=rfc3339(until), **filters)
     return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"nodes": node, **filters}, since, until)}
 
 
-def of_checks(cluster: str, node: str, at: datetime) -> dict[str, str]:
-    """What was known of the node then: its registrations, and what their checks found."""
+def link_checks(cluster: str, node: str, moment: datetime) -> dict[str, str]:
+    """Link a node's registrations at that time, and the results of their checks."""
     path = f"nodes/{quote(node, safe='')}"
     return {
-        "api": _path(cluster, path, at=rfc3339(at)),
+        "api": _build_path(cluster, path, moment=rfc3339(moment)),
         "opensearch": _search(OBSERVATIONS.alias, cluster, {"kind": "node-checked", "node": node}),
     }
 
 
-def of_finding(cluster: str, finding: str, node: str) -> dict[str, str]:
+def link_finding(cluster: str, finding: str, node: str) -> dict[str, str]:
     fields = {"finding": finding, "node": node}
     return {
-        "api": _path(cluster, "findings", **fields),
+        "api": _build_path(cluster, "findings", **fields),
         "opensearch": _search(FINDINGS.alias, cluster, fields),
     }
 
 
-def of_scheduler(cluster: str, scheduler: str) -> dict[str, str]:
+def link_scheduler(cluster: str, scheduler: str) -> dict[str, str]:
     return {
-        "api": _path(cluster, "schedulerlogs", scheduler=scheduler),
+        "api": _build_path(cluster, "schedulerlogs", scheduler=scheduler),
         "opensearch": _search(ATTEMPTS.alias, cluster, {"scheduler": scheduler}),
     }
 
 
-def of_dead_letters() -> dict[str, str]:
+def link_dead_letters() -> dict[str, str]:
     # Dead letters are on Kafka alone: neither the API nor the index has them.
     return {"command": "schedulerlog pipeline dead-letters list"}
 
 
-def _path(cluster: str, path: str, **parameters: str) -> str:
+def _build_path(cluster: str, path: str, **parameters: str) -> str:
     return f"/api/v1/clusters/{quote(cluster, safe='')}/{path}{'?' if parameters else ''}{urlencode(parameters)}"
 
 
@@ -86,13 +86,13 @@ def _search(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> str:
-    terms = [f"{name}:{_quoted(value)}" for name, value in {"cluster": cluster, **fields}.items()]
+    terms = [f"{name}:{_quote_phrase(value)}" for name, value in {"cluster": cluster, **fields}.items()]
     if since and until:
         terms.append(f'@timestamp:["{rfc3339(since)}" TO "{rfc3339(until)}"]')
     return f"/{alias}/_search?{urlencode({'q': ' AND '.join(terms), 'sort': '@timestamp:desc'})}"
 
 
-def _quoted(value: str) -> str:
-    """The value as a phrase of Lucene's query language, in which no operator inside it has a meaning."""
+def _quote_phrase(value: str) -> str:
+    """Quote the value as a phrase of Lucene's query language, in which operators have no meaning."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

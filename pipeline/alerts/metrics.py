@@ -1,4 +1,4 @@
-"""What the process of the alerts and the bridge to Alertmanager count. docs/metrics.md has a line for each."""
+"""Metrics of the process of alerts and of the bridge to Alertmanager. docs/metrics.md has a line for each."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 
@@ -22,7 +22,7 @@ class Metrics:
         )
         self.clock_lag = Gauge(
             "schedulerlog_alerts_clock_lag_seconds",
-            "How far the latest tick is behind the present; rules are evaluated that much later.",
+            "Delay of the latest tick behind the present; rules are evaluated that much later.",
             registry=self.registry,
         )
 

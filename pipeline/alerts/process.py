@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from pipeline.alerts.input_decoder import inputs_of
+from pipeline.alerts.inputs import decode_inputs
 from pipeline.alerts.metrics import Metrics
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
-from pipeline.record_time import record_time
-from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.consumer import Connection, TopicPartition, followed, new_consumer, read_to_end, reconnecting
 from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing
+from runtime.kafka.record import Outgoing, record_time
 from runtime.kafka.topics import administration, partitions_of
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
@@ -35,7 +34,7 @@ from schemas.topics import ALERTS, NODES
 logger = logging.getLogger(__name__)
 
 GRACE: Final = timedelta(seconds=3)
-"""Records of the same time may arrive this much apart on different partitions."""
+"""Time by which records of the same moment may arrive apart on different partitions."""
 _ALERTS: Final = TopicPartition(ALERTS.name, 0)
 _TICKS_PER_COMMIT: Final = 60
 """A run that catches up commits this often while nothing changes. Once it has caught up, it commits at every tick."""
@@ -48,7 +47,7 @@ class Settings:
     rules: Sequence[Rule]
     metrics_address: HostPort | None
     session_seconds: float = 6.0
-    """Without a heartbeat for so long, another process takes over."""
+    """Time without a heartbeat after which another process takes over."""
 
 
 async def run(settings: Settings) -> None:
@@ -61,11 +60,11 @@ async def run(settings: Settings) -> None:
 
 async def _work(settings: Settings) -> None:
     metrics, connection = Metrics(), Connection()
-    topics = topics_sink(settings.kafka, TopicsMetrics("alerts", metrics.registry))
+    topics = create_topics_sink(settings.kafka, TopicsMetrics("alerts", metrics.registry))
 
     waiting = WAITING
 
-    async def session() -> None:
+    async def run_session() -> None:
         """Wait until no other process evaluates the rules, then do so until another one takes over."""
         nonlocal waiting
         async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
@@ -86,7 +85,7 @@ async def _work(settings: Settings) -> None:
 
     with serving(settings.metrics_address, metrics.registry, always, lambda: connection.waiting_for() or waiting):
         try:
-            await reconnecting(session, connection)
+            await reconnecting(run_session, connection)
         finally:
             await topics.close()
 
@@ -105,16 +104,16 @@ class _Reader:
     async def open(cls, settings: Settings, consumer: Any) -> "_Reader":
         now = datetime.now(UTC)
         back_by_topic = AlertState(settings.rules, (), now).lookback
-        committed, partitions = await _committed(settings, {ALERTS.name, *back_by_topic})
+        committed, partitions = await _read_committed(settings, {ALERTS.name, *back_by_topic})
         # A first run fires nothing about the past: it begins with what holds from now on.
         until = committed or now
-        alerts = AlertState(settings.rules, await _published(consumer), until)
+        alerts = AlertState(settings.rules, await _read_published(consumer), until)
         if committed is None and NODES.name in back_by_topic:
             # A check is published once, when its result changes: without alerts of an earlier run to restore from,
             # only the whole topic shows which nodes are broken now.
             back_by_topic[NODES.name] = NODES.retention
         since = {partition: until - back_by_topic[partition.topic] for partition in partitions if partition != _ALERTS}
-        starts, ends = await _positions(consumer, since)
+        starts, ends = await _find_positions(consumer, since)
         # Assigned as well because aiokafka commits only assigned partitions. Its new records are our own.
         consumer.assign([_ALERTS, *starts])
         await consumer.seek_to_end(_ALERTS)
@@ -132,17 +131,18 @@ class _Reader:
                 metrics.records.labels(partition.topic).inc(len(records))
                 for record in records:
                     self._read(partition, record)
-            await self._advance(await self._watermark(), topics, metrics)
+            await self._advance(await self._find_watermark(), topics, metrics)
 
     def _read(self, partition: TopicPartition, record: Any) -> None:
         # A producer's clock may be ahead; its records would wait in the timeline until then.
-        at = min(record_time(record), datetime.now(UTC))
-        self._read_until[partition] = max(at, self._read_until.get(partition, at))
-        if inputs := inputs_of(record):
-            self._timeline.put(at, (partition.topic, partition.partition, record.offset), inputs)
+        received_at = min(record_time(record), datetime.now(UTC))
+        self._read_until[partition] = max(received_at, self._read_until.get(partition, received_at))
+        if inputs := decode_inputs(record):
+            self._timeline.put(received_at, (partition.topic, partition.partition, record.offset), inputs)
 
-    async def _watermark(self) -> datetime:
-        """A time before which no further record is expected. A partition that is read to its end has the clock's."""
+    async def _find_watermark(self) -> datetime:
+        """Find a time before which no further record is expected. A partition that is read to its end has the
+        clock's."""
         read_until = [datetime.now(UTC) - GRACE]
         # The end at the start counts too: before the first fetch the consumer knows no highwater.
         for partition, end in self._ends.items():
@@ -165,7 +165,7 @@ class _Reader:
                 await self._commit(step)
                 for alert in changed:
                     metrics.published.labels(alert.rule, alert.state).inc()
-                    logger.info("%s: %s", alert.state, alert.summary, extra=_about(alert.labels))
+                    logger.info("%s: %s", alert.state, alert.summary, extra=_describe_alert(alert.labels))
         if ticked:
             self._uncommitted_ticks += 1
             if self._uncommitted_ticks >= _TICKS_PER_COMMIT or ticked > datetime.now(UTC) - 3 * TICK:
@@ -181,18 +181,18 @@ class _Reader:
         await self._consumer.commit({_ALERTS: (0, rfc3339(until))})
 
 
-async def _committed(settings: Settings, names: Collection[str]) -> tuple[datetime | None, list[TopicPartition]]:
-    """Up to when an earlier run has published (None if there was none), and the partitions of the topics.
+async def _read_committed(settings: Settings, names: Collection[str]) -> tuple[datetime | None, list[TopicPartition]]:
+    """Read the time up to which an earlier run has published (None if there was none), and the topics' partitions.
 
     Raises ``NotProvisionedError``.
     """
     async with administration(settings.kafka) as admin:
         partitions = await partitions_of(admin, sorted(names))
-        found = await admin.list_consumer_group_offsets(settings.group)
-    return _moment(found[_ALERTS].metadata if _ALERTS in found else ""), partitions
+        offsets = await admin.list_consumer_group_offsets(settings.group)
+    return _parse_moment(offsets[_ALERTS].metadata if _ALERTS in offsets else ""), partitions
 
 
-def _moment(metadata: str) -> datetime | None:
+def _parse_moment(metadata: str) -> datetime | None:
     try:
         return datetime.fromisoformat(metadata) if metadata else None
     # Written by another program under this group: as if there had been no run.
@@ -200,25 +200,29 @@ def _moment(metadata: str) -> datetime | None:
         return None
 
 
-async def _published(consumer: Any) -> list[AlertChanged]:
-    """Everything on the alerts topic."""
+async def _read_published(consumer: Any) -> list[AlertChanged]:
+    """Read everything on the alerts topic."""
     consumer.assign([_ALERTS])
     await consumer.seek_to_beginning(_ALERTS)
     events = [decode(record.value, record.headers) async for record in read_to_end(consumer)]
     return [event for event in events if isinstance(event, AlertChanged)]
 
 
-async def _positions(
+async def _find_positions(
     consumer: Any, since: dict[TopicPartition, datetime]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """The offsets to start from, by time, and the offsets where the partitions end now."""
+    """Find the offsets to start from, by time, and the offsets where the partitions end now."""
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(since))
-    found = await consumer.offsets_for_times({partition: int(at.timestamp() * 1000) for partition, at in since.items()})
+    offsets = await consumer.offsets_for_times(
+        {partition: int(moment.timestamp() * 1000) for partition, moment in since.items()}
+    )
     # A partition without a record since then has no such offset.
-    return {partition: found[partition].offset if found[partition] else ends[partition] for partition in since}, ends
+    return {
+        partition: offsets[partition].offset if offsets[partition] else ends[partition] for partition in since
+    }, ends
 
 
-def _about(labels: Mapping[str, str]) -> dict[str, str]:
-    """The pod of an alert, if it is about one."""
+def _describe_alert(labels: Mapping[str, str]) -> dict[str, str]:
+    """Describe the pod and the cluster of an alert for the log."""
     pod = f"{labels.get('namespace')}/{labels['pod']}" if "pod" in labels else ""
     return about(pod=pod, cluster=labels.get("cluster", ""))

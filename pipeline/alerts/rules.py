@@ -1,4 +1,4 @@
-"""Files of rules: which kinds there are, and where in a file a mistake is."""
+"""Files of rules: the kinds of rules, and the line of a mistake."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,33 +51,33 @@ class _RuleFile(BaseModel):
 
 
 def load(path: Path = DEFAULTS) -> list[Rule]:
-    """The rules of a file. Raises ``RuleError``."""
+    """Load the rules of a file. Raises ``RuleError``."""
     document = None
     try:
-        document = next((found for _, found in documents(path.read_bytes())), None)
+        document = next((parsed for _, parsed in documents(path.read_bytes())), None)
         return _RuleFile.model_validate(document).rules
     except OSError as error:
         raise RuleError(f"{path}: can't be read: {error}") from None
     except YamlError as error:
         raise RuleError(f"{path}:{error.line}: not valid YAML: {error.problem}") from None
     except ValidationError as error:
-        # The first mistake alone: the others are often its consequences.
+        # Only the first mistake: the others are often its consequences.
         first = error.errors(include_url=False, include_input=False)[0]
         # pydantic puts the chosen kind of a union into the location of an error; the file has no such key.
         keys = [key for key in first["loc"] if key not in KINDS]
         location = ".".join(map(str, keys))
         cause = first["msg"].removeprefix("Value error, ")
-        raise RuleError(f"{path}:{_line(document, keys)}: {location + ': ' if location else ''}{cause}") from None
+        raise RuleError(f"{path}:{_find_line(document, keys)}: {location + ': ' if location else ''}{cause}") from None
 
 
-def _line(found: Any, keys: Sequence[str | int]) -> int:
-    """The line of the deepest key along ``keys`` that the file has."""
+def _find_line(node: Any, keys: Sequence[str | int]) -> int:
+    """Find the line of the deepest key along ``keys`` that the file has."""
     line = 1
     for key in keys:
-        if isinstance(found, Mapping) and key in found:
-            line = found.line_of(str(key))
-        elif not (isinstance(found, list) and isinstance(key, int) and key < len(found)):
+        if isinstance(node, Mapping) and key in node:
+            line = node.line_of(str(key))
+        elif not (isinstance(node, list) and isinstance(key, int) and key < len(node)):
             break
-        found = found[key]
-        line = found.line if isinstance(found, Mapping) else line
+        node = node[key]
+        line = node.line if isinstance(node, Mapping) else line
     return line

@@ -1,12 +1,11 @@
-"""Which alerts fire: compares what the conditions find with what has been published. Pure."""
+"""Firing alerts: compares the cases of the conditions with what has been published. Pure."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from pipeline.alerts.conditions.condition import RuleCondition
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import Firing, RuleCondition
 from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
@@ -14,7 +13,7 @@ from schemas.events import DEFAULT_CLUSTER, AlertChanged
 from schemas.events.alerts import fingerprint
 
 REPEATED_EVERY: Final = timedelta(days=1)
-"""A firing alert is published again this often, because its topic drops records after a retention time."""
+"""Interval at which a firing alert is published again, because its topic drops records after a retention time."""
 
 
 class AlertState:
@@ -25,7 +24,7 @@ class AlertState:
     """
 
     def __init__(self, rules: Sequence[Rule], published: Iterable[AlertChanged], published_until: datetime) -> None:
-        self._rules: list[tuple[Rule, RuleCondition]] = [(rule, rule.condition()) for rule in rules]
+        self._rules: list[tuple[Rule, RuleCondition]] = [(rule, rule.create_condition()) for rule in rules]
         self._published_until = published_until
         self._firing: dict[str, AlertChanged] = {}
         # A run that was killed may have published more than it committed: these changes come up again at the same
@@ -53,7 +52,7 @@ class AlertState:
 
     @property
     def lookback(self) -> dict[str, timedelta]:
-        """Topic to how far back it has to be read before the first tick."""
+        """Time by topic that has to be read back before the first tick."""
         longest: dict[str, timedelta] = {}
         for _, condition in self._rules:
             for topic, time in condition.lookback.items():
@@ -65,38 +64,39 @@ class AlertState:
             condition.observe(event)
 
     def tick(self, now: datetime) -> list[AlertChanged]:
-        """The alerts to publish at this tick, in order; none up to ``published_until``."""
+        """Evaluate the conditions at this tick; return the alerts to publish, in order; none up to
+        ``published_until``."""
         if now <= self._published_until:
             # Conditions drop old entries while they are evaluated: to end up in the state of the earlier run, they
             # have to be evaluated at the same ticks.
             for _, condition in self._rules:
-                deque(condition.firing(now), maxlen=0)
+                deque(condition.list_firing(now), maxlen=0)
             return []
-        alerts = [*self._changes(now), *self._repetitions(now)]
+        alerts = [*self._list_changes(now), *self._list_repetitions(now)]
         return [alert for alert in alerts if (alert.id, alert.changed_at) not in self._uncommitted]
 
-    def _changes(self, now: datetime) -> Iterator[AlertChanged]:
+    def _list_changes(self, now: datetime) -> Iterator[AlertChanged]:
         holding: set[str] = set()
         for rule, condition in self._rules:
-            for case in condition.firing(now):
+            for case in condition.list_firing(now):
                 key = fingerprint(rule.name, case.labels)
                 holding.add(key)
                 if key not in self._firing:
-                    self._firing[key] = _alert(rule, case, now)
+                    self._firing[key] = _to_alert(rule, case, now)
                     yield self._firing[key]
         # Rules that were removed from the file resolve here too: nothing holds for them any more.
         for key in [key for key in self._firing if key not in holding]:
             over = self._firing.pop(key)
             yield over.model_copy(update={"state": "resolved", "changed_at": now})
 
-    def _repetitions(self, now: datetime) -> Iterator[AlertChanged]:
+    def _list_repetitions(self, now: datetime) -> Iterator[AlertChanged]:
         for alert in self._firing.values():
             duration = now - alert.started_at
             if duration >= REPEATED_EVERY and duration % REPEATED_EVERY < TICK:
                 yield alert
 
 
-def _alert(rule: Rule, case: Firing, now: datetime) -> AlertChanged:
+def _to_alert(rule: Rule, case: Firing, now: datetime) -> AlertChanged:
     return AlertChanged(
         # Not every dead letter names a cluster: what can't be decoded may be of any.
         cluster=case.labels.get("cluster", DEFAULT_CLUSTER),

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from pipeline.dead_letter import Source
-from pipeline.index.documents import ReadEvent, documents_of, pod_state_document, state_document_after, summary_document
+from pipeline.index.documents import (
+    ReadEvent,
+    make_documents,
+    make_pod_state_document,
+    make_state_document_after,
+    make_summary_document,
+)
 from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
@@ -28,21 +34,22 @@ class DeadLetter(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """What is written together."""
+    """Documents and dead letters that are written together."""
 
     lasting: list[Document] = field(default_factory=list)
     """Documents that never change once they are written."""
     versioned: dict[tuple[str, str], Document] = field(default_factory=dict)
-    """By index and id: of several versions the index needs the greatest alone."""
+    """Documents by index and id: of several versions the index needs only the greatest."""
     pod_states: dict[str, Document] = field(default_factory=dict)
-    """By id: of several states of a pod the index needs the latest alone."""
+    """Documents by id: of several states of a pod the index needs only the latest."""
     verdicts: list[JudgedNodes] = field(default_factory=list)
-    """Those whose documents are among them: they refer to node states."""
+    """Verdicts whose documents are in the batch: they refer to node states."""
     rejected: list[DeadLetter] = field(default_factory=list)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many records, by topic and outcome."""
+    """Number of records, by topic and outcome."""
     committable: dict[Partition, int] = field(default_factory=dict)
-    """The offset behind the last record of each partition, or that of a part whose summary is not whole yet."""
+    """The offset behind the last record of each partition, or the offset of a part whose summary is still
+    incomplete."""
     size: int = 0
     """Bytes of the documents."""
     oldest_ms: int | None = None
@@ -70,10 +77,10 @@ class Batch:
 
     def _put(self, documents: dict[Key, Document], key: Key, document: Document) -> None:
         """Add the document, unless the index keeps the one that the batch has."""
-        known = documents.get(key)
-        if known is None or document.supersedes(known):
+        stored = documents.get(key)
+        if stored is None or document.supersedes(stored):
             documents[key] = document
-            self.size += document.size - (known.size if known else 0)
+            self.size += document.size - (stored.size if stored else 0)
 
 
 class DocumentBatchBuilder:
@@ -86,7 +93,7 @@ class DocumentBatchBuilder:
 
     @property
     def is_empty(self) -> bool:
-        """Was no record added since the last batch?"""
+        """True if no record was added since the last batch."""
         return not self._batch.committable
 
     @property
@@ -105,30 +112,30 @@ class DocumentBatchBuilder:
         batch = self._batch
         batch.oldest_ms = min(record.timestamp, batch.oldest_ms or record.timestamp)
         partition = record.topic, record.partition
-        batch.outcomes[record.topic, self._outcome(partition, record)] += 1
+        batch.outcomes[record.topic, self._process(partition, record)] += 1
         batch.committable[partition] = record.offset + 1
         # After the record itself: it may be the part that was missing.
         self._parts.advance(partition, record.timestamp)
 
     def take(self) -> Batch:
-        """The batch; the next record begins another."""
+        """Take the batch; the next record begins another."""
         batch, self._batch = self._batch, Batch()
         for partition, behind_last in batch.committable.items():
-            first = self._parts.first_offset(partition)
+            first = self._parts.find_first_offset(partition)
             batch.committable[partition] = behind_last if first is None else min(first, behind_last)
         batch.given_up = self._parts.take_given_up()
         return batch
 
     def forget(self) -> None:
-        """Partitions have moved: what was read and is not written yet is read again, by this process or another."""
+        """Drop the batch, because partitions have moved: this process or another reads its records again."""
         self._parts.clear()
         self._batch = Batch()
 
-    def _outcome(self, partition: Partition, record: TimedSource) -> str:
+    def _process(self, partition: Partition, record: TimedSource) -> str:
         # A compacted topic deletes a key by a record without a value.
         if record.value is None:
             return "passed_over"
-        event = _decoded(record.value, record.headers)
+        event = _decode(record.value, record.headers)
         if isinstance(event, Rejected):
             return self._reject([record], str(event))
         if isinstance(event, AttemptSummarized):
@@ -138,9 +145,9 @@ class DocumentBatchBuilder:
         if isinstance(event, AttemptRepeated):
             self._note_attempt(record)
         read = ReadEvent(event, record)
-        if state := state_document_after(read):
+        if state := make_state_document_after(read):
             self._batch.add_pod_state(state)
-        documents = documents_of(read)
+        documents = make_documents(read)
         if documents is None:
             return "taken" if state else "passed_over"
         for document in documents:
@@ -156,9 +163,9 @@ class DocumentBatchBuilder:
             summary = join([chunk.summary for chunk in parts])
         except ValueError as error:
             return self._reject(records, str(error))
-        self._batch.add(summary_document(summary, records))
-        self._batch.add_pod_state(pod_state_document(state_after_attempt(summary), summary.started_at, records))
-        # The last record that came made it whole.
+        self._batch.add(make_summary_document(summary, records))
+        self._batch.add_pod_state(make_pod_state_document(state_after_attempt(summary), summary.started_at, records))
+        # The last record that came completed it.
         self._note_attempt(part.record)
         return "taken"
 
@@ -172,7 +179,7 @@ class DocumentBatchBuilder:
         return "rejected"
 
 
-def _decoded(value: bytes, headers: Sequence[tuple[str, bytes]]) -> Event | Rejected:
+def _decode(value: bytes, headers: Sequence[tuple[str, bytes]]) -> Event | Rejected:
     kind = event_type(headers)
     if isinstance(kind, Rejected):
         return kind

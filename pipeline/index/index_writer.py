@@ -1,4 +1,4 @@
-"""A batch written into the index, and dead letters for records that it can't hold.
+"""Writer of batches into the index, and of dead letters for records that the index can't hold.
 
 The offsets of a batch may be committed when ``write`` has returned. A batch that is written again changes nothing.
 """
@@ -11,12 +11,10 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from pipeline.dead_letter import dead_letter
-from pipeline.dead_letters.log import DeadLetterLog
+from pipeline.dead_letter import DeadLetterLog, to_dead_letter
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.bulk import Document, WriteResult
 from runtime.kafka.record import Outgoing
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.indices import NODE_STATES
@@ -35,7 +33,7 @@ class DocumentIndex(Protocol):
     """The index: ``write`` returns when every document is written, in conflict, or refused for good."""
 
     async def write(self, documents: Sequence[Document]) -> WriteResult: ...
-    async def stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]: ...
+    async def read_stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]: ...
 
 
 class DeadLetterTopic(Protocol):
@@ -73,38 +71,38 @@ class IndexWriter:
             for document, cause in result.refused
             for record in document.origin
         ]
-        contradicting = await self._contradicting(result.conflicts)
-        await self._dead_letter([*batch.rejected, *refused, *contradicting])
+        contradicting = await self._find_contradicting(result.conflicts)
+        await self._reject([*batch.rejected, *refused, *contradicting])
         for (topic, outcome), count in batch.outcomes.items():
             self._metrics.records.labels(topic, outcome).inc(count)
         self._metrics.given_up.inc(batch.given_up)
         self._count("refused", refused)
         self._count("contradicting", contradicting)
 
-    async def _contradicting(self, conflicts: Iterable[Document]) -> list[DeadLetter]:
-        """The states under whose id the index has other content."""
+    async def _find_contradicting(self, conflicts: Iterable[Document]) -> list[DeadLetter]:
+        """Find the states under whose id the index has other content."""
         # Any other conflict is a document that is stored already: the same one, or a later version of it.
         states = [document for document in conflicts if document.index.startswith(f"{NODE_STATES.alias}-")]
-        stored = await self._index.stored(states) if states else []
+        stored = await self._index.read_stored(states) if states else []
         return [
             DeadLetter(record, f"{document.id}: {USED_TWICE}")
-            for document, known in zip(states, stored, strict=True)
-            if known is not None and _content(known) != _content(orjson.loads(document.source))
+            for document, previous in zip(states, stored, strict=True)
+            if previous is not None and _extract_content(previous) != _extract_content(orjson.loads(document.source))
             for record in document.origin
         ]
 
-    async def _dead_letter(self, rejected: Sequence[DeadLetter]) -> None:
+    async def _reject(self, rejected: Sequence[DeadLetter]) -> None:
         for record, cause in rejected:
             self._dead_letter_log.note(record, cause)
         if rejected:
             now = datetime.now(UTC)
-            await self._topics.send([dead_letter(record, cause, now) for record, cause in rejected])
+            await self._topics.send([to_dead_letter(record, cause, now) for record, cause in rejected])
 
     def _count(self, outcome: str, rejected: Iterable[DeadLetter]) -> None:
         for record, _ in rejected:
             self._metrics.records.labels(record.topic, outcome).inc()
 
 
-def _content(document: dict[str, Any]) -> dict[str, Any]:
-    """What is the same each time that a state is written: all but when that was."""
+def _extract_content(document: dict[str, Any]) -> dict[str, Any]:
+    """Extract the content that is equal each time a state is written: everything but the time."""
     return {name: value for name, value in document["state"].items() if name != "observed_at"}

@@ -1,4 +1,4 @@
-"""What the process counts, beside what its sinks count (``pipeline.sinks.metrics``) in the same registry."""
+"""Metrics of the index writer, next to those of its sinks (``pipeline.sinks.metrics``) in the same registry."""
 
 from collections.abc import Callable
 from typing import Final

@@ -16,11 +16,11 @@ from typing import Any, Final, Protocol
 from pipeline.index.batch_builder import Batch, DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
-from pipeline.index.state_audit import Ends, StateAudit, auditing
+from pipeline.index.state_audit import Ends, StateAudit, audit_until_cancelled
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.settings import IndexSettings
-from pipeline.sinks.index_watch import IndexWatch, watching
-from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.kafka.consumer import (
     Connection,
@@ -45,13 +45,13 @@ logger = logging.getLogger(__name__)
 
 READ: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES, PODS)
 LINGER_SECONDS: Final = 0.05
-"""How long the first record of a batch waits for others. The index makes a document searchable within a second."""
+"""Time that the first record of a batch waits for others. The index makes a document searchable within a second."""
 _REQUESTS: Final = 4
 """Bulk requests in a full batch: two run side by side, and one that is late holds up little."""
 _RECORDS_A_STEP: Final = 200
 _SLICE_SECONDS: Final = 0.002
-"""How long records are made into documents before the event loop may send and receive: a request of megabytes takes
-tens of its turns."""
+"""Time for making documents before the event loop may send and receive: a request of megabytes takes tens of its
+turns."""
 _POLL_SECONDS: Final = 1.0
 _LONGEST_BATCH_SECONDS: Final = 3_600
 """A batch may wait this long for the index before the group gives the partitions to another process."""
@@ -81,7 +81,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
         batch_bytes=settings.batch_size,
         max_backoff_seconds=longest_pause,
     )
-    topics = topics_sink(settings, metrics.topics, longest_pause)
+    topics = create_topics_sink(settings, metrics.topics, longest_pause)
     builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_size)
     audit = StateAudit(index, topics, _StatePositions(settings, group), lambda: datetime.now(UTC))
     reader = TopicsReader(builder, IndexWriter(index, topics, metrics, tracing=tracing), audit)
@@ -99,7 +99,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
     metrics.watch("incomplete_summaries", lambda: len(parts))
 
-    async def session() -> None:
+    async def run_session() -> None:
         require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(settings))
         consumer = new_consumer(
             settings,
@@ -112,14 +112,16 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
         async with followed(consumer, connection):
             await reader.work(consumer)
 
-    def ready() -> str:
+    def check_ready() -> str:
         return index.waiting.waiting_for() or topics.waiting.waiting_for() or connection.waiting_for()
 
-    with serving(settings.metrics_address, metrics.registry, always, ready):
+    with serving(settings.metrics_address, metrics.registry, always, check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
-            await first_of(reconnecting(session, connection), auditing(audit), watching(watch))
+            await first_of(
+                reconnecting(run_session, connection), audit_until_cancelled(audit), watch_until_cancelled(watch)
+            )
         finally:
             await topics.close()
             await index.close()
@@ -129,15 +131,15 @@ class _StatePositions:
     def __init__(self, kafka: KafkaConnection, group: str) -> None:
         self._kafka, self._group = kafka, group
 
-    async def ends(self) -> Ends:
+    async def fetch_ends(self) -> Ends:
         return await ends_of(self._kafka, NODE_STATES.name)
 
-    async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
+    async def fetch_committed(self, partitions: Sequence[TopicPartition]) -> Ends:
         return await committed_by(self._kafka, self._group, partitions)
 
 
 class StateReferences(Protocol):
-    """What takes the verdicts whose documents are written."""
+    """Receiver of verdicts after their documents are written."""
 
     def refer(self, event: JudgedNodes) -> None: ...
     def clear(self) -> None: ...
@@ -158,13 +160,13 @@ class TopicsReader:
         self._writing: asyncio.Task[None] | None = None
         self._began_at = 0.0
         self._assignment = 0
-        """Counts how often partitions have moved."""
+        """Number of times that partitions have moved."""
         self._oldest_ms: int | None = None
         """Kafka's time of the oldest record in the batch that is being written."""
 
     @property
     def behind_seconds(self) -> float:
-        """How old the oldest record is that was read and is not written."""
+        """Age of the oldest record that was read and is not written."""
         oldest = [time_ms for time_ms in (self._oldest_ms, self._builder.oldest_ms) if time_ms is not None]
         return max(time.time() - min(oldest) / 1000, 0.0) if oldest else 0.0
 
@@ -182,7 +184,7 @@ class TopicsReader:
             self._builder.forget()
 
     def forget(self) -> None:
-        """Partitions have moved: what was read and is not written yet is read again, by this process or another."""
+        """Drop the batch, because partitions have moved: this process or another reads its records again."""
         self._assignment += 1
         self._builder.forget()
         self._references.clear()
@@ -190,12 +192,12 @@ class TopicsReader:
     async def step(self, consumer: Any) -> None:
         was_empty = self._builder.is_empty
         patience = _POLL_SECONDS if was_empty else max(self._began_at + self._linger_seconds - time.monotonic(), 0.0)
-        found = await consumer.getmany(timeout_ms=int(patience * 1000), max_records=_RECORDS_A_STEP)
+        batches = await consumer.getmany(timeout_ms=int(patience * 1000), max_records=_RECORDS_A_STEP)
         if was_empty:
             self._began_at = time.monotonic()
-        await self._add(chain.from_iterable(found.values()))
+        await self._add(chain.from_iterable(batches.values()))
         self._raise_failure()
-        if not self._builder.is_empty and self._is_due(has_found=bool(found)):
+        if not self._builder.is_empty and self._is_due(has_records=bool(batches)):
             await self._hand_over(consumer)
         # A buffer with more records answers `getmany` at once: without this the writing would never get its turn.
         await asyncio.sleep(0)
@@ -211,8 +213,8 @@ class TopicsReader:
                     return
                 until = time.monotonic() + _SLICE_SECONDS
 
-    def _is_due(self, *, has_found: bool) -> bool:
-        if self._builder.is_full or not has_found:
+    def _is_due(self, *, has_records: bool) -> bool:
+        if self._builder.is_full or not has_records:
             return True
         is_idle = self._writing is None or self._writing.done()
         return is_idle and time.monotonic() >= self._began_at + self._linger_seconds

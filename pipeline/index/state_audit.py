@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from pipeline.sinks.msearch import Searchable, in_indices
+from pipeline.sinks.msearch import Searchable, select_indices
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
 from runtime.kafka.record import Outgoing, about_attempt
@@ -29,13 +29,13 @@ STATE_MISSING: Final = "StateMissing"
 AUDIT_SECONDS: Final = 5.0
 """Pause between two looks, several times as long as a refresh of the index takes."""
 _MAX_WAITING: Final = 200_000
-"""References that are not checked yet: with 5,000 nodes those of forty first attempts. Above it new ones are not
-checked."""
+"""Limit of references that are not checked yet: with 5,000 nodes the references of forty first attempts. The audit
+skips new ones above it."""
 _MAX_KNOWN: Final = 50_000
-"""Nodes of which the latest revision is remembered."""
+"""Limit of nodes whose latest revision is remembered."""
 _IDS_A_SEARCH: Final = 1_000
 _DAYS: Final = 3
-"""A state is written into the index of at most so many days while verdicts of one day refer to it."""
+"""Number of daily indices that may hold a state while verdicts of one day refer to it."""
 _EVIDENCE: Final = 5
 _CHECKED: Final = NODE_STATES_TOPIC.compacted_after or timedelta(0)
 
@@ -51,11 +51,11 @@ class _Life(NamedTuple):
 
 
 class StatePositions(Protocol):
-    """Where the topic of node states ends, and how far the index writers have committed it. Both raise
+    """End of the topic of node states, and the offsets that the index writers have committed. Both raise
     ``runtime.kafka.errors.UNAVAILABLE``."""
 
-    def ends(self) -> Awaitable[Ends]: ...
-    def committed(self, partitions: Sequence[TopicPartition]) -> Awaitable[Ends]: ...
+    def fetch_ends(self) -> Awaitable[Ends]: ...
+    def fetch_committed(self, partitions: Sequence[TopicPartition]) -> Awaitable[Ends]: ...
 
 
 class FindingsTopic(Protocol):
@@ -69,36 +69,37 @@ class StateAudit:
         self, index: Searchable, topics: FindingsTopic, positions: StatePositions, now: Callable[[], datetime]
     ) -> None:
         self._index, self._topics, self._positions, self._now = index, topics, positions, now
-        self._known: dict[_Life, dict[str, int]] = {}
-        """Node to the latest revision that was referred to."""
+        self._revisions: dict[_Life, dict[str, int]] = {}
+        """The latest revision that a verdict referred to, by node."""
         self._waiting: dict[str, JudgedNodes] = {}
-        """By the id of a state: the first verdict that refers to it."""
+        """The first verdict that refers to a state, by the id of the state."""
         self._checked: dict[str, JudgedNodes] = {}
-        """The same, of those whose states lie before ``_ends``."""
+        """Like ``_waiting``, for states that the topic has already passed (``_ends``)."""
         self._ends: Ends = {}
         self._missed: set[str] = set()
-        """States that the last look did not find: a refresh of the index may have been due."""
+        """States that the last search did not find: a refresh of the index may have been due."""
 
     def refer(self, event: JudgedNodes) -> None:
-        """Note the states that the verdict refers to, unless the index is known to have them."""
+        """Note the states that the verdict refers to, unless the index is certain to have them."""
         # The topic keeps every state for a day: of an older verdict that is read again, some may be gone by right.
         if event.started_at < self._now() - _CHECKED:
             return
-        known = self._known.setdefault(_Life(event.cluster, event.scheduler, event.epoch), {})
+        revisions = self._revisions.setdefault(_Life(event.cluster, event.scheduler, event.epoch), {})
         # Most of thousands of nodes have not changed since the attempt before.
         pairs = zip(event.nodes, event.revision, strict=False)
-        changed = [(node, revision) for node, revision in pairs if known.get(node) != revision]
+        changed = [(node, revision) for node, revision in pairs if revisions.get(node) != revision]
         for node, revision in changed:
             if revision != NO_STATE and len(self._waiting) < _MAX_WAITING:
-                known[node] = revision
+                revisions[node] = revision
                 self._waiting.setdefault(state_id(event.cluster, event.scheduler, node, event.epoch, revision), event)
         # Forgotten, they are only looked for once more.
-        if changed and sum(map(len, self._known.values())) > _MAX_KNOWN:
-            self._known.clear()
+        if changed and sum(map(len, self._revisions.values())) > _MAX_KNOWN:
+            self._revisions.clear()
 
     def clear(self) -> None:
-        """Partitions have moved: what was read and not written is read again, by this process or another."""
-        self._known.clear()
+        """Forget everything, because partitions have moved: this process or another reads the unwritten records
+        again."""
+        self._revisions.clear()
         self._waiting, self._checked, self._missed = {}, {}, set()
 
     async def check(self) -> None:
@@ -108,7 +109,7 @@ class StateAudit:
             taken, self._waiting = self._waiting, {}
             try:
                 # Behind the verdicts that were taken: their states lie before these ends.
-                self._ends = await self._positions.ends()
+                self._ends = await self._positions.fetch_ends()
             except BaseException:
                 self._waiting = taken | self._waiting
                 raise
@@ -117,28 +118,28 @@ class StateAudit:
             await self._look()
 
     async def _is_read(self) -> bool:
-        committed = await self._positions.committed(list(self._ends))
+        committed = await self._positions.fetch_committed(list(self._ends))
         return all(committed[partition] >= end for partition, end in self._ends.items())
 
     async def _look(self) -> None:
         checked = self._checked
-        missing = set(checked) - await self._found(sorted(checked))
+        missing = set(checked) - await self._find_states(sorted(checked))
         # Twice in a row: a search sees what was written before the latest refresh.
         lost = missing & self._missed
-        findings = _findings({name: checked[name] for name in sorted(lost)})
+        findings = _make_findings({name: checked[name] for name in sorted(lost)})
         await self._topics.send([Outgoing(FINDINGS.name, encode(finding)) for finding in findings])
         # `clear` may have replaced it meanwhile.
         if checked is self._checked:
             self._checked = {name: checked[name] for name in missing - lost}
             self._missed = missing - lost
 
-    async def _found(self, ids: Sequence[str]) -> set[str]:
+    async def _find_states(self, ids: Sequence[str]) -> set[str]:
         cuts = [ids[start : start + _IDS_A_SEARCH] for start in range(0, len(ids), _IDS_A_SEARCH)]
-        answers = await self._index.search([(in_indices(NODE_STATES.alias), _by_ids(cut)) for cut in cuts])
+        answers = await self._index.search([(select_indices(NODE_STATES.alias), _search_ids(cut)) for cut in cuts])
         return {str(hit["_id"]) for hits in answers for hit in hits}
 
 
-def _by_ids(ids: Sequence[str]) -> dict[str, object]:
+def _search_ids(ids: Sequence[str]) -> dict[str, object]:
     return {
         "query": {"ids": {"values": list(ids)}},
         "size": _DAYS * len(ids),
@@ -147,8 +148,8 @@ def _by_ids(ids: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
-    """A finding for each attempt; ``lost`` has the verdicts by the id of the state, in the order of the ids."""
+def _make_findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
+    """Make a finding for each attempt; ``lost`` has the verdicts by the id of the state, in the order of the ids."""
     by_attempt: dict[str, list[str]] = {}
     events = {event.attempt_id: event for event in lost.values()}
     for name, event in lost.items():
@@ -158,10 +159,10 @@ def _findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
             "attempt %s refers to %d node states that were lost: %s", attempt_id, len(names), names[0],
             extra=about_attempt(events[attempt_id]),
         )  # fmt: skip
-    return [_finding(events[attempt_id], names) for attempt_id, names in by_attempt.items()]
+    return [_make_finding(events[attempt_id], names) for attempt_id, names in by_attempt.items()]
 
 
-def _finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
+def _make_finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
     return FindingReported(
         cluster=event.cluster,
         attempt_id=event.attempt_id,
@@ -178,7 +179,7 @@ def _finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
     )
 
 
-async def auditing(audit: StateAudit) -> None:
+async def audit_until_cancelled(audit: StateAudit) -> None:
     """Check until cancelled; while Kafka does not answer, later."""
     while True:
         await asyncio.sleep(AUDIT_SECONDS)

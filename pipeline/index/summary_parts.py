@@ -1,7 +1,7 @@
-"""The records of summaries of which others are still missing. No I/O.
+"""Records of summaries of which other parts are still missing. No I/O.
 
 All parts of a summary lie in one partition, one behind the other; a worker that dies in between publishes all of them
-again. Those that are never whole, of a worker whose records were lost, are given up, so that they hold up nothing.
+again. Summaries that stay incomplete, because a worker's records were lost, are given up, so that they hold up nothing.
 """
 
 import logging
@@ -16,9 +16,9 @@ from schemas.events import AttemptSummarized
 logger = logging.getLogger(__name__)
 
 GIVE_UP_MS: Final = 5 * 60 * 1000
-"""So much later is a record of the same partition, by Kafka's times, when a part that is missing is given up."""
+"""Time by which a later record of the same partition makes a summary give up its missing parts, by Kafka's times."""
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Size of all records that wait for the rest of their summary. A newer summary displaces the oldest."""
+"""Limit of the size of all records that wait for other parts. A newer summary displaces the oldest."""
 
 
 Partition: TypeAlias = tuple[str, int]
@@ -44,7 +44,7 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Incomplete:
-    first_offset: int
+    find_first_offset: int
     read_ms: int
     """Kafka's time of its latest part."""
     parts: dict[int, SummaryPart] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class _Incomplete:
 
 
 class SummaryParts:
-    """Collects parts until their summary is whole."""
+    """Collected parts of summaries, until each is complete."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -63,39 +63,41 @@ class SummaryParts:
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
 
-    def first_offset(self, partition: Partition) -> int | None:
-        """Where the first record lies that waits for others; None where none waits."""
-        return min((incomplete.first_offset for incomplete in self._waiting.get(partition, {}).values()), default=None)
+    def find_first_offset(self, partition: Partition) -> int | None:
+        """Find the offset of the first record that waits for others; None if none waits."""
+        return min(
+            (incomplete.find_first_offset for incomplete in self._waiting.get(partition, {}).values()), default=None
+        )
 
     def add(self, partition: Partition, part: SummaryPart) -> list[SummaryPart] | None:
-        """All parts of the summary in their order, if this one was the last that was missing."""
+        """Add a part. Return all parts of the summary in their order, if this one was the last missing."""
         summary = part.summary
         if summary.parts == 1:
             return [part]
         key, waiting = _Key(summary.attempt_id, summary.version), self._waiting.setdefault(partition, OrderedDict())
-        known = waiting.get(key)
+        pending = waiting.get(key)
         # The parts of one version are always equally many; with another number, those before can't be joined.
-        if known and any(chunk.summary.parts != summary.parts for chunk in known.parts.values()):
+        if pending and any(chunk.summary.parts != summary.parts for chunk in pending.parts.values()):
             self._remove(partition, key)
-            known = None
-        if known is None:
-            known = waiting[key] = _Incomplete(part.record.offset, part.record.timestamp)
-        self._put(known, part)
-        if len(known.parts) == summary.parts:
+            pending = None
+        if pending is None:
+            pending = waiting[key] = _Incomplete(part.record.offset, part.record.timestamp)
+        self._put(pending, part)
+        if len(pending.parts) == summary.parts:
             self._remove(partition, key)
             self._supersede(partition, key)
-            return [known.parts[number] for number in range(summary.parts)]
+            return [pending.parts[number] for number in range(summary.parts)]
         self._shrink()
         return None
 
     def advance(self, partition: Partition, timestamp_ms: int) -> None:
-        """A record of this time was read: give up what is much older."""
+        """Give up summaries that are much older than a record of this time."""
         for key, incomplete in list(self._waiting.get(partition, {}).items()):
             if timestamp_ms - incomplete.read_ms > GIVE_UP_MS:
                 self._give_up(partition, key, "the records that are missing did not come")
 
     def take_given_up(self) -> int:
-        """How many summaries were given up since the last call."""
+        """Take the number of summaries that were given up since the last call."""
         taken, self._given_up = self._given_up, 0
         return taken
 
@@ -103,27 +105,27 @@ class SummaryParts:
         self._waiting.clear()
         self._size = 0
 
-    def _put(self, known: _Incomplete, part: SummaryPart) -> None:
-        before = known.parts.get(part.summary.part)
+    def _put(self, pending: _Incomplete, part: SummaryPart) -> None:
+        before = pending.parts.get(part.summary.part)
         size = len(part.record.value or b"") - (len(before.record.value or b"") if before else 0)
-        known.parts[part.summary.part] = part
-        known.read_ms = part.record.timestamp
-        known.size += size
+        pending.parts[part.summary.part] = part
+        pending.read_ms = part.record.timestamp
+        pending.size += size
         self._size += size
 
-    def _supersede(self, partition: Partition, whole: _Key) -> None:
+    def _supersede(self, partition: Partition, complete: _Key) -> None:
         for key in list(self._waiting.get(partition, {})):
-            if key.attempt_id == whole.attempt_id and key.version < whole.version:
-                self._give_up(partition, key, f"version {whole.version} is whole")
+            if key.attempt_id == complete.attempt_id and key.version < complete.version:
+                self._give_up(partition, key, f"version {complete.version} is whole")
 
     def _shrink(self) -> None:
         while self._size > self._max_bytes:
-            found = (
+            ages = (
                 (incomplete.read_ms, partition, key)
                 for partition, waiting in self._waiting.items()
                 for key, incomplete in waiting.items()
             )
-            _, partition, key = min(found, key=lambda entry: entry[0])
+            _, partition, key = min(ages, key=lambda entry: entry[0])
             self._give_up(partition, key, f"more than {self._max_bytes} bytes of records wait for others")
 
     def _give_up(self, partition: Partition, key: _Key, cause: str) -> None:
@@ -131,7 +133,7 @@ class SummaryParts:
         self._given_up += 1
         logger.warning(
             "gave up the summary of attempt %s, version %d, from %s[%d]@%d: %d of %d records are there; %s",
-            key.attempt_id, key.version, *partition, incomplete.first_offset, len(incomplete.parts),
+            key.attempt_id, key.version, *partition, incomplete.find_first_offset, len(incomplete.parts),
             next(iter(incomplete.parts.values())).summary.parts, cause,
             extra=about_attempt(next(iter(incomplete.parts.values())).summary),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The requests to the API server that write events.
+"""Requests to the API server that write events.
 
 The role needs, cluster-wide: ``create``, ``get``, ``list``, ``patch`` of ``events`` in the group ``events.k8s.io``, and
 ``get`` of ``pods`` for sources of decisions that don't record the pod's UID.
@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
-from pipeline.kube_events.event_object import counting_more, new_event, published_event
+from pipeline.kube_events.event_object import make_event, make_patch, parse_event
 from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
@@ -24,26 +24,26 @@ _MAX_TRIES: Final = 10
 
 
 class EventsApi(Protocol):
-    """What is used of ``runtime.kubernetes.client.Client``."""
+    """Used part of ``runtime.kubernetes.client.Client``."""
 
     async def get(self, path: str) -> Json: ...
     async def page(self, path: str, **query: str | int) -> Json: ...
-    async def create(self, path: str, found: Json) -> Json: ...
+    async def create(self, path: str, body: Json) -> Json: ...
     async def patch(self, path: str, change: Json) -> Json: ...
 
 
 async def read_events(api: EventsApi) -> EventSeries:
-    """All events of this program, in all namespaces. Raises ``KubeApiError``."""
+    """Read all events of this program, in all namespaces. Raises ``KubeApiError``."""
     events = EventSeries()
-    async for body in _listed(api):
+    async for body in _list_events(api):
         try:
-            events.put(body["metadata"]["namespace"], published_event(body))
+            events.put(body["metadata"]["namespace"], parse_event(body))
         except ValueError as error:
             logger.debug("an event is left as it is: %s", error)
     return events
 
 
-async def _listed(api: EventsApi) -> AsyncIterator[Json]:
+async def _list_events(api: EventsApi) -> AsyncIterator[Json]:
     # In pages, since a large cluster has tens of thousands of events.
     query: dict[str, str | int] = {"labelSelector": f"{MANAGED_BY}={MANAGER}", "limit": PAGE}
     while True:
@@ -55,8 +55,8 @@ async def _listed(api: EventsApi) -> AsyncIterator[Json]:
         query["continue"] = token
 
 
-async def uid_of(api: EventsApi, namespace: str, pod: str) -> str:
-    """The pod's UID; empty if the pod does not exist (any more). Raises ``KubeApiError``."""
+async def read_uid(api: EventsApi, namespace: str, pod: str) -> str:
+    """Read the pod's UID; empty if the pod does not exist (any more). Raises ``KubeApiError``."""
     try:
         body = await api.get(PODS.item(Key(namespace, pod)))
     except KubeApiError as error:
@@ -67,7 +67,7 @@ async def uid_of(api: EventsApi, namespace: str, pod: str) -> str:
 
 
 async def count_in_event(api: EventsApi, events: EventSeries, name: str, messages: Sequence[MessageEmitted]) -> int:
-    """Make the event count those of ``messages`` that it does not count yet; returns how many these were.
+    """Make the event count the ``messages`` that it does not count yet; return their number.
 
     Raises ``KubeApiError``. If the error leaves it open whether the write took place, the same call may be repeated: a
     create or patch that did take place conflicts, and the event is read.
@@ -76,19 +76,19 @@ async def count_in_event(api: EventsApi, events: EventSeries, name: str, message
     event = events.get(namespace, name)
     # The event is compared again after each conflict: the other process may have counted some of these messages.
     for _ in range(_MAX_TRIES):
-        uncounted = event.uncounted(messages) if event else list(messages)
-        if not uncounted:
+        list_uncounted = event.list_uncounted(messages) if event else list(messages)
+        if not list_uncounted:
             return 0
         try:
-            written = await _write(api, namespace, name, event, uncounted)
+            written = await _write(api, namespace, name, event, list_uncounted)
         except KubeApiError as error:
             # A conflict: another process has written it. Missing: the API server has dropped it, so it begins again.
             if not error.is_conflict and not (error.is_missing and event):
                 raise
             event = await _read(api, events, namespace, name)
             continue
-        events.put(namespace, published_event(written))
-        return len(uncounted)
+        events.put(namespace, parse_event(written))
+        return len(list_uncounted)
     raise KubeApiError(
         409, f"event {namespace}/{name} was changed by others at each of {_MAX_TRIES} tries to write it; it is retried"
     )
@@ -98,14 +98,14 @@ async def _write(
     api: EventsApi, namespace: str, name: str, event: PublishedEvent | None, messages: Sequence[MessageEmitted]
 ) -> Json:
     if event is None:
-        return await api.create(EVENTS.collection(namespace), new_event(name, messages))
-    return await api.patch(EVENTS.item(Key(namespace, name)), counting_more(event, messages))
+        return await api.create(EVENTS.collection(namespace), make_event(name, messages))
+    return await api.patch(EVENTS.item(Key(namespace, name)), make_patch(event, messages))
 
 
 async def _read(api: EventsApi, events: EventSeries, namespace: str, name: str) -> PublishedEvent | None:
-    """The event as the API server has it; None if it has dropped it. Raises ``KubeApiError``."""
+    """Read the event as the API server has it; None if it has dropped it. Raises ``KubeApiError``."""
     try:
-        event = published_event(await api.get(EVENTS.item(Key(namespace, name))))
+        event = parse_event(await api.get(EVENTS.item(Key(namespace, name))))
     except KubeApiError as error:
         if not error.is_missing:
             raise

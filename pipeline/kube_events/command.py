@@ -21,7 +21,7 @@ _LONGEST_LINGER: Final = timedelta(minutes=1)
 def events(
     settings: EventsSettings,
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="How to reach the API server; without it, by the pod's service account.")
+        Path | None, typer.Option(help="The kubeconfig for the API server; without it, the pod's service account.")
     ] = None,
     context: Annotated[
         str | None, typer.Option(help="A context of the kubeconfig; without it, the current one.")

@@ -1,4 +1,4 @@
-"""An event of events.k8s.io/v1 as a JSON object, and what such an object says about its counts. Pure."""
+"""Events of events.k8s.io/v1 as JSON objects, and the counts that such an object has. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from engine.summaries.cut import cut
-from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, series_of
+from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, derive_series
 from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
 from schemas.codec.records import rfc3339
 from schemas.events import MessageEmitted
@@ -15,13 +15,13 @@ SERIES: Final = "schedulerlog.io/series"
 COUNTED: Final = "schedulerlog.io/counted"
 
 _CONTROLLER_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
-"""What the API server accepts as ``reportingController``; a scheduler's name may be anything."""
+"""Names that the API server accepts as ``reportingController``; a scheduler's name may be anything."""
 _MAX_REASON: Final = 128
 """The API server's limit for ``reason``."""
 
 
-def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
-    """The event that ``messages`` begin: at least one, all of one series. The first gives the text."""
+def make_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
+    """Make the event that ``messages`` begin: at least one, all of one series. The first gives the text."""
     first = messages[0]
     body = {
         "apiVersion": "events.k8s.io/v1",
@@ -29,7 +29,7 @@ def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
         "metadata": {
             "name": name,
             "namespace": first.pod.namespace,
-            "labels": {MANAGED_BY: MANAGER, SERIES: series_of(first)},
+            "labels": {MANAGED_BY: MANAGER, SERIES: derive_series(first)},
             "annotations": {COUNTED: CountedAttempts().with_more(messages).write()},
         },
         # A late attempt may be published after later ones.
@@ -37,7 +37,7 @@ def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
         "type": first.severity,
         # Cut rather than refused: a 422 would dead-letter the message.
         "reason": first.reason[:_MAX_REASON],
-        "action": _action(first.reason),
+        "action": _derive_action(first.reason),
         "note": cut(first.message),
         "reportingController": first.scheduler if _CONTROLLER_NAME.fullmatch(first.scheduler) else MANAGER,
         "reportingInstance": MANAGER,
@@ -52,29 +52,29 @@ def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
     # The same attempt may be delivered twice in one batch.
     count = len({message.attempt_id for message in messages})
     # The API server refuses a series that counts less than two.
-    return body | (_series(count, max(message.reported_at for message in messages)) if count > 1 else {})
+    return body | (_make_series(count, max(message.reported_at for message in messages)) if count > 1 else {})
 
 
-def _action(reason: str) -> str:
+def _derive_action(reason: str) -> str:
     return next((action for action in ("Filtering", "Binding") if reason.startswith(action)), "Scheduling")
 
 
-def _series(count: int, latest_at: datetime) -> dict[str, Any]:
+def _make_series(count: int, latest_at: datetime) -> dict[str, Any]:
     return {"series": {"count": count, "lastObservedTime": rfc3339(latest_at)}}
 
 
-def counting_more(event: PublishedEvent, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
-    """The patch that makes an event count ``messages`` too. It conflicts if the event has changed since it was read."""
+def make_patch(event: PublishedEvent, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
+    """Make the patch that counts ``messages`` too. It conflicts if the event has changed since it was read."""
     count = event.count + len({message.attempt_id for message in messages})
     counted = event.counted.with_more(messages).write()
     # With the resourceVersion the API server refuses the patch (409) if another process has written the event since.
     metadata = {"resourceVersion": event.version, "annotations": {COUNTED: counted}}
     latest_at = max([event.latest_at, *(message.reported_at for message in messages)])
-    return {"metadata": metadata} | _series(count, latest_at)
+    return {"metadata": metadata} | _make_series(count, latest_at)
 
 
-def published_event(body: Any) -> PublishedEvent:
-    """What the JSON object of an event says. Raises ``ValueError`` if it is not ours or was edited by somebody else."""
+def parse_event(body: Any) -> PublishedEvent:
+    """Parse the JSON object of an event. Raises ``ValueError`` if it is not ours or somebody else edited it."""
     try:
         metadata, series = body["metadata"], body.get("series") or {}
         started_at = datetime.fromisoformat(body["eventTime"])

@@ -1,4 +1,5 @@
-"""Which event counts which message. Pure: what the API server has comes in, what it should have comes out.
+"""Assignment of messages to the events that count them. Pure: what the API server has comes in, what it should have
+comes out.
 
 Kubernetes treats all events of one controller, reason and object as one series, whatever their texts. A changed text
 ("3 nodes …" yesterday, 40 now) has to be visible too, but not at every retry in a busy cluster. So an event stands
@@ -33,16 +34,16 @@ def _digest(*parts: str) -> str:
     return blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def series_of(message: MessageEmitted) -> str:
-    """The id of the message's series: what Kubernetes treats as one series, and the reason code."""
+def derive_series(message: MessageEmitted) -> str:
+    """Derive the id of the message's series: what Kubernetes treats as one series, and the reason code."""
     pod = message.pod
     return _digest(pod.namespace, pod.name, pod.uid, message.scheduler, message.reason, message.code)
 
 
-def name_of(message: MessageEmitted) -> str:
-    """The name of the event that a message begins: the same whenever it is derived, so a repeated create conflicts."""
+def derive_name(message: MessageEmitted) -> str:
+    """Name the event that a message begins: the same whenever it is derived, so a repeated create conflicts."""
     # A name has at most 253 characters: 200 of the pod's, then the digests of series and text.
-    return f"{message.pod.name[:200].rstrip('.-')}.{series_of(message)}{_digest(message.message)[:8]}"
+    return f"{message.pod.name[:200].rstrip('.-')}.{derive_series(message)}{_digest(message.message)[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,11 @@ class CountedAttempts:
         more = {(microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
         attempts = sorted({*self.latest, *more})
         # What is forgotten raises the floor: an attempt that is older still counts as counted, rather than twice.
-        oldest, kept = attempts[:-REMEMBERED], attempts[-REMEMBERED:]
-        return type(self)(max([self.floor, *(reported for reported, _ in oldest)]), tuple(kept))
+        oldest, recent = attempts[:-REMEMBERED], attempts[-REMEMBERED:]
+        return type(self)(max([self.floor, *(reported for reported, _ in oldest)]), tuple(recent))
 
     def write(self) -> str:
-        """For the annotation. Each time is the difference to the one before, in hexadecimal, which keeps it short."""
+        """Write the annotation. Each time is the difference to the one before, in hexadecimal, which keeps it short."""
         parts, before = [f"{self.floor:x}"], self.floor
         for reported, attempt in self.latest:
             parts.append(f"{reported - before:x}:{attempt}")
@@ -75,11 +76,11 @@ class CountedAttempts:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The inverse of ``write``. Raises ``ValueError``."""
-        first, *rest = text.split(",")
+        """Read what ``write`` wrote. Raises ``ValueError``."""
+        first, *steps = text.split(",")
         reported = floor = int(first, 16)
         latest = []
-        for part in rest:
+        for part in steps:
             step, _, attempt = part.partition(":")
             reported += int(step, 16)
             latest.append((reported, attempt))
@@ -99,7 +100,7 @@ class PublishedEvent:
     version: str
     """Its resourceVersion."""
 
-    def uncounted(self, messages: Iterable[MessageEmitted]) -> list[MessageEmitted]:
+    def list_uncounted(self, messages: Iterable[MessageEmitted]) -> list[MessageEmitted]:
         return [message for message in messages if not self.counted.has(message)]
 
 
@@ -109,7 +110,7 @@ class EventSeries:
     def __init__(self) -> None:
         self._events: dict[tuple[str, str], PublishedEvent] = {}
         self._names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        """Namespace and series to the names of its events."""
+        """Names of events by namespace and series."""
 
     def __len__(self) -> int:
         return len(self._events)
@@ -135,28 +136,29 @@ class EventSeries:
                 self.drop(namespace, name)
 
     def assign(self, messages: Sequence[MessageEmitted]) -> dict[tuple[str, str], list[MessageEmitted]]:
-        """The messages by namespace and name of the event that counts them, each in the order it was read."""
+        """Assign the messages to events: by namespace and name of the event, each list in the order it was read."""
         starts: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
         assigned: dict[tuple[str, str], list[MessageEmitted]] = {}
         for message in messages:
-            series = message.pod.namespace, series_of(message)
-            known = starts.setdefault(series, self._starts(series))
-            name = _counting(message, known)
+            series = message.pod.namespace, derive_series(message)
+            series_starts = starts.setdefault(series, self._list_starts(series))
+            name = _choose_event(message, series_starts)
             # A later message of this batch may belong to an event that an earlier one begins.
-            if name not in (other for _, other in known):
-                known.append((message.reported_at, name))
+            if name not in (other for _, other in series_starts):
+                series_starts.append((message.reported_at, name))
             assigned.setdefault((message.pod.namespace, name), []).append(message)
         return assigned
 
-    def _starts(self, series: tuple[str, str]) -> list[tuple[datetime, str]]:
+    def _list_starts(self, series: tuple[str, str]) -> list[tuple[datetime, str]]:
         return [(self._events[series[0], name].started_at, name) for name in self._names.get(series, ())]
 
 
-def _counting(message: MessageEmitted, starts: Sequence[tuple[datetime, str]]) -> str:
-    """The event with the message's own text, unless it began later; else the newest if it is fresh; else a new one."""
-    own = name_of(message)
+def _choose_event(message: MessageEmitted, starts: Sequence[tuple[datetime, str]]) -> str:
+    """Choose the event with the message's own text, unless it began later; else the newest if it is fresh; else a new
+    one."""
+    new_name = derive_name(message)
     before = [(started_at, name) for started_at, name in starts if started_at <= message.reported_at]
-    if any(name == own for _, name in before) or not before:
-        return own
+    if any(name == new_name for _, name in before) or not before:
+        return new_name
     started_at, newest = max(before)
-    return newest if message.reported_at - started_at < FRESH else own
+    return newest if message.reported_at - started_at < FRESH else new_name

@@ -1,4 +1,4 @@
-"""Writes a batch of messages as events: waits while the API server can't answer, dead-letters what it refuses."""
+"""Writer of messages as events: waits while the API server can't answer, dead-letters what it refuses."""
 
 import asyncio
 import logging
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
-from pipeline.dead_letter import Source, dead_letter
-from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, uid_of
+from pipeline.dead_letter import Source, to_dead_letter
+from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, read_uid
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
 from runtime.backoff import Backoff
@@ -54,11 +54,12 @@ class EventWriter:
 
     @property
     def is_waiting(self) -> bool:
-        """Is the API server being waited for?"""
+        """True while the writer waits for the API server."""
         return self._backoff.is_waiting
 
     def forget(self) -> None:
-        """After partitions were reassigned: other processes have written events, so read all before the next batch."""
+        """Read all events again before the next batch: partitions were reassigned, and other processes have written
+        events."""
         self._events = None
 
     async def write(self, records: Sequence[Source], now: datetime) -> None:
@@ -67,7 +68,7 @@ class EventWriter:
         with_uid = [sourced for sourced in await asyncio.gather(*map(self._with_uid, wanted)) if sourced]
         # By identity: two records may hold equal messages.
         sources = {id(sourced.message): sourced.source for sourced in with_uid}
-        events = await self._known_events()
+        events = await self._load_events()
         assigned = events.assign([sourced.message for sourced in with_uid])
         await asyncio.gather(
             *(
@@ -78,14 +79,14 @@ class EventWriter:
         events.prune(now)
         self._metrics.known_events.set(len(events))
 
-    async def _known_events(self) -> EventSeries:
+    async def _load_events(self) -> EventSeries:
         # Without them a changed text would begin a new event although a fresh one counts its series.
         # Again after each rebalance: the owner before may have written events until the last moment.
         while self._events is None:
             try:
                 self._events = await read_events(self._api)
             except KubeApiError as error:
-                await self._backoff.failed(_advice(error))
+                await self._backoff.failed(_explain(error))
             else:
                 self._backoff.worked()
         return self._events
@@ -93,18 +94,18 @@ class EventWriter:
     async def _read(self, record: Source, now: datetime) -> SourcedMessage | None:
         event = decode(record.value, record.headers)
         if isinstance(event, MessageEmitted):
-            outcome = self._outcome(event, now)
+            outcome = self._explain_passing(event, now)
             if not outcome:
                 return SourcedMessage(event, record)
             self._count(outcome)
         else:
             content = str(event) if isinstance(event, Rejected) else event.TYPE
-            await self._dead_letter([record], f"not a message: {content}")
+            await self._reject([record], f"not a message: {content}")
             self._count("rejected")
         return None
 
-    def _outcome(self, message: MessageEmitted, now: datetime) -> str:
-        """Why the message is not written; empty if it is."""
+    def _explain_passing(self, message: MessageEmitted, now: datetime) -> str:
+        """Explain why the message is not written; empty if it is."""
         if message.cluster != self._policy.cluster:
             return "passed_over"
         if self._policy.schedulers and message.scheduler not in self._policy.schedulers:
@@ -112,16 +113,16 @@ class EventWriter:
         return "too_old" if now - message.reported_at > self._policy.max_age else ""
 
     async def _with_uid(self, sourced: SourcedMessage) -> SourcedMessage | None:
-        """The message with the UID of its pod, by which ``kubectl describe`` finds events; None if the pod is gone."""
+        """Add the UID of the message's pod, by which ``kubectl describe`` finds events; None if the pod was deleted."""
         message, pod = sourced.message, sourced.message.pod
         if pod.uid:
             return sourced
         while True:
             try:
                 async with self._requests:
-                    uid = await uid_of(self._api, pod.namespace, pod.name)
+                    uid = await read_uid(self._api, pod.namespace, pod.name)
             except KubeApiError as error:
-                await self._backoff.failed(_advice(error))
+                await self._backoff.failed(_explain(error))
                 continue
             if not uid:
                 self._count("pod_gone")
@@ -142,39 +143,39 @@ class EventWriter:
                     self._count("pod_gone", len(messages))
                     return
                 if is_refused(error):
-                    await self._dead_letter(sources, f"the API server refuses event {name}: {error}")
+                    await self._reject(sources, f"the API server refuses event {name}: {error}")
                     self._count("refused", len(messages))
                     return
-                await self._backoff.failed(_advice(error))
+                await self._backoff.failed(_explain(error))
             else:
                 self._backoff.worked()
                 self._count("counted", counted)
                 self._count("repeated", len(messages) - counted)
                 return
 
-    async def _dead_letter(self, sources: Sequence[Source], cause: str) -> None:
+    async def _reject(self, sources: Sequence[Source], cause: str) -> None:
         # All of an event are about one pod.
         fields = about_record(sources[0].headers)
         logger.error("%d messages are dead-lettered: %.500s", len(sources), cause, extra=fields)
         # Before the commit: a record that is neither written nor here would be lost.
-        await self._topics.send([dead_letter(source, cause, datetime.now(UTC)) for source in sources])
+        await self._topics.send([to_dead_letter(source, cause, datetime.now(UTC)) for source in sources])
 
     def _count(self, outcome: str, count: int = 1) -> None:
         self._metrics.messages.labels(outcome).inc(count)
 
 
 def is_gone(error: KubeApiError) -> bool:
-    """Is the namespace deleted, or being deleted?"""
+    """Tell whether the namespace is deleted, or being deleted."""
     # For the latter the API server answers 403 like for a missing right; only the text distinguishes them.
     return error.is_missing or (error.status == 403 and "is being terminated" in str(error))
 
 
 def is_refused(error: KubeApiError) -> bool:
-    """Will the API server never accept this request, however often it is sent?"""
+    """Tell whether the API server will never accept this request, however often it is sent."""
     return error.status in (400, 413, 422)
 
 
-def _advice(error: KubeApiError) -> str:
+def _explain(error: KubeApiError) -> str:
     if error.status in (401, 403):
         return f"{error} (the role needs create, get, list, patch of events.events.k8s.io and get of pods)"
     return str(error)

@@ -1,4 +1,4 @@
-"""What the process of the events counts. docs/metrics.md has a line for each."""
+"""Metrics of the process of events. docs/metrics.md has a line for each."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
-from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.consumer import Connection, commit, followed, new_consumer, on_assignment, reconnecting
 from runtime.kafka.topics import require, topic_names
@@ -31,7 +31,7 @@ class Settings:
     kafka: KafkaConnection
     group: str
     load: LoadConfiguration
-    """How to reach the API server."""
+    """Loader of the configuration for the API server."""
     qps: float
     burst: int
     linger_seconds: float
@@ -56,11 +56,11 @@ async def _work(settings: Settings) -> None:
         rate_limiter=RateLimiter(settings.qps, settings.burst),
         count=lambda verb, result: metrics.requests.labels(verb, result).inc(),
     )
-    topics = topics_sink(settings.kafka, TopicsMetrics("events", metrics.registry))
+    topics = create_topics_sink(settings.kafka, TopicsMetrics("events", metrics.registry))
     writer = EventWriter(client, topics, metrics, settings.policy)
     connection = Connection(settings.policy.longest_pause_seconds)
 
-    async def session() -> None:
+    async def run_session() -> None:
         require([MESSAGES.name, DEAD_LETTERS.name], await topic_names(settings.kafka))
         consumer = new_consumer(
             settings.kafka, group=settings.group, max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000
@@ -70,12 +70,12 @@ async def _work(settings: Settings) -> None:
         async with followed(consumer, connection):
             await _read(consumer, writer, settings.linger_seconds)
 
-    def ready() -> str:
+    def check_ready() -> str:
         return "waiting for the API server" if writer.is_waiting else connection.waiting_for()
 
-    with serving(settings.metrics_address, metrics.registry, always, ready):
+    with serving(settings.metrics_address, metrics.registry, always, check_ready):
         try:
-            await reconnecting(session, connection)
+            await reconnecting(run_session, connection)
         finally:
             await topics.close()
             await client.close()
@@ -83,14 +83,14 @@ async def _work(settings: Settings) -> None:
 
 async def _read(consumer: Any, writer: EventWriter, linger_seconds: float) -> None:
     while True:
-        found = await consumer.getmany(timeout_ms=1_000, max_records=MAX_RECORDS)
-        if not found:
+        polled = await consumer.getmany(timeout_ms=1_000, max_records=MAX_RECORDS)
+        if not polled:
             continue
         # Retries of one pod come in bursts: those that arrive while this waits are counted by the same request.
         await asyncio.sleep(linger_seconds)
         more = await consumer.getmany(timeout_ms=0, max_records=MAX_RECORDS)
-        batches = [*found.values(), *more.values()]
+        batches = [*polled.values(), *more.values()]
         await writer.write([record for records in batches for record in records], datetime.now(UTC))
         # After every message is in an event: a crash before this line reads them again, and each is found to be
         # counted. Of a partition that is in both, `more` has the later records, and replaces the earlier ones.
-        await commit(consumer, found | more)
+        await commit(consumer, polled | more)

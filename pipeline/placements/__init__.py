@@ -1,4 +1,4 @@
-"""Which pod is on which node with which devices, since when; what was observed; audits of placements.
+"""Placements: the node and the devices of each pod, and since when; observations; audits of placements.
 
     Kafka: attempts, pods, … ─▶ process ─▶ input_decoder ─▶ batch_writer ─┬▶ index
                                                                  ▲    │       └▶ findings (topic)
@@ -6,18 +6,15 @@
                                               has of a subject ──┘ occupancy_state, audits
 
 ``input_decoder``      pure: a record as an input; records that concern no placement are not decoded
-``subjects``           pure: what inputs are about (a pod, a node, …), and what is in memory of each
+``subjects``           pure: subjects of inputs (a pod, a node, …), and the state in memory of each
 ``occupancy_state``    pure: pods and nodes in memory, and the documents that follow from an input
-``placement_documents`` pure: documents of observations, and what a document was made of
-``waits``              pure: how long pods waited, each measured once
-``device_holdings``    pure: which pods hold which device, and which devices to check for overcommitment
-``observation_dedup``  pure: is an observation a change, or a repetition of the one before?
+``waits``              pure: waiting times of pods, each measured once
+``device_holdings``    pure: the pods that hold each device, and the devices to check for overcommitment
+``observation_dedup``  pure: changes among observations, and repetitions of the one before
 ``occupancy_queries``  pure: searches for what the index has of pods and nodes, and their answers
 ``audit_queries``      pure: searches of the audits, and their answers
-``audits``             finds placements that can't be right where several records have to be compared
-``pools``              pure: which node pools a namespace may use
+``audits``             placements that can't be right, where several records have to be compared
 ``batch_writer``       a batch of records: loads what is not in memory, writes documents, publishes findings
 ``process``            the process: where it holds the lease, consumes the topics, commits what is written
-``metrics``            what the process counts
-``command``            the command line
+``metrics``            metrics of the process
 """

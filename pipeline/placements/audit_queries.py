@@ -11,8 +11,14 @@ from typing import Any, Final
 from engine.summaries.node_history import NodeKey
 from engine.summaries.placement_audit import Placed, Sighting, to_placed
 from engine.summaries.pod_facts import BindFact, PodSighting
-from pipeline.placements.occupancy_queries import PAGE, PLACEMENT_TIEBREAKERS, StoredPlacement, facts_of, stored
-from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
+from pipeline.placements.occupancy_queries import (
+    PAGE,
+    PLACEMENT_TIEBREAKERS,
+    StoredPlacement,
+    decode_facts,
+    decode_stored,
+)
+from pipeline.sinks.msearch import Search, search_page, select_indices, sort_by_time
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.observations import observation_of
 from schemas.documents.placements import placement_of
@@ -39,62 +45,67 @@ _ATTEMPT_FIELDS: Final = (
 )
 
 
-def latest_placement() -> Search:
-    return _latest([{"exists": {"field": "attempt_id"}}], 1, OCCUPANCY)
+def search_latest_placement() -> Search:
+    return _search_latest([{"exists": {"field": "attempt_id"}}], 1, OCCUPANCY)
 
 
-def binds_since(since: datetime, after: list[Any] | None = None) -> Search:
+def search_binds(since: datetime, after: list[Any] | None = None) -> Search:
     # Only placements with a known bind have an attempt.
-    return page_search(
+    return search_page(
         OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], PLACEMENT_TIEBREAKERS, PAGE, after
     )
 
 
-def sightings_since(since: datetime, after: list[Any] | None = None) -> Search:
-    return page_search(
+def search_sightings(since: datetime, after: list[Any] | None = None) -> Search:
+    return search_page(
         OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], ("cluster", "pod_uid"), PAGE, after
     )
 
 
-def checks_of(node: NodeKey) -> list[Search]:
-    """The latest checks of a node, and its latest registrations."""
+def search_checks(node: NodeKey) -> list[Search]:
+    """Search for the latest checks of a node, and its latest registrations."""
     kinds = ("node-checked", "node-registered")
-    about = [{"term": {"cluster": node.cluster}}, {"term": {"node": node.name}}]
-    return [_latest([{"term": {"kind": kind}}, *about], _MAX_OF_NODE) for kind in kinds]
+    terms = [{"term": {"cluster": node.cluster}}, {"term": {"node": node.name}}]
+    return [_search_latest([{"term": {"kind": kind}}, *terms], _MAX_OF_NODE) for kind in kinds]
 
 
-def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | None = None) -> Search:
-    """Attempts that began in this time, whose filter chose a node, and whose bind is not reported."""
+def search_chosen_without_bind(since: datetime, until: datetime, after: list[Any] | None = None) -> Search:
+    """Search for attempts that began in this time, whose filter chose a node, and whose bind is not reported."""
     began = {"range": {"@timestamp": {"gte": rfc3339(since), "lt": rfc3339(until)}}}
     filters = [{"term": {"status": "pending"}}, {"exists": {"field": "chosen"}}, began]
-    return page_search(ATTEMPTS, filters, ("attempt_id",), PAGE, after, _source=list(_ATTEMPT_FIELDS))
+    return search_page(ATTEMPTS, filters, ("attempt_id",), PAGE, after, _source=list(_ATTEMPT_FIELDS))
 
 
-def placements_on_chosen(chosen: Placed) -> Search:
-    """The placements of the pod on the node that was chosen for it."""
-    about = {"cluster": chosen.cluster, "pod_uid": chosen.pod.uid, "node": chosen.node}
-    return _latest([{"term": {name: value}} for name, value in about.items()], 4, OCCUPANCY)
+def search_placements_on_chosen(chosen: Placed) -> Search:
+    """Search for the placements of the pod on the node that was chosen for it."""
+    fields = {"cluster": chosen.cluster, "pod_uid": chosen.pod.uid, "node": chosen.node}
+    return _search_latest([{"term": {name: value}} for name, value in fields.items()], 4, OCCUPANCY)
 
 
-def _latest(filters: list[Any], size: int, index: Index = OBSERVATIONS) -> Search:
-    body = {"query": {"bool": {"filter": filters}}, "sort": [by_time("desc")], "size": size, "track_total_hits": False}
-    return in_indices(index.alias), body
+def _search_latest(filters: list[Any], size: int, index: Index = OBSERVATIONS) -> Search:
+    body = {
+        "query": {"bool": {"filter": filters}},
+        "sort": [sort_by_time("desc")],
+        "size": size,
+        "track_total_hits": False,
+    }
+    return select_indices(index.alias), body
 
 
 def _from(since: datetime) -> dict[str, Any]:
     return {"range": {"@timestamp": {"gte": rfc3339(since)}}}
 
 
-def binds_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
-    """The binds that placements began with. Their ``vendors`` are empty: the documents do not have them."""
-    for document in stored(hits):
+def decode_binds(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
+    """Decode the binds that placements began with. Their ``vendors`` are empty: the documents do not have them."""
+    for document in decode_stored(hits):
         placement = placement_of(document.id, document.source)
         if not isinstance(placement, Rejected):
-            yield from _binds(placement, document)
+            yield from _decode_placement_binds(placement, document)
 
 
-def _binds(placement: PodPlacement, document: StoredPlacement) -> Iterator[Placed]:
-    for fact in facts_of(document):
+def _decode_placement_binds(placement: PodPlacement, document: StoredPlacement) -> Iterator[Placed]:
+    for fact in decode_facts(document):
         if isinstance(fact, BindFact) and fact.bound:
             devices = tuple(dict.fromkeys(allocation.uuid for allocation in fact.held))
             # The placement may have learned its UID from a sighting; the bind is audited with what it reported itself.
@@ -104,21 +115,21 @@ def _binds(placement: PodPlacement, document: StoredPlacement) -> Iterator[Place
             )
 
 
-def observations_in(hits: Iterable[dict[str, Any]]) -> Iterator[PodObserved | NodeChecked | NodeRegistered]:
+def decode_observations(hits: Iterable[dict[str, Any]]) -> Iterator[PodObserved | NodeChecked | NodeRegistered]:
     for hit in hits:
         event = observation_of(hit["_source"])
         if isinstance(event, PodObserved | NodeChecked | NodeRegistered):
             yield event
 
 
-def latest_start(hits: Iterable[dict[str, Any]]) -> datetime | None:
-    placements = (placement_of(document.id, document.source) for document in stored(hits))
+def decode_latest_start(hits: Iterable[dict[str, Any]]) -> datetime | None:
+    placements = (placement_of(document.id, document.source) for document in decode_stored(hits))
     starts = (placement.started_at for placement in placements if not isinstance(placement, Rejected))
     return max(starts, default=None)
 
 
-def chosen_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
-    """The attempts that ``chosen_without_bind`` finds; ``bound_at`` is the end of their filter.
+def decode_chosen(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
+    """Decode the attempts that ``search_chosen_without_bind`` finds; ``bound_at`` is the end of their filter.
 
     Attempts that were read from a log are left out: a log may have had no line about the bind.
     """
@@ -135,17 +146,18 @@ def _is_from_log(document: dict[str, Any]) -> bool:
     return SCHEDULER not in (document.get("sources") or ())
 
 
-def sighting_without_bind(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -> Sighting | None:
-    """The first sighting of the pod on its chosen node before ``until``; None if any bind to that node is reported."""
-    facts = [fact for document in stored(hits) for fact in facts_of(document)]
+def find_sighting_without_bind(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -> Sighting | None:
+    """Find the first sighting of the pod on its chosen node before ``until``; None if a bind to that node is
+    reported."""
+    facts = [fact for document in decode_stored(hits) for fact in decode_facts(document)]
     if any(isinstance(fact, BindFact) and fact.bound for fact in facts):
         return None
     seen_at = (fact.time for fact in facts if isinstance(fact, PodSighting) and fact.node == chosen.node)
-    first = min((at for at in seen_at if chosen.bound_at <= at < until), default=None)
-    return _sighting(chosen, first) if first else None
+    first = min((moment for moment in seen_at if chosen.bound_at <= moment < until), default=None)
+    return _make_sighting(chosen, first) if first else None
 
 
-def _sighting(chosen: Placed, at: datetime) -> Sighting:
+def _make_sighting(chosen: Placed, seen_at: datetime) -> Sighting:
     # Evidence names the event by its id, which follows from cluster, pod and time alone.
-    event = PodObserved(cluster=chosen.cluster, pod=chosen.pod, observed_at=at, phase="", node=chosen.node)
-    return Sighting(event.id, chosen.pod.uid, chosen.node, at)
+    event = PodObserved(cluster=chosen.cluster, pod=chosen.pod, observed_at=seen_at, phase="", node=chosen.node)
+    return Sighting(event.id, chosen.pod.uid, chosen.node, seen_at)

@@ -1,4 +1,4 @@
-"""Processes a batch of records: loads what is not in memory, writes the documents that follow, publishes findings.
+"""Writer of batches: loads what is not in memory, writes the documents that follow, publishes findings.
 
 The offsets of a batch may be committed when ``take`` has returned. A batch that is taken again changes nothing.
 """
@@ -11,12 +11,11 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from engine.summaries.node_history import NodeKey
-from pipeline.dead_letter import Source, dead_letter
-from pipeline.dead_letters.log import DeadLetterLog
+from pipeline.dead_letter import DeadLetterLog, Source, to_dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, input_of
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, decode_input
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.occupancy_state import OccupancyState
@@ -26,10 +25,10 @@ from pipeline.placements.subjects import (
     SchedulerKey,
     Subject,
     WorkloadKey,
-    subject_of,
+    get_subject,
 )
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.msearch import Search, pages
+from pipeline.sinks.msearch import Search, iterate_pages
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import Outgoing, about_attempt
@@ -42,7 +41,7 @@ logger = logging.getLogger(__name__)
 _MAX_LOADED: Final = 500
 """Subjects per request to the index: a pod takes two searches, a node three."""
 _MAX_REPORTED: Final = 100_000
-"""Ids of findings that are remembered as reported; for others the index is searched."""
+"""Limit of finding ids that are remembered as reported; the index answers for others."""
 
 
 class _SourcedInput(NamedTuple):
@@ -70,13 +69,13 @@ class BatchWriter:
         ``reported`` are ids of findings that are on their topic, and in the index perhaps later.
         """
         self._reported.update(dict.fromkeys(reported))
-        found: list[StoredPlacement] = []
+        holdings: list[StoredPlacement] = []
         since = now - KEPT_AFTER_END
-        async for hits in pages(
-            self._index, occupancy_queries.PAGE, lambda after: occupancy_queries.holdings_since(since, after)
+        async for hits in iterate_pages(
+            self._index, occupancy_queries.PAGE, lambda after: occupancy_queries.search_holdings(since, after)
         ):
-            found += occupancy_queries.stored(hits)
-        self._state.load_holdings(found)
+            holdings += occupancy_queries.decode_stored(hits)
+        self._state.load_holdings(holdings)
         await self._audits.load(now)
         logger.info("%d placements hold devices", len(self._state.holdings))
 
@@ -91,30 +90,30 @@ class BatchWriter:
         # Ends when no document of this round is in conflict: what another process wrote is loaded, then applied to
         # again.
         while inputs:
-            await self._load({subject_of(sourced.item) for sourced in inputs})
+            await self._load({get_subject(sourced.item) for sourced in inputs})
             documents: dict[tuple[str, str], Document] = {}
             for item, record in inputs:
                 for document in self._state.apply(item, now, record):
                     # Of several versions in one batch the index needs the last.
                     documents[document.index, document.id] = document
             conflicting = await self._write(list(documents.values()))
-            inputs = [sourced for sourced in inputs if subject_of(sourced.item) in conflicting]
+            inputs = [sourced for sourced in inputs if get_subject(sourced.item) in conflicting]
         # At the end: within a batch a pod that was loaded has to be there when its inputs are applied.
         self._state.trim()
         for wait in self._state.waits.take():
             self._metrics.waits[wait.kind].labels(wait.cluster, wait.namespace).observe(wait.seconds)
 
     async def _read(self, record: Any, now: datetime) -> _SourcedInput | None:
-        item = input_of(record.value, record.headers, now)
+        item = decode_input(record.value, record.headers, now)
         outcome = "rejected" if isinstance(item, Rejected) else "taken" if item else "passed_over"
         self._metrics.records.labels(record.topic, outcome).inc()
         if isinstance(item, Rejected):
-            await self._dead_letter(record, str(item))
+            await self._reject(record, str(item))
             return None
         return _SourcedInput(item, record) if item else None
 
     async def _with_reasons(self, inputs: Sequence[_SourcedInput]) -> list[_SourcedInput]:
-        """The inputs; binds with the reasons that the pod had waited for, as far as the index has them by now."""
+        """Add to binds the reasons that the pod had waited for, if the index has them by now."""
         attempts = (sourced.item for sourced in inputs if isinstance(sourced.item, BoundAttempt))
         # A pod that was bound at its first attempt has waited for nothing: most pods cost no search.
         binds = [
@@ -122,19 +121,19 @@ class BatchWriter:
             for attempt in attempts
             if attempt.bind.bound and attempt.pod.uid and attempt.first_judged_at != attempt.started_at
         ]
-        searches = [occupancy_queries.refusals_before(bind) for bind in binds]
+        searches = [occupancy_queries.search_refusals(bind) for bind in binds]
         answers = await self._index.search(searches) if searches else []
         reasons = {
-            bind.attempt_id: occupancy_queries.reasons_in(hits) for bind, hits in zip(binds, answers, strict=True)
+            bind.attempt_id: occupancy_queries.list_reasons(hits) for bind, hits in zip(binds, answers, strict=True)
         }
-        return [_SourcedInput(_waiting_for(sourced.item, reasons), sourced.record) for sourced in inputs]
+        return [_SourcedInput(_with_reasons_of(sourced.item, reasons), sourced.record) for sourced in inputs]
 
-    async def _dead_letter(self, record: Source, cause: str) -> None:
+    async def _reject(self, record: Source, cause: str) -> None:
         self._dead_letter_log.note(record, cause)
-        await self._topics.send([dead_letter(record, cause, datetime.now(UTC))])
+        await self._topics.send([to_dead_letter(record, cause, datetime.now(UTC))])
 
     async def _load(self, subjects: set[Subject]) -> None:
-        lacking = iter([subject for subject in subjects if self._state.lacks(subject)])
+        lacking = iter([subject for subject in subjects if self._state.is_missing(subject)])
         while some := list(islice(lacking, _MAX_LOADED)):
             await self._load_pods([subject for subject in some if isinstance(subject, PodKey)])
             await self._load_nodes([subject for subject in some if isinstance(subject, NodeKey)])
@@ -143,26 +142,33 @@ class BatchWriter:
     async def _load_pods(self, pods: Sequence[PodKey]) -> None:
         searches: list[Search] = []
         for pod in pods:
-            searches += [occupancy_queries.placements_of_pod(pod), occupancy_queries.observations_of_pod(pod)]
+            searches += [
+                occupancy_queries.search_placements_of_pod(pod),
+                occupancy_queries.search_observations_of_pod(pod),
+            ]
         answers = await self._index.search(searches) if searches else []
         for pod, placements, observations in zip(pods, answers[::2], answers[1::2], strict=True):
-            self._state.load_pod(pod, occupancy_queries.stored(placements), occupancy_queries.observed(observations))
+            self._state.load_pod(
+                pod, occupancy_queries.decode_stored(placements), occupancy_queries.decode_observed(observations)
+            )
         self._metrics.loaded.labels("pod").inc(len(pods))
 
     async def _load_nodes(self, nodes: Sequence[NodeKey]) -> None:
-        searches = [(node, search) for node in nodes for search in occupancy_queries.observations_of_node(node)]
+        searches = [(node, search) for node in nodes for search in occupancy_queries.search_observations_of_node(node)]
         answers = await self._index.search([search for _, search in searches]) if searches else []
         hits_of: dict[NodeKey, list[dict[str, Any]]] = {node: [] for node in nodes}
         for (node, _), hits in zip(searches, answers, strict=True):
             hits_of[node] += hits
         for node, hits in hits_of.items():
-            self._state.load_node(node, occupancy_queries.observed(hits))
+            self._state.load_node(node, occupancy_queries.decode_observed(hits))
         self._metrics.loaded.labels("node").inc(len(nodes))
 
     async def _load_observed(self, keys: Sequence[ObservedKey]) -> None:
-        answers = await self._index.search([occupancy_queries.observations_of(key) for key in keys]) if keys else []
+        answers = (
+            await self._index.search([occupancy_queries.search_observations_of(key) for key in keys]) if keys else []
+        )
         for key, hits in zip(keys, answers, strict=True):
-            self._state.load_observed(key, occupancy_queries.observed(hits))
+            self._state.load_observed(key, occupancy_queries.decode_observed(hits))
             self._metrics.loaded.labels("workload" if isinstance(key, WorkloadKey) else "scheduler").inc()
 
     async def _write(self, documents: Sequence[Document]) -> set[Subject]:
@@ -173,7 +179,7 @@ class BatchWriter:
             result = await self._index.write([action for action in documents if action.is_deletion is is_deletion])
             for document, cause in result.refused:
                 record: Any = document.origin.record
-                await self._dead_letter(record, f"the index refuses document {document.id}: {cause}")
+                await self._reject(record, f"the index refuses document {document.id}: {cause}")
             # Without a version it is an observation: the same id means the same content, so a conflict says that it is
             # stored.
             conflicting |= {conflict.origin.subject for conflict in result.conflicts if conflict.version is not None}
@@ -189,15 +195,15 @@ class BatchWriter:
 
     async def audit(self, until: datetime) -> None:
         """Report new findings, each once. All inputs before ``until`` have been taken."""
-        await self._load(set(self._state.nodes_to_load()))
-        found = [*self._state.overcommitments(until), *await self._audits.find(until)]
-        if new := {finding.id: finding for finding in found if finding.id not in self._reported}:
+        await self._load(set(self._state.list_nodes_to_load()))
+        findings = [*self._state.find_overcommitments(until), *await self._audits.find(until)]
+        if new := {finding.id: finding for finding in findings if finding.id not in self._reported}:
             await self._report(new)
 
-    async def _report(self, found: dict[str, FindingReported]) -> None:
-        (hits,) = await self._index.search([occupancy_queries.reported_findings(list(found))])
+    async def _report(self, findings: dict[str, FindingReported]) -> None:
+        (hits,) = await self._index.search([occupancy_queries.search_findings(list(findings))])
         indexed = {hit["_id"] for hit in hits}
-        new = [finding for id_, finding in found.items() if id_ not in indexed]
+        new = [finding for id_, finding in findings.items() if id_ not in indexed]
         # The index writer makes documents of them. Nothing of a finding depends on when it is noticed: published a
         # second time, after a kill before the acknowledgement, it has the same id.
         await self._topics.send([Outgoing(FINDINGS.name, encode(finding)) for finding in new])
@@ -208,12 +214,12 @@ class BatchWriter:
                 "%s on node %s, device %s: %s", finding.finding, finding.node, finding.device or "-", evidence,
                 extra=about_attempt(finding),
             )  # fmt: skip
-        self._reported.update(dict.fromkeys(found))
+        self._reported.update(dict.fromkeys(findings))
         while len(self._reported) > _MAX_REPORTED:
             self._reported.popitem(last=False)
 
 
-def _waiting_for(item: PlacementInput, reasons: Mapping[str, list[str]]) -> PlacementInput:
-    if isinstance(item, BoundAttempt) and (found := reasons.get(item.attempt_id)):
-        return item.model_copy(update={"waited_for": found})
+def _with_reasons_of(item: PlacementInput, reasons: Mapping[str, list[str]]) -> PlacementInput:
+    if isinstance(item, BoundAttempt) and (waited_for := reasons.get(item.attempt_id)):
+        return item.model_copy(update={"waited_for": waited_for})
     return item

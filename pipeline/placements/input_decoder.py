@@ -1,4 +1,4 @@
-"""Decodes records into inputs; most records concern no placement and are recognized without decoding. Pure."""
+"""Decoder of records into inputs; most records concern no placement and are recognized without decoding. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -45,13 +45,13 @@ PlacementInput: TypeAlias = BoundAttempt | Observed
 _MAX_AHEAD: Final = timedelta(days=1)
 _OBSERVED: Final = frozenset(kind.TYPE for kind in OBSERVATION_KINDS.values())
 _NO_BIND: Final = b'"bind":null'
-"""Can only be the field: inside a text of the JSON its quotes would be escaped."""
+"""Bytes of the empty field: inside a text of the JSON its quotes would be escaped."""
 
 
-def input_of(
+def decode_input(
     value: bytes | None, headers: Iterable[tuple[str, bytes]], now: datetime
 ) -> PlacementInput | Rejected | None:
-    """The input that a record holds; None if it concerns no placement."""
+    """Decode the input that a record holds; None if it concerns no placement."""
     named = {name: text for name, text in headers if name in ("ce_type", "ce_id")}
     kind = named.get("ce_type", b"").decode(errors="replace")
     # Only an attempt without a chosen node is published as a repetition, so no bind belongs to it.
@@ -59,28 +59,29 @@ def input_of(
         return None
     if kind != AttemptSummarized.TYPE:
         event = decode(value, headers)
-        return _not_ahead(event, now) if kind in _OBSERVED else event if isinstance(event, Rejected) else None
+        return _reject_future(event, now) if kind in _OBSERVED else event if isinstance(event, Rejected) else None
     if value is None:
         return Rejected("the record has no value", "value")
     # Most attempts bind nothing, and decoding a summary of thousands of nodes is expensive. Every part of a summary
     # contains the bind, so the first part is enough.
     if not named.get("ce_id", b"").endswith(b"/0") or _NO_BIND in value:
         return None
-    return _not_ahead(decode_value(BoundAttempt, value), now)
+    return _reject_future(decode_value(BoundAttempt, value), now)
 
 
-def _not_ahead(item: Any, now: datetime) -> PlacementInput | Rejected:
-    """Rejects what happened in the future: a placement that begins there would never be dropped."""
-    at = item.bind.ended_at if isinstance(item, BoundAttempt) else getattr(item, "observed_at", now)
-    if at - now > _MAX_AHEAD:
+def _reject_future(item: Any, now: datetime) -> PlacementInput | Rejected:
+    """Reject what happened in the future: a placement that begins there would never be dropped."""
+    happened_at = item.bind.ended_at if isinstance(item, BoundAttempt) else getattr(item, "observed_at", now)
+    if happened_at - now > _MAX_AHEAD:
         return Rejected(
-            f"{at:%Y-%m-%d %H:%M} is more than a day ahead: the clock of the source is wrong, synchronize it", "time"
+            f"{happened_at:%Y-%m-%d %H:%M} is more than a day ahead: the clock of the source is wrong, synchronize it",
+            "time",
         )
     checked: PlacementInput | Rejected = item
     return checked
 
 
-def bind_of(attempt: BoundAttempt) -> BindFact:
+def to_bind_fact(attempt: BoundAttempt) -> BindFact:
     return BindFact(
         attempt.attempt_id,
         attempt.scheduler,
@@ -90,25 +91,25 @@ def bind_of(attempt: BoundAttempt) -> BindFact:
         attempt.bind.ended_at,
         attempt.bind.bound,
         attempt.version,
-        tuple(_allocations(attempt)) if attempt.bind.bound else (),
+        tuple(_list_allocations(attempt)) if attempt.bind.bound else (),
         attempt.first_judged_at,
         attempt.ended_at,
         tuple(attempt.waited_for),
     )
 
 
-def _allocations(attempt: BoundAttempt) -> list[DeviceAllocation]:
+def _list_allocations(attempt: BoundAttempt) -> list[DeviceAllocation]:
     # The picked devices are those of the chosen node; which ones a bind to another node took is not known.
     if attempt.chosen not in (None, attempt.bind.node):
         return []
-    with_amounts = [_allocation(attempt, device) for device in attempt.picked]
-    known = {allocation.uuid for allocation in with_amounts}
+    with_amounts = [_to_allocation(attempt, device) for device in attempt.picked]
+    listed = {allocation.uuid for allocation in with_amounts}
     return with_amounts + [
-        DeviceAllocation(uuid=uuid, container="") for uuid in attempt.picked_devices if uuid not in known
+        DeviceAllocation(uuid=uuid, container="") for uuid in attempt.picked_devices if uuid not in listed
     ]
 
 
-def _allocation(attempt: BoundAttempt, device: PickedDevice) -> DeviceAllocation:
+def _to_allocation(attempt: BoundAttempt, device: PickedDevice) -> DeviceAllocation:
     requests = attempt.requests
     # The number of a container that the attempt does not list must not end in an error.
     request = requests[device.container] if device.container < len(requests) else Request(container="")

@@ -1,4 +1,4 @@
-"""What the process counts, beside what its sinks count (``pipeline.sinks.metrics``) in the same registry."""
+"""Metrics of the placements process, next to those of its sinks (``pipeline.sinks.metrics``) in the same registry."""
 
 from collections.abc import Callable
 from typing import Final
@@ -52,11 +52,11 @@ class Metrics:
             "schedulerlog_placements_findings", "Findings reported, by finding.", ("finding",), registry=self.registry
         )
 
-        self.waits = {kind: self._wait(kind, about) for kind, about in _WAITS.items()}
+        self.waits = {kind: self._add_wait(kind, description) for kind, description in _WAITS.items()}
 
-    def _wait(self, kind: str, about: str) -> Histogram:
+    def _add_wait(self, kind: str, description: str) -> Histogram:
         name = f"schedulerlog_placements_time_to_{kind}_seconds"
-        return Histogram(name, about, ("cluster", "namespace"), registry=self.registry, buckets=_WAIT_BUCKETS)
+        return Histogram(name, description, ("cluster", "namespace"), registry=self.registry, buckets=_WAIT_BUCKETS)
 
     def watch(self, name: str, read: Callable[[], float]) -> None:
         """Add one of the ``GAUGES``."""

@@ -1,4 +1,4 @@
-"""Is an observation a change, or a repetition of the one before? Pure.
+"""Distinction of observations that are a change from repetitions of the one before. Pure.
 
 The one before is about the same pod, workload or scheduler, or of the same node by the same scheduler.
 
@@ -15,19 +15,19 @@ from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered, ObjectProblem, PodObserved, SchedulerObserved, WorkloadObserved
 
 REMEMBERED: Final = 8
-"""Changes of one stream. Observations arrive nearly in order, so the one before is among the latest."""
+"""Number of changes kept of one stream. Observations arrive nearly in order, so the one before is among the latest."""
 
 
 class ObservationDigest(NamedTuple):
     """Field order is sort order: by time, then by id."""
 
-    at: datetime
+    observed_at: datetime
     id: str
     digest: str
 
 
 def digest_of(event: Observed) -> str:
-    """Equal for two observations of the same state, whenever they were made."""
+    """Digest the observed state; equal for two observations of the same state, whenever they were made."""
     state = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
     if isinstance(event, PodObserved):
         # A problem is reported again and again; only what is wrong is state.
@@ -60,11 +60,11 @@ class RecentObservations:
             del self._changes[:-REMEMBERED]
 
     def add(self, observation: ObservationDigest) -> bool:
-        """Is it a change from the one before it? Then it is remembered."""
+        """Remember the observation if it is a change from the one before it; return whether it is."""
         if observation in self._changes:
             return False
         # Compared with the one before it in time, not with the one read last: observations may arrive late.
-        before = [change for change in self._changes if change.at <= observation.at]
+        before = [change for change in self._changes if change.observed_at <= observation.observed_at]
         if before and before[-1].digest == observation.digest:
             return False
         self.remember(observation)

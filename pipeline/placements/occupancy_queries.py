@@ -15,7 +15,7 @@ from engine.summaries.pod_facts import BindFact, Fact, PodSighting
 from pipeline.placements.input_decoder import BoundAttempt
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
 from pipeline.placements.subjects import ObservedKey, PodKey, SchedulerKey
-from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
+from pipeline.sinks.msearch import Search, search_page, select_indices, sort_by_time
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.observations import OBSERVATION_KINDS, Observed, observation_of
 from schemas.documents.placements import placement_of
@@ -29,7 +29,7 @@ PAGE: Final = 1_000
 PLACEMENT_TIEBREAKERS: Final = ("cluster", "namespace", "pod")
 """Order placements that begin at the same instant: a name has one pod at a time. Not all of them have an attempt."""
 _MAX_SCHEDULERS: Final = 4
-"""That observe one node: each has observations of its own."""
+"""Maximum number of schedulers that report one node: each has observations of its own."""
 _MAX_EPISODES: Final = 100
 _NODE_KINDS: Final = [kind for kind in OBSERVATION_KINDS if kind.startswith("node")]
 
@@ -52,19 +52,19 @@ class _Facts(NamedTuple):
 _FACTS: Final = TypeAdapter(_Facts)
 
 
-def facts_field(derived: DerivedPlacement) -> dict[str, Any]:
-    """What the document keeps so that the placement can be derived again."""
+def to_facts_field(derived: DerivedPlacement) -> dict[str, Any]:
+    """Return the facts that the document keeps so that the placement can be derived again."""
     return {"binds": derived.binds, "sights": derived.sights}
 
 
-def facts_of(document: StoredPlacement) -> list[Fact]:
-    """The facts that a placement was derived from; none of a document that was written by another program."""
+def decode_facts(document: StoredPlacement) -> list[Fact]:
+    """Decode the facts that a placement was derived from; none of a document that another program wrote."""
     try:
-        known = document.source.get("known") or {}
-        facts = _FACTS.validate_python((known.get("binds", ()), known.get("sights", ())))
+        stored_facts = document.source.get("known") or {}
+        facts = _FACTS.validate_python((stored_facts.get("binds", ()), stored_facts.get("sights", ())))
     except (ValidationError, AttributeError) as error:
         logger.warning(
-            "document %s of %s is ignored: its field `known` is not one that this process wrote: %.300s",
+            "document %s of %s is ignored: its field `stored_facts` is not one that this process wrote: %.300s",
             document.id,
             document.index,
             error,
@@ -73,104 +73,105 @@ def facts_of(document: StoredPlacement) -> list[Fact]:
     return [*facts.binds, *facts.sights]
 
 
-def placements_of_pod(pod: PodKey) -> Search:
+def search_placements_of_pod(pod: PodKey) -> Search:
     # With the version of each document, which the next write has to exceed.
-    body = {"query": _all(*_about_pod(pod)), "sort": [by_time("desc")], "version": True}
-    return in_indices(OCCUPANCY.alias), body | {"size": MAX_PLACEMENTS, "track_total_hits": False}
+    body = {"query": _match_all(*_list_pod_terms(pod)), "sort": [sort_by_time("desc")], "version": True}
+    return select_indices(OCCUPANCY.alias), body | {"size": MAX_PLACEMENTS, "track_total_hits": False}
 
 
-def observations_of_pod(pod: PodKey) -> Search:
-    terms = _all({"kind": "pod-observed"}, *_about_pod(pod))
-    return in_indices(OBSERVATIONS.alias), _observations(terms, REMEMBERED)
+def search_observations_of_pod(pod: PodKey) -> Search:
+    terms = _match_all({"kind": "pod-observed"}, *_list_pod_terms(pod))
+    return select_indices(OBSERVATIONS.alias), _search_observations(terms, REMEMBERED)
 
 
-def _about_pod(pod: PodKey) -> list[dict[str, Any]]:
+def _list_pod_terms(pod: PodKey) -> list[dict[str, Any]]:
     return [{"cluster": pod.cluster}, {"namespace": pod.namespace}, {"pod": pod.name}]
 
 
-def observations_of_node(node: NodeKey) -> list[Search]:
-    """One search for each kind, so that frequent kinds do not displace rare ones."""
+def search_observations_of_node(node: NodeKey) -> list[Search]:
+    """Search for each kind by itself, so that frequent kinds do not displace rare ones."""
     return [
         (
-            in_indices(OBSERVATIONS.alias),
-            _observations(
-                _all({"kind": kind}, {"cluster": node.cluster}, {"node": node.name}), _MAX_SCHEDULERS * REMEMBERED
+            select_indices(OBSERVATIONS.alias),
+            _search_observations(
+                _match_all({"kind": kind}, {"cluster": node.cluster}, {"node": node.name}), _MAX_SCHEDULERS * REMEMBERED
             ),
         )
         for kind in _NODE_KINDS
     ]
 
 
-def observations_of(key: ObservedKey) -> Search:
-    """The search for observations of a workload or of all instances of a scheduler."""
+def search_observations_of(key: ObservedKey) -> Search:
+    """Search for observations of a workload or of all instances of a scheduler."""
     if isinstance(key, SchedulerKey):
         terms = [{"kind": "scheduler-observed"}, {"cluster": key.cluster}, {"scheduler": key.name}]
     else:
-        about = [{"cluster": key.cluster}, {"namespace": key.namespace}, {"workload": key.name}]
-        terms = [{"kind": "workload-observed"}, *about]
-    return in_indices(OBSERVATIONS.alias), _observations(_all(*terms), REMEMBERED)
+        workload_terms = [{"cluster": key.cluster}, {"namespace": key.namespace}, {"workload": key.name}]
+        terms = [{"kind": "workload-observed"}, *workload_terms]
+    return select_indices(OBSERVATIONS.alias), _search_observations(_match_all(*terms), REMEMBERED)
 
 
-def refusals_before(attempt: BoundAttempt) -> Search:
-    """The failed attempts of the pod before this one; of each episode, which is refused for the same reasons, one."""
+def search_refusals(attempt: BoundAttempt) -> Search:
+    """Search for the pod's failed attempts before this one; one of each episode, which is refused for the same
+    reasons."""
     pod = attempt.pod
-    about = {"cluster": attempt.cluster, "namespace": pod.namespace, "pod": pod.name, "pod_uid": pod.uid}
-    filters: list[Any] = [{"term": {name: value}} for name, value in (about | {"status": "failed"}).items()]
+    terms = {"cluster": attempt.cluster, "namespace": pod.namespace, "pod": pod.name, "pod_uid": pod.uid}
+    filters: list[Any] = [{"term": {name: value}} for name, value in (terms | {"status": "failed"}).items()]
     filters.append({"range": {"@timestamp": {"lt": rfc3339(attempt.started_at)}}})
     body = {
         "query": {"bool": {"filter": filters}},
         "collapse": {"field": "episode"},
-        "sort": [by_time("desc")],
+        "sort": [sort_by_time("desc")],
         "size": _MAX_EPISODES,
         "_source": ["reasons"],
         "track_total_hits": False,
     }
-    return in_indices(ATTEMPTS.alias), body
+    return select_indices(ATTEMPTS.alias), body
 
 
-def reasons_in(hits: Iterable[dict[str, Any]]) -> list[str]:
-    """Every reason of some attempt, sorted."""
+def list_reasons(hits: Iterable[dict[str, Any]]) -> list[str]:
+    """List the reasons of the attempts, sorted."""
     return sorted({str(reason) for hit in hits for reason in hit["_source"].get("reasons") or ()})
 
 
-def _observations(query: dict[str, Any], size: int) -> dict[str, Any]:
+def _search_observations(query: dict[str, Any], size: int) -> dict[str, Any]:
     source = {"_source": ["kind", "digest", "event"], "track_total_hits": False}
-    return {"query": query, "sort": [by_time("desc")], "size": size} | source
+    return {"query": query, "sort": [sort_by_time("desc")], "size": size} | source
 
 
-def holdings_since(since: datetime, after: list[Any] | None) -> Search:
-    """A page of the placements with devices that have not ended, or ended after ``since``."""
+def search_holdings(since: datetime, after: list[Any] | None) -> Search:
+    """Search for a page of the placements with devices that have not ended, or ended after ``since``."""
     # Those that ended lately too: records that arrive late may overlap with them.
     recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": rfc3339(since)}}}]}}
     filters = [{"exists": {"field": "devices"}}, recent]
-    return page_search(OCCUPANCY, filters, PLACEMENT_TIEBREAKERS, PAGE, after, version=True)
+    return search_page(OCCUPANCY, filters, PLACEMENT_TIEBREAKERS, PAGE, after, version=True)
 
 
-def reported_findings(ids: Sequence[str]) -> Search:
-    """Which of these findings the index has."""
+def search_findings(ids: Sequence[str]) -> Search:
+    """Search for the findings of these ids that the index has."""
     body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), "_source": False, "track_total_hits": False}
-    return in_indices(FINDINGS.alias), body
+    return select_indices(FINDINGS.alias), body
 
 
-def _all(*terms: dict[str, Any]) -> dict[str, Any]:
+def _match_all(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"bool": {"filter": [{"term": term} for term in terms]}}
 
 
-def stored(hits: Iterable[dict[str, Any]]) -> list[StoredPlacement]:
+def decode_stored(hits: Iterable[dict[str, Any]]) -> list[StoredPlacement]:
     return [StoredPlacement(hit["_index"], hit["_id"], hit.get("_version", 0), hit["_source"]) for hit in hits]
 
 
-def observed(hits: Iterable[dict[str, Any]]) -> Iterator[tuple[ObservationDigest, Observed]]:
+def decode_observed(hits: Iterable[dict[str, Any]]) -> Iterator[tuple[ObservationDigest, Observed]]:
     for hit in hits:
         event = observation_of(hit["_source"])
         if not isinstance(event, Rejected):
             yield ObservationDigest(event.observed_at, hit["_id"], hit["_source"].get("digest") or ""), event
 
 
-def holding_of(document: StoredPlacement) -> Holding | None:
+def decode_holding(document: StoredPlacement) -> Holding | None:
     placement = placement_of(document.id, document.source)
     # The bind has the start of the attempt, which the placement itself does not keep.
-    bind = next((fact for fact in facts_of(document) if isinstance(fact, BindFact)), None)
+    bind = next((fact for fact in decode_facts(document) if isinstance(fact, BindFact)), None)
     if isinstance(placement, Rejected):
         return None
     return Holding(placement, bind.started_at if bind else placement.started_at)

@@ -1,4 +1,4 @@
-"""The pods, nodes, workloads and schedulers in memory, and the documents that follow from an input. Pure.
+"""Pods, nodes, workloads and schedulers in memory, and the documents that follow from an input. Pure.
 
 Everything else is in the index, in documents that contain the facts they were derived from: ``load_pod`` and
 ``load_node`` read them back, and the state is then as if the subject had never left memory.
@@ -7,7 +7,8 @@ Everything else is in the index, in documents that contain the facts they were d
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from hashlib import blake2b
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -15,11 +16,10 @@ from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import DerivedPlacement, Facts
 from engine.summaries.overcommit import Holding, find_overcommitments, list_totals
 from pipeline.placements import occupancy_queries
-from pipeline.placements.device_holdings import DeviceHoldings, holdings_of
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of
+from pipeline.placements.device_holdings import DeviceHoldings, derive_holdings
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, to_bind_fact
 from pipeline.placements.observation_dedup import ObservationDigest, RecentObservations, digest_of
 from pipeline.placements.occupancy_queries import StoredPlacement
-from pipeline.placements.placement_documents import DocumentOrigin, content_digest, observation
 from pipeline.placements.subjects import (
     DocumentKey,
     ObservedKey,
@@ -28,13 +28,13 @@ from pipeline.placements.subjects import (
     Subject,
     TrackedNode,
     WrittenDocument,
-    observed_key,
-    pod_key_of,
-    subject_of,
+    get_subject,
+    to_observed_key,
+    to_pod_key,
 )
 from pipeline.placements.waits import Waits
-from pipeline.sinks.bulk import Document, source
-from schemas.documents.observations import Observed, observation_kind
+from pipeline.sinks.bulk import Document, encode_source
+from schemas.documents.observations import Observed, observation_document, observation_kind
 from schemas.documents.placements import placement_document, placement_of
 from schemas.events import (
     FindingReported,
@@ -46,11 +46,30 @@ from schemas.events import (
     WorkloadObserved,
 )
 from schemas.ids import microseconds
-from schemas.indices import OCCUPANCY
+from schemas.indices import OBSERVATIONS, OCCUPANCY
+
+
+class DocumentOrigin(NamedTuple):
+    """Source of a document: its record for a dead letter, and its subject to read again after a conflict."""
+
+    record: object
+    subject: Subject
+
+
+def make_observation_document(event: Observed, digest: str, origin: DocumentOrigin) -> Document:
+    json = encode_source(observation_document(event, digest))
+    # Without a version: an observation never changes, so the index keeps the first document of an id.
+    return Document(OBSERVATIONS.name(event.observed_at), event.id, json, None, origin)
+
+
+def digest_content(document: object) -> bytes:
+    """Digest a document; equal for equal documents, because the index may return their fields in another order."""
+    return blake2b(orjson.dumps(document, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
 
 MAX_PODS: Final = 50_000
 MAX_OBSERVED: Final = 10_000
-"""Workloads and schedulers in memory."""
+"""Limit of workloads and schedulers in memory."""
 
 
 class OccupancyState:
@@ -64,10 +83,10 @@ class OccupancyState:
         self._version = 0
 
     def __len__(self) -> int:
-        """Pods in memory."""
+        """Count the pods in memory."""
         return len(self._pods)
 
-    def lacks(self, subject: Subject) -> bool:
+    def is_missing(self, subject: Subject) -> bool:
         if isinstance(subject, PodKey):
             return subject not in self._pods
         return subject not in (self._nodes if isinstance(subject, NodeKey) else self._observed)
@@ -86,15 +105,15 @@ class OccupancyState:
             if isinstance(event, PodObserved):
                 pod.learn(event)
         for document in documents:
-            if facts := occupancy_queries.facts_of(document):
+            if facts := occupancy_queries.decode_facts(document):
                 pod.written[DocumentKey(document.index, document.id)] = WrittenDocument(
-                    document.version, content_digest(document.source)
+                    document.version, digest_content(document.source)
                 )
                 for fact in facts:
                     pod.facts.add(fact)
                 pod.resume(placement_of(document.id, document.source))
         self._pods[key] = pod
-        self.holdings.put(key, holdings_of(pod.facts.derive_placements()))
+        self.holdings.put(key, derive_holdings(pod.facts.derive_placements()))
 
     def load_node(self, node: NodeKey, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
         """Take the node as the index has it."""
@@ -114,17 +133,17 @@ class OccupancyState:
         """Take what pods hold that are not in memory: it counts for overcommitment all the same."""
         by_pod: dict[PodKey, list[Holding]] = {}
         for document in documents:
-            if holding := occupancy_queries.holding_of(document):
-                by_pod.setdefault(pod_key_of(holding.placement.cluster, holding.placement.pod), []).append(holding)
+            if holding := occupancy_queries.decode_holding(document):
+                by_pod.setdefault(to_pod_key(holding.placement.cluster, holding.placement.pod), []).append(holding)
         for pod, holdings in by_pod.items():
             self.holdings.put(pod, holdings)
 
     def apply(self, item: PlacementInput, now: datetime, record: object = None) -> list[Document]:
-        """The documents to write or delete after the input. The state counts them as written.
+        """Apply the input; return the documents to write or delete. The state counts them as written.
 
         The subject of the input must be in memory. ``record`` becomes part of the documents' origin.
         """
-        origin = DocumentOrigin(record, subject_of(item))
+        origin = DocumentOrigin(record, get_subject(item))
         if isinstance(item, BoundAttempt):
             return self._apply_bind(item, now, origin)
         if isinstance(item, PodObserved):
@@ -134,23 +153,23 @@ class OccupancyState:
         return self._apply_node(item, origin)
 
     def _apply_bind(self, item: BoundAttempt, now: datetime, origin: DocumentOrigin) -> list[Document]:
-        key = pod_key_of(item.cluster, item.pod)
+        key = to_pod_key(item.cluster, item.pod)
         facts = self._pods[key].facts
-        is_new = facts.add(bind_of(item))
+        is_new = facts.add(to_bind_fact(item))
         is_new |= facts.describe(item.pod.uid, item.description)
         return self._derive(key, now, origin, is_new=is_new)
 
     def _apply_pod(self, event: PodObserved, now: datetime, origin: DocumentOrigin) -> list[Document]:
-        key, digest = pod_key_of(event.cluster, event.pod), digest_of(event)
+        key, digest = to_pod_key(event.cluster, event.pod), digest_of(event)
         is_change = self._pods[key].recent.add(ObservationDigest(event.observed_at, event.id, digest))
-        observed = [observation(event, digest, origin)] if is_change else []
-        return [*observed, *self._derive(key, now, origin, is_new=self._pods[key].learn(event))]
+        documents = [make_observation_document(event, digest, origin)] if is_change else []
+        return [*documents, *self._derive(key, now, origin, is_new=self._pods[key].learn(event))]
 
     def _apply_observed(self, event: WorkloadObserved | SchedulerObserved, origin: DocumentOrigin) -> list[Document]:
-        key, digest = observed_key(event), digest_of(event)
+        key, digest = to_observed_key(event), digest_of(event)
         self._observed.move_to_end(key)
         is_change = self._observed[key].add(ObservationDigest(event.observed_at, event.id, digest))
-        return [observation(event, digest, origin)] if is_change else []
+        return [make_observation_document(event, digest, origin)] if is_change else []
 
     def _apply_node(self, event: NodeRegistered | NodeObserved | NodeChecked, origin: DocumentOrigin) -> list[Document]:
         key, digest = NodeKey(event.cluster, event.node), digest_of(event)
@@ -160,11 +179,11 @@ class OccupancyState:
             return []
         if isinstance(event, NodeRegistered) and node.register(event):
             # Other totals may overcommit devices although no placement has changed.
-            self.holdings.node_changed(key, event.observed_at)
-        return [observation(event, digest, origin)]
+            self.holdings.note_node_change(key, event.observed_at)
+        return [make_observation_document(event, digest, origin)]
 
     def _derive(self, key: PodKey, now: datetime, origin: DocumentOrigin, *, is_new: bool) -> list[Document]:
-        """The documents to change; ``is_new``: the input added to what is known of the pod."""
+        """Derive the documents to change; ``is_new``: the input added facts about the pod."""
         pod = self._pods[key]
         # Kept by their latest input: `trim` drops from the front.
         self._pods.move_to_end(key)
@@ -174,14 +193,14 @@ class OccupancyState:
             return []
         pod.is_written = True
         placements = pod.facts.derive_placements()
-        self.holdings.put(key, holdings_of(placements))
+        self.holdings.put(key, derive_holdings(placements))
         self.waits.measure(pod, (derived.placement for derived in placements), now)
-        return list(self._changes(pod, placements, now, origin))
+        return list(self._list_changes(pod, placements, now, origin))
 
-    def _changes(
+    def _list_changes(
         self, pod: PodState, placements: Sequence[DerivedPlacement], now: datetime, origin: DocumentOrigin
     ) -> Iterator[Document]:
-        """Placements that the index does not have yet, or not as they are now, and then those to delete.
+        """List the placements that the index does not have yet, or not as they are now, and then those to delete.
 
         The order matters when the process is killed in between: a fact that leaves one document must be in another
         before. So new documents come first, then changed ones, and deletions last.
@@ -193,19 +212,19 @@ class OccupancyState:
         # False sorts before True: documents that are not written yet come first.
         for key in sorted(wanted, key=pod.written.__contains__):
             derived = wanted[key]
-            json = source(placement_document(derived.placement, occupancy_queries.facts_field(derived)))
-            written, digest = pod.written.get(key), content_digest(orjson.loads(json))
+            json = encode_source(placement_document(derived.placement, occupancy_queries.to_facts_field(derived)))
+            written, digest = pod.written.get(key), digest_content(orjson.loads(json))
             if written is None or written.digest != digest:
-                version = self._next_version(now, written.version if written else 0)
+                version = self._take_version(now, written.version if written else 0)
                 pod.written[key] = WrittenDocument(version, digest)
                 yield Document(*key, json, version, origin)
         # A placement that turned out to have begun on another day is in the index of that day now.
         for key in [key for key in pod.written if key not in wanted]:
-            version = self._next_version(now, pod.written.pop(key).version)
+            version = self._take_version(now, pod.written.pop(key).version)
             yield Document(*key, b"", version, origin, is_deletion=True)
 
-    def _next_version(self, now: datetime, before: int) -> int:
-        """A version greater than any the document ever had; by the clock, since a deleted one is not known here."""
+    def _take_version(self, now: datetime, before: int) -> int:
+        """Take a version greater than any the document ever had; by the clock, since a deleted one is unknown here."""
         self._version = max(self._version + 1, before + 1, microseconds(now))
         return self._version
 
@@ -223,18 +242,18 @@ class OccupancyState:
         while len(self._observed) > MAX_OBSERVED:
             self._observed.popitem(last=False)
 
-    def nodes_to_load(self) -> list[NodeKey]:
-        """Nodes that ``overcommitments`` needs and that are not in memory."""
-        return [node for node in self.holdings.nodes_to_check() if self.lacks(node)]
+    def list_nodes_to_load(self) -> list[NodeKey]:
+        """List the nodes that ``find_overcommitments`` needs and that are not in memory."""
+        return [node for node in self.holdings.list_nodes_to_check() if self.is_missing(node)]
 
-    def overcommitments(self, until: datetime) -> list[FindingReported]:
-        """Findings about devices whose holders or totals changed. All inputs before ``until`` were applied."""
-        found: list[FindingReported] = []
+    def find_overcommitments(self, until: datetime) -> list[FindingReported]:
+        """Find overcommitted devices whose holders or totals changed. All inputs before ``until`` were applied."""
+        findings: list[FindingReported] = []
         for device, holdings in self.holdings.take_changed(until):
             totals = list_totals(self._nodes[device.node].registrations, device.uuid)
-            found += find_overcommitments(device.uuid, holdings, totals, until)
+            findings += find_overcommitments(device.uuid, holdings, totals, until)
         self.holdings.forget_ended(until)
-        return found
+        return findings
 
 
 def _stream(event: Observed) -> tuple[str, str]:

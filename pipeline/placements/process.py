@@ -16,13 +16,13 @@ from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.batch_writer import BatchWriter
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import OccupancyState
-from pipeline.record_time import record_time
-from pipeline.sinks.index_watch import IndexWatch, watching
-from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.kafka.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
 from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
+from runtime.kafka.record import record_time
 from runtime.kafka.topics import administration, partitions_of
 from runtime.opensearch.client import new_client
 from runtime.settings.addresses import HostPort
@@ -42,7 +42,7 @@ GRACE: Final = timedelta(seconds=5)
 AUDIT_SECONDS: Final = 1.0
 """Pause between two audits."""
 UNINDEXED: Final = timedelta(hours=1)
-"""The index may lack findings that were published so lately: they are read from their topic."""
+"""Time for which the index may lack a published finding: later ones are read from their topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Settings:
     group: str
     metrics_address: HostPort | None
     session_seconds: float
-    """Without a heartbeat for so long, another process takes over."""
+    """Time without a heartbeat after which another process takes over."""
     pools: Pools | None = None
 
 
@@ -64,11 +64,11 @@ class _State:
     audited_until: datetime | None = None
     not_ready: str = WAITING
 
-    def lag_seconds(self) -> float:
-        """How far audits are behind the clock; 0 before the first one."""
+    def measure_lag(self) -> float:
+        """Measure how far audits are behind the clock; 0 before the first one."""
         return (datetime.now(UTC) - self.audited_until).total_seconds() if self.audited_until else 0.0
 
-    def ready(self) -> str:
+    def check_ready(self) -> str:
         waiting = self.index.waiting.waiting_for() or self.connection.waiting_for()
         return waiting or self.not_ready
 
@@ -86,26 +86,28 @@ async def _work(settings: Settings) -> None:
     metrics = Metrics()
     store = new_client(settings.opensearch)
     index = OpenSearchSink(store, metrics.index)
-    topics = topics_sink(settings.kafka, metrics.topics)
+    topics = create_topics_sink(settings.kafka, metrics.topics)
     state = _State(index)
-    metrics.watch("lag_seconds", state.lag_seconds)
+    metrics.watch("lag_seconds", state.measure_lag)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
-    with serving(settings.metrics_address, metrics.registry, always, state.ready):
+    with serving(settings.metrics_address, metrics.registry, always, state.check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
             reading = _read(settings, index, topics, metrics, state)
-            await first_of(reading, watching(IndexWatch(store, index.forget_indices, lambda: index.written_indices)))
+            await first_of(
+                reading, watch_until_cancelled(IndexWatch(store, index.forget_indices, lambda: index.written_indices))
+            )
         finally:
             await topics.close()
             await index.close()
 
 
 async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
-    """While this process holds the lease, process what is not committed yet and what is added; until cancelled."""
+    """Process what is not committed yet and what is added, while this process holds the lease; until cancelled."""
 
-    async def session() -> None:
+    async def run_session() -> None:
         written = [FINDINGS.name, DEAD_LETTERS.name]
         async with administration(settings.kafka) as admin:
             partitions = await partitions_of(admin, [topic.name for topic in READ], written)
@@ -126,7 +128,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
         state.occupancy = OccupancyState()
         writer = BatchWriter(state.occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
         now = datetime.now(UTC)
-        await writer.open(now, await _published_since(settings.kafka, findings, now - UNINDEXED))
+        await writer.open(now, await _read_published(settings.kafka, findings, now - UNINDEXED))
         consumer = new_consumer(
             settings.kafka, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
@@ -136,24 +138,24 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             state.not_ready = ""
             await _Reader(consumer, writer, state).work()
 
-    await reconnecting(session, state.connection)
+    await reconnecting(run_session, state.connection)
 
 
-async def _published_since(kafka: KafkaConnection, partitions: Sequence[TopicPartition], since: datetime) -> list[str]:
-    """The ids of the findings that were published from then on. Raises ``KafkaError``."""
+async def _read_published(kafka: KafkaConnection, partitions: Sequence[TopicPartition], since: datetime) -> list[str]:
+    """Read the ids of the findings that were published since. Raises ``KafkaError``."""
     async with connected(new_consumer(kafka)) as consumer:
         consumer.assign(partitions)
-        found = await consumer.offsets_for_times(dict.fromkeys(partitions, int(since.timestamp() * 1000)))
+        offsets = await consumer.offsets_for_times(dict.fromkeys(partitions, int(since.timestamp() * 1000)))
         for partition in partitions:
-            if found[partition]:
-                consumer.seek(partition, found[partition].offset)
+            if offsets[partition]:
+                consumer.seek(partition, offsets[partition].offset)
             else:
                 await consumer.seek_to_end(partition)
         return [dict(record.headers).get("ce_id", b"").decode() async for record in read_to_end(consumer)]
 
 
 class _Reader:
-    """Continues from the committed offsets."""
+    """Reader of the topics, from the committed offsets on."""
 
     def __init__(self, consumer: Any, writer: BatchWriter, state: _State) -> None:
         self._consumer, self._writer, self._state = consumer, writer, state
@@ -162,12 +164,14 @@ class _Reader:
 
     async def work(self) -> None:
         while True:
-            found = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
-            if found:
+            batches = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
+            if batches:
                 # The commit comes after it: a crash in between takes the batch again, which changes nothing.
-                await self._writer.take(record for records in found.values() for record in records)
-                await self._consumer.commit({partition: records[-1].offset + 1 for partition, records in found.items()})
-            for partition, records in found.items():
+                await self._writer.take(record for records in batches.values() for record in records)
+                await self._consumer.commit(
+                    {partition: records[-1].offset + 1 for partition, records in batches.items()}
+                )
+            for partition, records in batches.items():
                 # A producer's clock may be ahead.
                 self._read_until[partition] = min(record_time(records[-1]), datetime.now(UTC))
             if time.monotonic() - self._audited_at >= AUDIT_SECONDS:
@@ -175,13 +179,13 @@ class _Reader:
 
     async def _audit(self) -> None:
         self._audited_at = time.monotonic()
-        until = await self._watermark()
+        until = await self._find_watermark()
         if until is not None:
             self._state.audited_until = until
             await self._writer.audit(until)
 
-    async def _watermark(self) -> datetime | None:
-        """A time before which no further record is expected; None while a partition has not been read from, or the
+    async def _find_watermark(self) -> datetime | None:
+        """Find a time before which no further record is expected; None while a partition has not been read from, or the
         brokers do not answer.
 
         A partition that is read to its end has the clock's.

@@ -1,4 +1,4 @@
-"""What inputs are about (a pod, a node, a workload, a scheduler), and what is kept in memory of each. Pure."""
+"""Subjects of inputs (a pod, a node, a workload, a scheduler), and the state in memory of each. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
@@ -31,7 +31,7 @@ class WorkloadKey:
     cluster: str
     namespace: str
     name: str
-    """With its kind: ``Job/train``."""
+    """Kind and name: ``Job/train``."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -47,28 +47,28 @@ ObservedKey: TypeAlias = WorkloadKey | SchedulerKey
 Subject: TypeAlias = PodKey | NodeKey | ObservedKey
 
 
-def subject_of(item: PlacementInput) -> Subject:
+def get_subject(item: PlacementInput) -> Subject:
     match item:
         case BoundAttempt() | PodObserved():
-            return pod_key_of(item.cluster, item.pod)
+            return to_pod_key(item.cluster, item.pod)
         case WorkloadObserved() | SchedulerObserved():
-            return observed_key(item)
+            return to_observed_key(item)
         case _:
             return NodeKey(item.cluster, item.node)
 
 
-def observed_key(event: WorkloadObserved | SchedulerObserved) -> ObservedKey:
+def to_observed_key(event: WorkloadObserved | SchedulerObserved) -> ObservedKey:
     if isinstance(event, WorkloadObserved):
         return WorkloadKey(event.cluster, event.namespace, str(event.workload))
     return SchedulerKey(event.cluster, event.scheduler)
 
 
-def pod_key_of(cluster: str, pod: PodRef) -> PodKey:
+def to_pod_key(cluster: str, pod: PodRef) -> PodKey:
     return PodKey(cluster, pod.namespace, pod.name)
 
 
 class DocumentKey(NamedTuple):
-    """Where a document is. A placement that moves to another day has two of them until the older one is deleted."""
+    """Location of a document. A placement that moves to another day has two of them until the older one is deleted."""
 
     index_name: str
     id: str
@@ -88,46 +88,46 @@ class PodState:
     measured: set[tuple[str, str]] = field(default_factory=set)
     """The waits that were counted: a placement's id, and ``placement`` or ``start``."""
     is_written: bool = False
-    """Were the documents compared with the facts since the pod was loaded? An earlier run may have been killed between
-    two writes."""
+    """True if the documents were compared with the facts since the pod was loaded. An earlier run may have been killed
+    between two writes."""
 
     def learn(self, event: PodObserved) -> bool:
-        """Add what was observed of the pod to what is known of it; True when something of it was new."""
+        """Add an observation to the facts about the pod; True if something of it was new."""
         sighting = to_sighting(event)
         is_new = sighting is not None and self.facts.add(sighting)
         return self.facts.describe(event.pod.uid, event.description) or is_new
 
-    def resume(self, stored: PodPlacement | Rejected) -> None:
-        """Take what a document has besides its facts: the pod's description, and which of its waits were measured."""
-        if isinstance(stored, Rejected):
+    def resume(self, document: PodPlacement | Rejected) -> None:
+        """Take what a document has besides its facts: the pod's description, and the waits that were measured."""
+        if isinstance(document, Rejected):
             return
-        self.facts.describe(stored.pod.uid, stored.description)
-        waits = (("placement", stored.placement_seconds), ("start", stored.start_seconds))
-        self.measured |= {(stored.id, kind) for kind, seconds in waits if seconds is not None}
+        self.facts.describe(document.pod.uid, document.description)
+        waits = (("placement", document.placement_seconds), ("start", document.start_seconds))
+        self.measured |= {(document.id, kind) for kind, seconds in waits if seconds is not None}
 
 
 @dataclass(slots=True)
 class TrackedNode:
     recent: dict[tuple[str, str], RecentObservations] = field(default_factory=dict)
-    """By kind of observation and scheduler: several schedulers may observe one node."""
+    """Observations by kind and scheduler: several schedulers may observe one node."""
     registrations: list[NodeRegistered] = field(default_factory=list)
-    """By time."""
+    """Registrations by time."""
 
     def register(self, event: NodeRegistered) -> bool:
-        """Take a registration; returns whether it changes which devices the node had at some time."""
+        """Take a registration; return whether it changes the devices that the node had at some time."""
         # One that arrives late belongs between two others, and may make the later of them a change.
         in_order = sorted([*self.registrations, event], key=lambda registration: registration.observed_at)
         # Only changes are kept: a scheduler registers a node again and again, mostly with the same devices.
         changes = [
             registration
-            for place, registration in enumerate(in_order)
-            if not place or _device_columns(registration) != _device_columns(in_order[place - 1])
+            for index, registration in enumerate(in_order)
+            if not index or _digest_devices(registration) != _digest_devices(in_order[index - 1])
         ]
         is_change = changes != self.registrations
         self.registrations = changes[-_MAX_REGISTRATIONS:]
         return is_change
 
 
-def _device_columns(event: NodeRegistered) -> tuple[bytes, ...]:
+def _digest_devices(event: NodeRegistered) -> tuple[bytes, ...]:
     columns = (event.memory_mib, event.cores_percent, event.slots)
     return "\x1f".join(event.uuid).encode(errors="replace"), *(column.tobytes() for column in columns)

@@ -1,4 +1,4 @@
-"""Indices that were deleted, or put back from a snapshot, behind the back of a process that writes them.
+"""Watch for indices that somebody deleted, or put back from a snapshot, while a process writes them.
 
 What the process knows of such an index (that its mapping is right, that documents are there) no longer holds.
 Documents that are gone are written again only when the topics are read again, which is for an operator to decide.
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 10.0
 _PATH: Final = "/schedulerlog-*/_settings/index.uuid,index.history.uuid"
-_SHOWN: Final = 10
+_MAX_NAMED: Final = 10
 
 
 class IndexIdentity(NamedTuple):
@@ -32,28 +32,29 @@ class IndexIdentity(NamedTuple):
     history: str
 
 
-def lost_indices(
-    known: Mapping[str, IndexIdentity | None], found: Mapping[str, IndexIdentity], now: datetime
+def find_lost_indices(
+    expected: Mapping[str, IndexIdentity | None], identities: Mapping[str, IndexIdentity], now: datetime
 ) -> dict[str, str]:
-    """What happened to each index of ``known`` that is another one in ``found`` or is not there; None: only its name is
-    known.
+    """Find what happened to each index of ``expected`` that is another one in ``identities`` or is not there; None
+    stands for an index of which only the name is known.
 
     Days that ended a day ago may be missing: retention deletes those.
     """
     # A name ends with its day, or with a word, which is greater than every day.
     recent = f"{now - timedelta(days=1):%Y.%m.%d}"
     lost: dict[str, str] = {}
-    for name, identity in known.items():
-        if name not in found and name.rpartition("-")[2] >= recent:
+    for name, identity in expected.items():
+        if name not in identities and name.rpartition("-")[2] >= recent:
             lost[name] = "was deleted"
-        elif identity and found.get(name, identity) != identity:
+        elif identity and identities.get(name, identity) != identity:
             lost[name] = "was made again or restored"
     return lost
 
 
 class IndexWatch:
-    """``check``, called again and again, logs indices that were lost since the call before, and gives their names to
-    ``on_lost``. ``written`` names those that there must be, also when they were made since."""
+    """Watch of the indices: ``check``, called again and again, logs the indices that were lost since the call before,
+    and gives their names to ``on_lost``. ``written`` names the indices that must exist, also when they were made
+    since."""
 
     def __init__(
         self,
@@ -63,14 +64,14 @@ class IndexWatch:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store, self._on_lost, self._written, self._clock = store, on_lost, written, clock
-        self._known: Mapping[str, IndexIdentity] = {}
+        self._identities: Mapping[str, IndexIdentity] = {}
         self._problem = LoggedProblem(partial(logger.warning, "deleted indices are not noticed: %s; trying again"))
 
     async def check(self) -> None:
         # Before OpenSearch is asked: what is made meanwhile may not be in its answer.
-        known = dict.fromkeys(self._written()) | dict(self._known)
+        expected = dict.fromkeys(self._written()) | dict(self._identities)
         try:
-            found = await self._found()
+            identities = await self._read_identities()
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - an answer that is not JSON raises the parser's own errors
@@ -78,26 +79,26 @@ class IndexWatch:
             self._problem.note(explained(error, f"the role {WRITER}") if is_known else repr(error))
             return
         self._problem.note("")
-        lost = lost_indices(known, found, self._clock())
-        self._known = found
+        lost = find_lost_indices(expected, identities, self._clock())
+        self._identities = identities
         if lost:
             logger.error(
                 "%s: documents are missing that OpenSearch had acknowledged. Read the topics again to write them, as "
                 "docs/operations.md says (Rebuilding the index)",
-                ", ".join(f"{name} {what}" for name, what in list(lost.items())[:_SHOWN]),
+                ", ".join(f"{name} {what}" for name, what in list(lost.items())[:_MAX_NAMED]),
             )
             self._on_lost(list(lost))
 
-    async def _found(self) -> dict[str, IndexIdentity]:
+    async def _read_identities(self) -> dict[str, IndexIdentity]:
         answer = await self._store.transport.perform_request("GET", _PATH, params={"expand_wildcards": "all"})
-        return {name: _identity(index["settings"]["index"]) for name, index in answer.items()}
+        return {name: _to_identity(index["settings"]["index"]) for name, index in answer.items()}
 
 
-def _identity(settings: Mapping[str, Any]) -> IndexIdentity:
+def _to_identity(settings: Mapping[str, Any]) -> IndexIdentity:
     return IndexIdentity(settings["uuid"], settings.get("history", {}).get("uuid", ""))
 
 
-async def watching(watch: IndexWatch) -> None:
+async def watch_until_cancelled(watch: IndexWatch) -> None:
     """Check until cancelled."""
     while True:
         await watch.check()

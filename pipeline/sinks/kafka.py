@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from pipeline.dead_letter import dead_letter
+from pipeline.dead_letter import to_dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.producer import TopicsSink, size_of
 from runtime.kafka.record import Outgoing, about_record
@@ -14,25 +14,25 @@ from schemas.topics import DEAD_LETTERS
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["TopicsSink", "topics_sink"]
+__all__ = ["TopicsSink", "create_topics_sink"]
 
 # A dead letter is the record itself and its headers: a MiB more leaves space for these.
 _MAX_REQUEST_BYTES: Final = DEAD_LETTERS.max_message_bytes + 1024 * 1024
 
 
-def topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backoff_seconds: float = 10.0) -> TopicsSink:
-    """A sink that takes the longest dead letter. ``metrics`` counts repeated sends, and records that are too large for
-    their topic, which become dead letters."""
+def create_topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backoff_seconds: float = 10.0) -> TopicsSink:
+    """Create a sink that takes the longest dead letter. ``metrics`` counts repeated sends, and records that are too
+    large for their topic, which become dead letters."""
 
-    def instead_of(outgoing: Outgoing) -> Outgoing:
+    def replace_oversize(outgoing: Outgoing) -> Outgoing:
         metrics.oversize.inc()
-        return _oversize(outgoing)
+        return _to_dead_letter(outgoing)
 
     return TopicsSink(
         kafka,
         _MAX_REQUEST_BYTES,
         count_retry=metrics.publish_retries.inc,
-        instead_of=instead_of,
+        instead_of=replace_oversize,
         max_backoff_seconds=max_backoff_seconds,
     )
 
@@ -49,7 +49,7 @@ class _Unsent:
     offset: int = -1
 
 
-def _oversize(outgoing: Outgoing) -> Outgoing:
+def _to_dead_letter(outgoing: Outgoing) -> Outgoing:
     topic, record, _ = outgoing
     size = size_of(outgoing)
     logger.error(
@@ -57,4 +57,4 @@ def _oversize(outgoing: Outgoing) -> Outgoing:
         extra=about_record(record.headers),
     )  # fmt: skip
     unsent = _Unsent(topic, record.key, record.value, list(record.headers))
-    return dead_letter(unsent, f"its {size} bytes are more than {topic} takes", datetime.now(UTC))
+    return to_dead_letter(unsent, f"its {size} bytes are more than {topic} takes", datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""What the sinks of a process count, under the name of that process."""
+"""Metrics of the sinks of a process, under the name of that process."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,8 +1,7 @@
 """The index: writes documents until they are written, and answers searches.
 
-It calls ``_bulk`` itself. The client's own helper (``async_streaming_bulk``) retries items only for status 429, and not
-even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU.
-"""
+It calls ``_bulk`` itself. The client's own helper (``async_streaming_bulk``) retries items only for status 429,
+and not even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU."""
 
 import asyncio
 from collections import Counter, deque
@@ -15,8 +14,18 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
 
-from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, again, note, of_bulk, of_status
+from pipeline.sinks.bulk import (
+    BulkOutcome,
+    BulkResult,
+    Document,
+    WriteResult,
+    encode_body,
+    judge_bulk,
+    judge_status,
+    list_retries,
+    note,
+    split_batches,
+)
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from runtime.backoff import Backoff
@@ -28,18 +37,18 @@ from schemas.indices import INDICES
 from schemas.possible_times import IMPOSSIBLE_DAY, is_possible
 
 _PARALLEL_REQUESTS: Final = 2
-"""Bulk requests side by side: while the index works on one, the next is on its way."""
+"""Number of bulk requests at a time: while the index works on one, the next is on its way."""
 _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _NEEDED: Final = f"the role {WRITER}"
 _EXISTS: Final = "resource_already_exists_exception"
-"""Another process was faster."""
+"""Error type if another process was faster."""
 _PROVISION: Final = "run `schedulerlog pipeline provision`"
 
 
 class OpenSearchSink:
-    """Writes until everything is written, in conflict, or refused.
+    """Writer of documents, until each is written, in conflict, or refused, and searcher.
 
     ``batch_documents`` and ``batch_bytes`` bound one request.
     """
@@ -60,17 +69,17 @@ class OpenSearchSink:
         self._batch_documents, self._batch_bytes = batch_documents, batch_bytes
         self._backoff = Backoff("OpenSearch", max_backoff_seconds)
         self.written_indices: set[str] = set()
-        """Those that there are, with the right mapping, as far as this process knows."""
+        """Indices this process has written to or verified."""
         self._refreshed: set[str] = set()
 
     @property
     def is_waiting(self) -> bool:
-        """Did the last request fail, so that the sink waits before the next one?"""
+        """True if the last request failed, so that the sink waits before the next one."""
         return self._backoff.is_waiting
 
     @property
     def waiting(self) -> Backoff:
-        """What is waited for, and how long already."""
+        """Pauses between failed requests, with their cause."""
         return self._backoff
 
     async def close(self) -> None:
@@ -84,18 +93,19 @@ class OpenSearchSink:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         """Return when every document is written, in conflict, or refused for good."""
         result = WriteResult()
-        documents = self._of_possible_days(documents, result)
+        documents = self._refuse_impossible_days(documents, result)
         # Once for each index: a day has one, so this costs nothing after the first batch.
         for index in sorted({document.index for document in documents} - self.written_indices):
             await self._check_index(index)
-        todo = deque(batches(documents, self._batch_documents, self._batch_bytes))
+        todo = deque(split_batches(documents, self._batch_documents, self._batch_bytes))
         async with asyncio.TaskGroup() as under_way:
             for _ in range(min(_PARALLEL_REQUESTS, len(todo))):
                 under_way.create_task(self._write_all(todo, result))
         return result
 
-    def _of_possible_days(self, documents: Sequence[Document], result: WriteResult) -> list[Document]:
-        """Those whose day there is; the others are refused, or a wrong clock would make an index for each day of it."""
+    def _refuse_impossible_days(self, documents: Sequence[Document], result: WriteResult) -> list[Document]:
+        """Return the documents with a plausible date, and refuse the others, because each wrong date would create an
+        index."""
         possible = {index: is_possible(index, self._clock()) for index in {document.index for document in documents}}
         result.refused += [(document, IMPOSSIBLE_DAY) for document in documents if not possible[document.index]]
         return [document for document in documents if possible[document.index]]
@@ -104,13 +114,13 @@ class OpenSearchSink:
         """Send batches until none is left. The order does not matter: the index keeps the greatest version."""
         while todo:
             batch = todo.popleft()
-            answers = await self._bulk(batch)
+            answers = await self._send_bulk(batch)
             # To the front and in their order: what failed is older than what waits.
-            todo.extendleft(reversed(again(batch, answers)))
+            todo.extendleft(reversed(list_retries(batch, answers)))
             note(batch, answers, result)
 
-    async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
-        """What the index has under the ids of ``documents``; None where there is nothing."""
+    async def read_stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
+        """Read what the index has under the ids of ``documents``; None where there is nothing."""
         wanted = [{"_index": document.index, "_id": document.id} for document in documents]
         # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
         part = _Part("docs", "found")
@@ -118,21 +128,20 @@ class OpenSearchSink:
         return [document.get("_source") for document in (answer or {}).get("docs", [])]
 
     async def search(self, searches: Sequence[Search]) -> list[Hits]:
-        """The hits of each search.
+        """Return the hits of each search.
 
-        They include what other processes wrote before the first search in an index, or before ``forget``; of what was
-        written since only what a refresh has made searchable.
-        """
+        They include what other processes wrote before the first search in an index, or before ``forget``; of later
+        writes only those that a refresh has made searchable."""
         # A refresh costs the index much, so there is one for each index: what a process writes itself it has in its
         # memory.
         for index in sorted({name for header, _ in searches for name in header["index"]} - self._refreshed):
             await self._request("POST", f"/{index}/_refresh", absent=(404,))
             self._refreshed.add(index)
-        found: list[list[dict[str, Any]]] = []
+        hits: list[list[dict[str, Any]]] = []
         for start in range(0, len(searches), _SEARCHES_A_REQUEST):
             lines = [json_line for pair in searches[start : start + _SEARCHES_A_REQUEST] for json_line in pair]
-            found += await self._search(b"\n".join([*map(orjson.dumps, lines), b""]))
-        return found
+            hits += await self._search(b"\n".join([*map(orjson.dumps, lines), b""]))
+        return hits
 
     async def _search(self, body: bytes) -> list[list[dict[str, Any]]]:
         # `_msearch` answers 200 although single searches failed; half an answer would look like a pod without attempts.
@@ -140,20 +149,22 @@ class OpenSearchSink:
         return [response["hits"]["hits"] for response in (answer or {}).get("responses", [])]
 
     def forget(self) -> None:
-        """Another process has written meanwhile: indices are refreshed before the next search."""
+        """Refresh the indices before the next search, because another process has written meanwhile."""
         self._refreshed.clear()
 
     def forget_indices(self, names: Sequence[str]) -> None:
-        """They were deleted or restored: their mappings are checked before they are written again."""
+        """Check the mappings of these indices before they are written again: they were deleted or restored."""
         self._metrics.lost_indices.inc(len(names))
         self.written_indices.difference_update(names)
         self._refreshed.difference_update(names)
 
-    async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
+    async def _send_bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
         # The pause after a failure is left out: the metric is about the index.
         with self._metrics.bulk_seconds.time():
-            answer, response = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
-        answers = of_bulk(response, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
+            answer, response = await self._try(
+                "POST", "/_bulk", body=encode_body(batch), params={"filter_path": _FILTER}
+            )
+        answers = judge_bulk(response, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
         for outcome, count in Counter(result.outcome for result in answers).items():
             self._metrics.documents(outcome.value).inc(count)
         retried = next((result for result in answers if result.outcome is BulkOutcome.RETRY), None)
@@ -171,14 +182,16 @@ class OpenSearchSink:
         mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
         if mapping is None:
             await self._check_template(name.rpartition("-")[0])
-            mapping = await self._made(name)
+            mapping = await self._create_index(name)
         for index in mapping.values():
             _check_version(f"index {name}", index.get("mappings", {}))
         self.written_indices.add(name)
 
-    async def _made(self, name: str) -> dict[str, Any]:
-        """The mapping of the index, which is made. Where it can't be, because the cluster has too many shards or a
-        template contradicts another, that is for an operator to repair: it is tried until it is there."""
+    async def _create_index(self, name: str) -> dict[str, Any]:
+        """Create the index; return its mapping.
+
+        Tries until it succeeds: too many shards, or a template that contradicts another, are for an operator to repair.
+        """
         while True:
             answer, _ = await self._try("PUT", f"/{name}")
             if answer.outcome is BulkOutcome.DONE or _EXISTS in answer.cause:
@@ -189,38 +202,41 @@ class OpenSearchSink:
             await self._backoff.failed(f"index {name} can't be made: {answer.cause}")
 
     async def _check_template(self, name: str) -> None:
-        found = await self._request("GET", f"/_index_template/{name}", absent=(404,))
-        if not found or not found.get("index_templates"):
+        answer = await self._request("GET", f"/_index_template/{name}", absent=(404,))
+        if not answer or not answer.get("index_templates"):
             raise NotProvisionedError(f"OpenSearch has no index template {name}: {_PROVISION}")
-        _check_version(f"index template {name}", found["index_templates"][0].get("index_template", {}))
+        _check_version(f"index template {name}", answer["index_templates"][0].get("index_template", {}))
 
     async def _request(
         self, method: str, path: str, *, absent: tuple[int, ...], part: "_Part | None" = None, **options: Any
     ) -> dict[str, Any] | None:
-        """The answer, whole in every ``part``; None for a status in ``absent``. Retries until there is one."""
+        """Request until there is an answer with every ``part`` complete; None for a status in ``absent``."""
         while True:
             answer, response = await self._try(method, path, **options)
             cause = answer.cause
             if answer.outcome is BulkOutcome.DONE:
-                found = response if isinstance(response, dict) else {}
-                cause = part.failure(found) if part else ""
+                content = response if isinstance(response, dict) else {}
+                cause = part.find_failure(content) if part else ""
                 if not cause:
                     self._backoff.worked()
-                    return found
+                    return content
             elif response in absent:
                 self._backoff.worked()
                 return None
             await self._backoff.failed(f"{method} {path}: {cause}")
 
     async def _try(self, method: str, path: str, **options: Any) -> tuple[BulkResult, Any]:
-        """One request: what its status means, and the JSON of the answer or, after a failure, the status."""
+        """Try one request; return the meaning of its status, and the JSON of the answer or, after a failure, the
+        status."""
         try:
             return BulkResult(BulkOutcome.DONE), await self._store.transport.perform_request(method, path, **options)
         except NoConnectionError as error:  # time-outs too, whose "status" is a word
             return BulkResult(BulkOutcome.RETRY, f"no answer: {explained(error, _NEEDED)}"), None
         except TransportError as error:
             status, cause = error.status_code, explained(error, _NEEDED)
-            return of_status(status, cause) if isinstance(status, int) else BulkResult(BulkOutcome.RETRY, cause), status
+            return judge_status(status, cause) if isinstance(status, int) else BulkResult(
+                BulkOutcome.RETRY, cause
+            ), status
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - an answer that is not JSON raises the parser's own errors
@@ -228,13 +244,13 @@ class OpenSearchSink:
 
 
 class _Part(NamedTuple):
-    """Where an answer has the parts that may have failed, and what each has that has not."""
+    """Field of the parts of an answer that may have failed, and the field that each successful part has."""
 
     name: str
     proof: str
 
-    def failure(self, answer: dict[str, Any]) -> str:
-        """The error of the first part that failed; empty where none has."""
+    def find_failure(self, answer: dict[str, Any]) -> str:
+        """Find the error of the first part that failed; empty if none has."""
         failed = (part for part in answer.get(self.name, []) if self.proof not in part)
         return next((str(part.get("error"))[:300] for part in failed), "")
 

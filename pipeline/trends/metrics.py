@@ -1,4 +1,4 @@
-"""What the trend counter counts, in the registry of the process that it runs in."""
+"""Metrics of the trend counter, in the registry of the process that it runs in."""
 
 from collections.abc import Callable
 
@@ -22,5 +22,5 @@ class Metrics:
         )
 
     def watch_attempts(self, read: Callable[[], float]) -> None:
-        """``read`` is called when ``/metrics`` is requested."""
+        """Watch the number of attempts by ``read``, which a request for ``/metrics`` calls."""
         self._attempts.set_function(read)

@@ -19,7 +19,7 @@ from schemas.events import AttemptCounted, TrendsCounted
 
 WINDOW: Final = timedelta(minutes=10)
 MIN_REMEMBERED: Final = 5_000
-"""Attempts of earlier windows that are remembered: more than a worker publishes in one batch, because a worker that is
+"""Number of remembered attempts of earlier windows: more than a worker publishes in one batch, because a worker that is
 killed in a batch publishes all of it again. A greater number must not read the offsets that were committed with a
 smaller one: it would not count the first window that it reads."""
 
@@ -27,7 +27,7 @@ smaller one: it would not count the first window that it reads."""
 class Changes(NamedTuple):
     trends: list[TrendsCounted]
     restart_offset: int | None
-    """May be committed when ``trends`` are published: reading from there continues with the same rows. None: the offset
+    """Offset to commit when ``trends`` are published: reading from there continues with the same rows. None: the offset
     that is committed, or the beginning of the topic where none is."""
 
 
@@ -40,7 +40,7 @@ class _Window(NamedTuple):
     recorded_at: datetime
     first_offset: int
     counted: dict[str, _Counted]
-    """By the id of the attempt."""
+    """Counted versions by the id of the attempt."""
 
 
 class PartitionCounts:
@@ -52,24 +52,24 @@ class PartitionCounts:
     def __init__(self, partition: int, committed: int | None, min_remembered: int = MIN_REMEMBERED) -> None:
         self._partition, self._committed, self._min_remembered = partition, committed, min_remembered
         self._windows: deque[_Window] = deque()
-        """The last one counts, those before it are remembered."""
+        """The last window counts; earlier ones are remembered."""
         self._minutes: dict[tuple[str, datetime], Minute] = {}
         """The minutes of the last window."""
         self._changed: dict[tuple[str, datetime, datetime], Minute] = {}
         self._weights: dict[Weights, Weights] = {}
-        """Equal ones are in memory once: most attempts of a minute add the same."""
+        """Equal weights, in memory once: most attempts of a minute add the same."""
         self._remembered = 0
         self._is_publishing = False
 
     def __len__(self) -> int:
-        """Attempts in memory."""
+        """Count the attempts in memory."""
         return sum(len(window.counted) for window in self._windows)
 
     def put(self, offset: int, recorded_at: datetime, event: AttemptCounted) -> bool:
-        """Count the attempt; returns whether this version of it is new."""
+        """Count the attempt; return whether this version of it is new."""
         self._open_window(offset, recorded_at)
-        known = self._known(event.attempt_id)
-        if known and known.version >= event.adds.version:
+        previous = self._find_counted(event.attempt_id)
+        if previous and previous.version >= event.adds.version:
             return False
         namespace = event.pod.namespace
         adds = list_weights(namespace, event.adds)
@@ -78,24 +78,24 @@ class PartitionCounts:
         if self._is_publishing:
             # A worker that was killed may have published a version that it does not know of: what is counted here
             # comes before what the record says.
-            replaces = known.adds if known else list_weights(namespace, event.replaces) if event.replaces else ()
-            minute = self._minute(event.cluster, event.started_at)
+            replaces = previous.adds if previous else list_weights(namespace, event.replaces) if event.replaces else ()
+            minute = self._get_minute(event.cluster, event.started_at)
             # A UID where there is one: a pod made again under the same name is another pod in the count.
             minute.put(event.pod.uid or str(event.pod), adds, replaces)
             self._changed[minute.cluster, minute.recorded_at, minute.started_at] = minute
         return True
 
     def take(self) -> Changes:
-        """The rows of every minute that has changed since the last call, whole."""
+        """Take all rows of every minute that has changed since the last call."""
         trends = [event for minute in self._changed.values() for event in build_records(minute)]
         self._changed.clear()
         is_enough = self._remembered >= self._min_remembered
         return Changes(trends, self._windows[0].first_offset if is_enough else None)
 
-    def _known(self, attempt_id: str) -> _Counted | None:
+    def _find_counted(self, attempt_id: str) -> _Counted | None:
         # The latest window first: what it counted is the greater version.
-        found = (window.counted.get(attempt_id) for window in reversed(self._windows))
-        return next((counted for counted in found if counted), None)
+        versions = (window.counted.get(attempt_id) for window in reversed(self._windows))
+        return next((counted for counted in versions if counted), None)
 
     def _open_window(self, offset: int, recorded_at: datetime) -> None:
         begins_at = recorded_at.replace(minute=recorded_at.minute - recorded_at.minute % 10, second=0, microsecond=0)
@@ -118,7 +118,7 @@ class PartitionCounts:
         while self._remembered - len(self._windows[0].counted) >= self._min_remembered:
             self._remembered -= len(self._windows.popleft().counted)
 
-    def _minute(self, cluster: str, started_at: datetime) -> Minute:
+    def _get_minute(self, cluster: str, started_at: datetime) -> Minute:
         begins_at = started_at.replace(second=0, microsecond=0)
         if (minute := self._minutes.get((cluster, begins_at))) is None:
             minute = Minute(cluster, begins_at, self._partition, self._windows[-1].recorded_at)

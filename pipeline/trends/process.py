@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pipeline.dead_letter import dead_letter
-from pipeline.dead_letters.log import DeadLetterLog
-from pipeline.record_time import record_time
+from pipeline.dead_letter import DeadLetterLog, to_dead_letter
 from pipeline.settings import WorkerSettings
-from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.trends.metrics import Metrics
 from pipeline.trends.partition_counts import PartitionCounts
 from runtime.kafka.consumer import (
@@ -29,7 +27,7 @@ from runtime.kafka.consumer import (
     reconnecting,
 )
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing
+from runtime.kafka.record import Outgoing, record_time
 from runtime.kafka.topics import require, topic_names
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import AttemptCounted
@@ -53,10 +51,10 @@ _LONGEST_PUBLISH_SECONDS: Final = 3_600
 async def run(settings: WorkerSettings, metrics: Metrics) -> None:
     """Count until cancelled, over broken connections. Raises ``NotProvisionedError`` if topics are missing."""
     longest_pause = settings.max_backoff_seconds
-    topics = topics_sink(settings, metrics.topics, longest_pause)
+    topics = create_topics_sink(settings, metrics.topics, longest_pause)
     connection = Connection(longest_pause)
 
-    async def session() -> None:
+    async def run_session() -> None:
         require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await topic_names(settings))
         consumer = new_consumer(
             settings,
@@ -67,19 +65,19 @@ async def run(settings: WorkerSettings, metrics: Metrics) -> None:
         )
         counter = TrendCounter(consumer, topics, metrics, settings.count_interval.total_seconds())
         metrics.watch_attempts(lambda: counter.attempts)
-        consumer.subscribe([ATTEMPT_COUNTS.name], listener=on_assignment(counter.reassigned))
+        consumer.subscribe([ATTEMPT_COUNTS.name], listener=on_assignment(counter.on_reassigned))
         async with connected(consumer):
             connection.established()
             await counter.work()
 
     try:
-        await reconnecting(session, connection)
+        await reconnecting(run_session, connection)
     finally:
         await topics.close()
 
 
 class TrendCounter:
-    """The partitions that one consumer has, counted."""
+    """Counter of the partitions that one consumer has."""
 
     def __init__(self, consumer: Any, topics: TopicsSink, metrics: Metrics, publish_seconds: float) -> None:
         self._consumer, self._topics, self._metrics = consumer, topics, metrics
@@ -92,11 +90,12 @@ class TrendCounter:
 
     @property
     def attempts(self) -> int:
-        """In memory."""
+        """Number of attempts in memory."""
         return sum(map(len, self._counts.values()))
 
-    def reassigned(self) -> None:
-        """Continue with the partitions that are still there; called before anything is read of the new assignment."""
+    def on_reassigned(self) -> None:
+        """Continue with the partitions that are still assigned; called before anything is read of the new
+        assignment."""
         self._assignments += 1
         assigned = self._consumer.assignment()
         self._counts = {partition: counts for partition, counts in self._counts.items() if partition in assigned}
@@ -109,20 +108,20 @@ class TrendCounter:
     async def work(self) -> None:
         """Count and publish until cancelled. Raises ``KafkaError``."""
         while True:
-            found = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
-            if await self._open(found):
-                await self._topics.send(self._count(found))
+            batches = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
+            if await self._open(batches):
+                await self._topics.send(self._count(batches))
             if time.monotonic() - self._published_at >= self._publish_seconds:
                 await self._publish()
             # A fetch of many records is handed out without waiting.
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _open(self, found: Mapping[TopicPartition, object]) -> bool:
+    async def _open(self, batches: Mapping[TopicPartition, object]) -> bool:
         """Begin with partitions that are new here. False if the group has reassigned partitions meanwhile: the records
         are read again then."""
         assignments = self._assignments
         # In the order of what was read: rows of one publication are then in the same order in every process.
-        new = [partition for partition in found if partition not in self._counts]
+        new = [partition for partition in batches if partition not in self._counts]
         committed = {partition: await self._consumer.committed(partition) for partition in new}
         if assignments != self._assignments:
             return False
@@ -130,10 +129,10 @@ class TrendCounter:
         self._counts |= {key: PartitionCounts(key.partition, offset) for key, offset in committed.items()}
         return True
 
-    def _count(self, found: Mapping[TopicPartition, Sequence[Any]]) -> list[Outgoing]:
-        """Count the records; returns the dead letters of those that can't be."""
+    def _count(self, batches: Mapping[TopicPartition, Sequence[Any]]) -> list[Outgoing]:
+        """Count the records; return the dead letters of the broken ones."""
         dead_letters: list[Outgoing] = []
-        for partition, records in found.items():
+        for partition, records in batches.items():
             for record in records:
                 event = decode(record.value, record.headers)
                 if isinstance(event, AttemptCounted):
@@ -143,14 +142,14 @@ class TrendCounter:
                     self._metrics.records.labels("counted" if is_new else "repeated").inc()
                 else:
                     cause = str(event) if isinstance(event, Rejected) else f"{event.TYPE} is not an attempt count"
-                    dead_letters.append(self._rejected(record, cause))
+                    dead_letters.append(self._reject(record, cause))
             self._next_offsets[partition] = records[-1].offset + 1
         return dead_letters
 
-    def _rejected(self, record: Any, cause: str) -> Outgoing:
+    def _reject(self, record: Any, cause: str) -> Outgoing:
         self._metrics.records.labels("rejected").inc()
         self._dead_letter_log.note(record, cause)
-        return dead_letter(record, cause, datetime.now(UTC))
+        return to_dead_letter(record, cause, datetime.now(UTC))
 
     async def _publish(self) -> None:
         self._published_at = time.monotonic()

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from pipeline.dead_letters.log import DeadLetterLog
-from pipeline.record_time import record_time
+from pipeline.dead_letter import DeadLetterLog
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from pipeline.worker.writer import Writer
-from runtime.kafka.record import Acknowledge, Record, about_attempt
+from runtime.kafka.record import Acknowledge, Record, about_attempt, record_time
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of

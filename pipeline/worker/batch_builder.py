@@ -13,8 +13,8 @@ from engine.summaries.messages import build_messages
 from engine.summaries.reports import combine
 from engine.summaries.retries import ADDED, derive_digests
 from engine.summaries.trends import derive_contribution
-from pipeline.dead_letter import Source, dead_letter
-from pipeline.node_pools import pools_of
+from pipeline.dead_letter import Source, to_dead_letter
+from pipeline.node_pools import parse_pools
 from pipeline.worker.batch import (
     HistoryKey,
     WriteBatch,
@@ -74,7 +74,7 @@ class BatchBuilder:
         self._histories = histories
         self._summaries = summaries
         self._metrics = metrics
-        self._pool_of = pools_of(node_pools)
+        self._pool_of = parse_pools(node_pools)
 
     async def build(self, writes: Sequence[QueuedWrite]) -> WriteBatch:
         """Build the batch of everything that follows from these writes."""
@@ -235,7 +235,7 @@ class BatchBuilder:
 
     def _add_dead_letter(self, batch: WriteBatch, source: Source, cause: str) -> None:
         self._metrics.dead_letters.inc()
-        batch.outgoing.append(dead_letter(source, cause, datetime.now(UTC)))
+        batch.outgoing.append(to_dead_letter(source, cause, datetime.now(UTC)))
 
     def _count(self, summary: AttemptSummarized, new_lines: Sequence[MessageEmitted]) -> None:
         self._metrics.attempts(summary.status, str(summary.complete).lower()).inc()

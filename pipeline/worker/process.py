@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
 
 from pipeline.settings import WorkerSettings
-from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.trends.metrics import Metrics as TrendMetrics
 from pipeline.trends.process import run as count_trends
 from pipeline.worker import faust_app
@@ -99,7 +99,7 @@ class Worker:
         self._folder = folder
         self._metrics = metrics
         longest_pause = settings.max_backoff_seconds
-        self._topics = topics_sink(settings, metrics.topics, longest_pause)
+        self._topics = create_topics_sink(settings, metrics.topics, longest_pause)
         self._published = TopicReader(settings, longest_pause)
         self._progress = WorkerProgress(settings.stuck_after.total_seconds())
         self._writer = Writer(self._topics, self._published, metrics, derive_policy(settings))

@@ -1,7 +1,8 @@
 """A record as it was read from a topic, and one that is to be sent. Values only: importing them needs no client."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from runtime.telemetry.logs import about
 from schemas.codec import records
@@ -46,7 +47,7 @@ class Place(NamedTuple):
 
 
 def about_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
-    """For ``extra=`` of a log call: the attempt or the pod that a record claims to be about, by its headers alone."""
+    """Name the attempt or the pod of a record for ``extra=`` of a log call, as its headers claim."""
     named = list(headers or ())
     kind = records.event_type(named)
     if isinstance(kind, records.Rejected) or not issubclass(kind, AttemptEvent | PodObserved):
@@ -57,5 +58,15 @@ def about_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
 
 
 def about_attempt(event: AttemptEvent) -> dict[str, str]:
-    """The same of an event that was decoded."""
+    """Name the attempt and the pod of a decoded event for ``extra=`` of a log call."""
     return about(attempt=event.attempt_id, pod=event.pod, cluster=event.cluster)
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_MILLISECONDS: Final = 250_000_000_000_000
+"""A moment in the year 9892. A producer may write any number, also one that no ``datetime`` can hold."""
+
+
+def record_time(record: Any) -> datetime:
+    """Return the timestamp of a record. One outside 1970 to 9892 counts as the nearer end."""
+    return _EPOCH + timedelta(milliseconds=min(max(record.timestamp, 0), _MAX_MILLISECONDS))

@@ -10,8 +10,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer
 
 from pipeline.sinks import bulk
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult
+from pipeline.sinks.bulk import BulkOutcome, BulkResult, Document, WriteResult
 from pipeline.sinks.opensearch import OpenSearchSink
 from schemas.index_family import Index
 from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
@@ -66,22 +65,22 @@ def _index_by_the_time_of_writing() -> None:
 
 
 def _drop_version() -> None:
-    original = bulk._action
+    original = bulk._encode_action
 
     def write_action(document: Document) -> bytes:
         if document.version is None:
             return original(document)
         return b'{"index":{"_index":"%s","_id":"%s"}}' % (document.index.encode(), document.id.encode())
 
-    setattr(bulk, "_action", write_action)
+    setattr(bulk, "_encode_action", write_action)
 
 
 def _count_failed_request_as_written() -> None:
     async def write_once(sink: OpenSearchSink, batch: Sequence[Document]) -> list[BulkResult]:
-        await sink._try("POST", "/_bulk", body=bulk.body(batch))
+        await sink._try("POST", "/_bulk", body=bulk.encode_body(batch))
         return [BulkResult(BulkOutcome.DONE)] * len(batch)
 
-    setattr(OpenSearchSink, "_bulk", write_once)
+    setattr(OpenSearchSink, "_send_bulk", write_once)
 
 
 def _lose_state() -> None:

@@ -86,7 +86,7 @@ def _die_after_history(die: Act) -> None:
 
 
 def _with_a_bulk_in_flight(die: Act) -> None:
-    bulk = OpenSearchSink._bulk
+    bulk = OpenSearchSink._send_bulk
 
     async def write_and_die(sink: OpenSearchSink, batch: Any) -> Any:
         answering = asyncio.create_task(bulk(sink, batch))
@@ -94,28 +94,28 @@ def _with_a_bulk_in_flight(die: Act) -> None:
         die()
         return await answering
 
-    setattr(OpenSearchSink, "_bulk", write_and_die)
+    setattr(OpenSearchSink, "_send_bulk", write_and_die)
 
 
 def _act_before_bulk(act: Act) -> None:
-    bulk = OpenSearchSink._bulk
+    bulk = OpenSearchSink._send_bulk
 
     async def act_and_write(sink: OpenSearchSink, batch: Any) -> Any:
         act()
         return await bulk(sink, batch)
 
-    setattr(OpenSearchSink, "_bulk", act_and_write)
+    setattr(OpenSearchSink, "_send_bulk", act_and_write)
 
 
 def _die_after_bulk(die: Act) -> None:
-    bulk = OpenSearchSink._bulk
+    bulk = OpenSearchSink._send_bulk
 
     async def write_and_die(sink: OpenSearchSink, batch: Any) -> Any:
         answers = await bulk(sink, batch)
         die()
         return answers
 
-    setattr(OpenSearchSink, "_bulk", write_and_die)
+    setattr(OpenSearchSink, "_send_bulk", write_and_die)
 
 
 def _die_after_commit(die: Act) -> None:

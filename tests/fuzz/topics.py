@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pipeline.alerts.input_decoder import inputs_of
+from pipeline.alerts.inputs import decode_inputs
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.summary_parts import SummaryParts
-from pipeline.placements.input_decoder import input_of
+from pipeline.placements.input_decoder import decode_input
 from runtime.kafka.record import Record
 from schemas.codec.records import EncodedRecord, Rejected
 from schemas.topics import ALERTS, ATTEMPTS, DEAD_LETTERS, DECISIONS, NODES, PODS, RAW_LOGS
@@ -35,8 +35,8 @@ def feed_index(count: int, seed: int) -> Iterator[str]:
 def feed_inputs(count: int, seed: int) -> Iterator[str]:
     """Feed placements and alerts ``count`` broken records, and yield what becomes of each."""
     for record in _break_records(count, seed):
-        item = input_of(record.value, record.headers, _NOW)
-        is_used = bool(inputs_of(record)) or not (item is None or isinstance(item, Rejected))
+        item = decode_input(record.value, record.headers, _NOW)
+        is_used = bool(decode_inputs(record)) or not (item is None or isinstance(item, Rejected))
         yield "used" if is_used else "rejected" if isinstance(item, Rejected) else "passed over"
 
 

@@ -13,8 +13,7 @@ over the inputs that finds what fires). ``pipeline.alerts.rules`` lists the kind
 ``behind``         a scheduler's decisions reach Kafka late
 ``dropped``        a scheduler discarded device detail
 ``dead_letters``   records are dead-lettered
-``condition``      what all kinds share: the base class of rules, the protocol of conditions
-``streak``         an unbroken series of occurrences (``lock``, ``behind``)
-``window_count``   occurrences in the latest minutes (``finding``, ``dropped``, ``dead_letters``)
+``condition``      the base class of rules, the protocol of conditions, and the cases in which they hold
+``occurrences``    series and counts of occurrences over time
 =================  ====================================================================================
 """

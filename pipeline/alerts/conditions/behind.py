@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, in_minutes, minutes
-from pipeline.alerts.conditions.streak import Streak
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
+from pipeline.alerts.conditions.occurrences import Streak
 from pipeline.alerts.inputs import AlertInput, DecisionArrival
 from schemas.topics import DECISIONS
 
@@ -24,17 +23,17 @@ class BehindRule(AlertRule):
     for_minutes: Minutes = 2
     forget_minutes: Minutes = 30
 
-    def condition(self) -> "BehindCondition":
+    def create_condition(self) -> "BehindCondition":
         return BehindCondition(self)
 
 
 class BehindCondition(RebuiltCondition):
-    """Per scheduler of a cluster, the late decisions since the last one that was not late."""
+    """Late decisions since the last one that was in time, per scheduler of a cluster."""
 
     def __init__(self, rule: BehindRule) -> None:
-        self._rule, self._for, self._forget = rule, minutes(rule.for_minutes), minutes(rule.forget_minutes)
+        self._rule, self._for, self._forget = rule, to_timedelta(rule.for_minutes), to_timedelta(rule.forget_minutes)
         self._late: dict[tuple[str, str], tuple[Streak, float]] = {}
-        """Cluster and scheduler to its late decisions and the delay of the latest one, in seconds."""
+        """Late decisions, and the delay of the latest one in seconds, by cluster and scheduler."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -48,16 +47,16 @@ class BehindCondition(RebuiltCondition):
         if event.delay_seconds < self._rule.seconds:
             self._late.pop(key, None)
             return
-        streak, _ = self._late.get(key, (Streak.starting(event.at), 0.0))
-        streak.extend(event.at)
+        streak, _ = self._late.get(key, (Streak.start(event.received_at), 0.0))
+        streak.extend(event.received_at)
         self._late[key] = streak, event.delay_seconds
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
         for (cluster, scheduler), (streak, delay) in sorted(self._late.items()):
             if now - streak.latest_at > self._forget:
                 del self._late[cluster, scheduler]
             elif now - streak.started_at >= self._for:
-                late = in_minutes(now - streak.started_at)
+                late = to_minutes(now - streak.started_at)
                 summary = (
                     f"decisions of {scheduler} have reached Kafka late for {late:.0f} minutes, now {delay:.0f} s after "
                     "they were made: its spool grows; see whether the brokers answer and replicas are in sync"
@@ -65,4 +64,4 @@ class BehindCondition(RebuiltCondition):
                 # A number and no label: it differs at each tick, and a label that changes makes another alert.
                 numbers = {"behind_seconds": delay}
                 labels = {"cluster": cluster, "scheduler": scheduler}
-                yield Firing(labels, summary, numbers, partial(links.of_scheduler, cluster, scheduler))
+                yield Firing(labels, summary, numbers, partial(links.link_scheduler, cluster, scheduler))

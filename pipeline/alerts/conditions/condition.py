@@ -1,18 +1,35 @@
-"""What every kind of rule has: the settings a file may give, and the condition that is made from them."""
+"""Base of every kind of rule: the settings that a file may give, the condition made from them, and its cases."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.alerts.firing import Firing
 from pipeline.alerts.inputs import AlertInput
-from schemas.events import AlertChanged
+from schemas.events import AlertChanged, NodeProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One case in which the condition of a rule holds."""
+
+    """One case in which the condition of a rule holds."""
+
+    labels: dict[str, str]
+    """Distinguish the cases of one rule; together with the rule's name they identify the alert."""
+    summary: str
+    numbers: dict[str, float]
+    links: Callable[[], dict[str, str]]
+    """Builds the alert's ``query``. Called only when an alert begins: a condition holds at every tick, and building
+    URLs each time would be the most expensive part of a tick."""
+    problems: list[NodeProblem] = field(default_factory=list)
+
 
 Minutes = Annotated[float, Field(gt=0, le=7 * 24 * 60)]
-"""At most a week: topics keep no more, and a condition has to be rebuilt from them after a restart."""
+"""Minutes up to a week: topics keep no more, and a condition has to be rebuilt from them after a restart."""
 
 
 class RuleCondition(Protocol):
@@ -20,13 +37,13 @@ class RuleCondition(Protocol):
 
     @property
     def lookback(self) -> dict[str, timedelta]:
-        """Topic to how far back it must be read for the condition to be as if it had read all of it."""
+        """Time by topic that must be read back for the condition to be as if it had read all of it."""
 
     def observe(self, event: AlertInput) -> None:
         """Take the next input; inputs come in the order of the timeline."""
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
-        """The cases that the condition holds for now."""
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
+        """List the cases in which the condition holds now."""
 
     def restore(self, alert: AlertChanged) -> None:
         """Take over an alert that fires since before the lookback."""
@@ -42,20 +59,21 @@ class AlertRule(BaseModel, ABC):
     severity: Literal["info", "warning", "critical"] = "warning"
 
     @abstractmethod
-    def condition(self) -> RuleCondition:
-        """A new condition that has observed nothing yet."""
+    def create_condition(self) -> RuleCondition:
+        """Create a condition that has observed nothing yet."""
 
 
 class RebuiltCondition:
-    """For conditions whose lookback covers all they need: what is read again rebuilds them completely."""
+    """Base of conditions whose lookback covers all they need: the records that are read again rebuild them
+    completely."""
 
     def restore(self, alert: AlertChanged) -> None:
         del alert
 
 
-def minutes(count: float) -> timedelta:
+def to_timedelta(count: float) -> timedelta:
     return timedelta(minutes=count)
 
 
-def in_minutes(duration: timedelta) -> float:
+def to_minutes(duration: timedelta) -> float:
     return duration / timedelta(minutes=1)

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
-from pipeline.alerts.conditions.window_count import WindowCount
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
+from pipeline.alerts.conditions.occurrences import WindowCount
 from pipeline.alerts.inputs import AlertInput, DeadLettered
 from schemas.topics import DEAD_LETTERS
 
@@ -21,7 +20,7 @@ class DeadLettersRule(AlertRule):
     window_minutes: Minutes = 15
     at_least: Annotated[int, Field(ge=1)] = 1
 
-    def condition(self) -> "DeadLettersCondition":
+    def create_condition(self) -> "DeadLettersCondition":
         return DeadLettersCondition(self)
 
 
@@ -30,7 +29,7 @@ class DeadLettersCondition(RebuiltCondition):
 
     def __init__(self, rule: DeadLettersRule) -> None:
         self._rule = rule
-        self._dead_letters = WindowCount(minutes(rule.window_minutes))
+        self._dead_letters = WindowCount(to_timedelta(rule.window_minutes))
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -40,12 +39,12 @@ class DeadLettersCondition(RebuiltCondition):
         if isinstance(event, DeadLettered):
             # By topic: causes differ from record to record, and each would be an alert of its own.
             labels = {"cluster": event.cluster} if event.cluster else {}
-            self._dead_letters.add(labels | {"topic": event.topic}, event.at)
+            self._dead_letters.add(labels | {"topic": event.topic}, event.received_at)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
-        for labels, count in self._dead_letters.reaching(self._rule.at_least, now):
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
+        for labels, count in self._dead_letters.list_reaching(self._rule.at_least, now):
             summary = (
                 f"{count} records of {labels['topic']} became dead letters in {self._rule.window_minutes:g} minutes: "
                 "`schedulerlog pipeline dead-letters list` shows the causes"
             )
-            yield Firing(labels, summary, {"count": float(count)}, links.of_dead_letters)
+            yield Firing(labels, summary, {"count": float(count)}, links.link_dead_letters)

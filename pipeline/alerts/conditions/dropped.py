@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
-from pipeline.alerts.conditions.window_count import WindowCount
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
+from pipeline.alerts.conditions.occurrences import WindowCount
 from pipeline.alerts.inputs import AlertInput
 from schemas.events import DetailDropped
 from schemas.topics import DECISIONS
@@ -24,7 +23,7 @@ class DroppedRule(AlertRule):
     at_least: Annotated[int, Field(ge=1)] = 1
     """Records of devices in the window."""
 
-    def condition(self) -> "DroppedCondition":
+    def create_condition(self) -> "DroppedCondition":
         return DroppedCondition(self)
 
 
@@ -33,7 +32,7 @@ class DroppedCondition(RebuiltCondition):
 
     def __init__(self, rule: DroppedRule) -> None:
         self._rule = rule
-        self._dropped = WindowCount(minutes(rule.window_minutes))
+        self._dropped = WindowCount(to_timedelta(rule.window_minutes))
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -45,12 +44,12 @@ class DroppedCondition(RebuiltCondition):
             labels = {"cluster": event.cluster, "scheduler": event.scheduler}
             self._dropped.add(labels, event.dropped_at, event.device_records)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
-        for labels, count in self._dropped.reaching(self._rule.at_least, now):
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
+        for labels, count in self._dropped.list_reaching(self._rule.at_least, now):
             scheduler = labels["scheduler"]
             summary = (
                 f"the spool of {scheduler} is full: it discarded {count} device records in "
                 f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, or raise --spool-max-size"
             )
-            query = partial(links.of_scheduler, labels["cluster"], scheduler)
+            query = partial(links.link_scheduler, labels["cluster"], scheduler)
             yield Firing(labels, summary, {"count": float(count)}, query)

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
-from pipeline.alerts.conditions.window_count import WindowCount
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
+from pipeline.alerts.conditions.occurrences import WindowCount
 from pipeline.alerts.inputs import AlertInput
 from schemas.events import FindingReported
 from schemas.topics import FINDINGS
@@ -21,11 +20,11 @@ class FindingRule(AlertRule):
 
     kind: Literal["finding"]
     findings: frozenset[str]
-    """As in finding reported: ``Overcommitted``, …"""
+    """Names of findings, as in finding reported: ``Overcommitted``, …"""
     window_minutes: Minutes = 60
     at_least: Annotated[int, Field(ge=1)] = 1
 
-    def condition(self) -> "FindingCondition":
+    def create_condition(self) -> "FindingCondition":
         return FindingCondition(self)
 
 
@@ -34,7 +33,7 @@ class FindingCondition(RebuiltCondition):
 
     def __init__(self, rule: FindingRule) -> None:
         self._rule = rule
-        self._findings = WindowCount(minutes(rule.window_minutes))
+        self._findings = WindowCount(to_timedelta(rule.window_minutes))
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -49,12 +48,12 @@ class FindingCondition(RebuiltCondition):
             labels = {"cluster": event.cluster, "finding": event.finding, "node": event.node}
             self._findings.add(labels, event.found_at)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
-        for labels, count in self._findings.reaching(self._rule.at_least, now):
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
+        for labels, count in self._findings.list_reaching(self._rule.at_least, now):
             finding, node = labels["finding"], labels["node"]
             summary = (
                 f"{finding} on {node}: {count} in {self._rule.window_minutes:g} minutes: "
                 "the findings name the pods, the devices and the numbers"
             )
-            query = partial(links.of_finding, labels["cluster"], finding, node)
+            query = partial(links.link_finding, labels["cluster"], finding, node)
             yield Firing(labels, summary, {"count": float(count)}, query)

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, minutes
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, to_timedelta
 from pipeline.alerts.inputs import AlertInput
 from schemas.events import AlertChanged, NodeChecked, NodeProblem
 from schemas.topics import NODES
@@ -21,10 +20,10 @@ class HandshakeRule(AlertRule):
 
     kind: Literal["handshake"]
     codes: frozenset[str]
-    """As in node checked: ``HandshakeTooOld``, …"""
+    """Codes of problems, as in node checked: ``HandshakeTooOld``, …"""
     for_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = 0
 
-    def condition(self) -> "HandshakeCondition":
+    def create_condition(self) -> "HandshakeCondition":
         return HandshakeCondition(self)
 
 
@@ -38,13 +37,13 @@ class HandshakeCondition:
     """Nodes whose latest check found one of the rule's problems, per scheduler that checked them."""
 
     def __init__(self, rule: HandshakeRule) -> None:
-        self._codes, self._for = rule.codes, minutes(rule.for_minutes)
+        self._codes, self._for = rule.codes, to_timedelta(rule.for_minutes)
         self._broken: dict[tuple[str, str, str], _BrokenNode] = {}
-        """By cluster, node and scheduler."""
+        """Broken nodes by cluster, node and scheduler."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
-        return {NODES.name: self._for + minutes(60)}
+        return {NODES.name: self._for + to_timedelta(60)}
 
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, NodeChecked):
@@ -55,19 +54,19 @@ class HandshakeCondition:
             if problems:
                 self._broken[key] = _BrokenNode(before.since if before else event.observed_at, problems)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
         # Where a scheduler finds a node broken, what another source found there is no case of its own.
         by_schedulers = {(cluster, node) for cluster, node, scheduler in self._broken if scheduler}
         for (cluster, node, scheduler), broken in sorted(self._broken.items()):
             is_covered = not scheduler and (cluster, node) in by_schedulers
             if now - broken.since >= self._for and not is_covered:
-                found = "; ".join(problem.message for problem in broken.problems)
+                messages = "; ".join(problem.message for problem in broken.problems)
                 # By scheduler too: each checks the nodes by itself.
                 yield Firing(
                     {"cluster": cluster, "node": node, "scheduler": scheduler},
-                    f"{node}: {found}: see whether its device plugin runs and reaches the API server",
+                    f"{node}: {messages}: see whether its device plugin runs and reaches the API server",
                     {},
-                    partial(links.of_checks, cluster, node, now),
+                    partial(links.link_checks, cluster, node, now),
                     broken.problems,
                 )
 

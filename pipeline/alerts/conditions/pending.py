@@ -14,12 +14,12 @@ from engine.hami.reason_codes import ReasonCode
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import (
     AlertRule,
+    Firing,
     Minutes,
     RebuiltCondition,
-    in_minutes,
-    minutes,
+    to_minutes,
+    to_timedelta,
 )
-from pipeline.alerts.firing import Firing
 from pipeline.alerts.inputs import AlertInput
 from schemas.events import MessageEmitted, PodObserved, PodRef
 from schemas.topics import MESSAGES, PODS
@@ -37,16 +37,16 @@ class PendingRule(AlertRule):
     reasons: frozenset[str] = frozenset()
     """Only these reason codes; empty: any."""
     namespaces: frozenset[str] = frozenset()
-    """Only these; empty: any."""
+    """Only these namespaces; empty: any."""
     forget_minutes: Minutes = 20
-    """A pod without an attempt for this long no longer waits: kube-scheduler retries at least every five minutes."""
+    """Time without an attempt after which a pod no longer waits: kube-scheduler retries at least every five minutes."""
 
-    def condition(self) -> "PendingCondition":
+    def create_condition(self) -> "PendingCondition":
         return PendingCondition(self)
 
 
 class _Case(NamedTuple):
-    """What one alert is about: a workload, or a pod of its own."""
+    """Subject of one alert: a workload, or a pod without one."""
 
     cluster: str
     namespace: str
@@ -62,14 +62,14 @@ class _RefusedPod:
     refused_at: datetime
     """The latest refusal."""
     workload: str = ""
-    """As ``PodDescription.workload``, of the latest message that says it."""
+    """The workload as in ``PodDescription.workload``, from the latest message that has it."""
     attempt_id: str = ""
     """The attempt of the latest messages."""
     attempts: int = 0
     since: dict[str, datetime] = field(default_factory=dict)
-    """Reason to the first of the consecutive attempts that it refused."""
+    """Time of the first of the consecutive attempts that a reason refused, by reason."""
     reasons_so_far: set[str] = field(default_factory=set)
-    """Reasons of the latest attempt, whose messages may not all have been read."""
+    """Reasons of the latest attempt; more messages of it may follow."""
     current: dict[str, datetime] = field(default_factory=dict)
     """``since`` for the reasons of the latest attempt that was read completely."""
 
@@ -93,16 +93,16 @@ class _RefusedPod:
         return _Case(self.cluster, self.pod.namespace, self.workload, "" if self.workload else self.pod.name)
 
     def _complete_attempt(self) -> None:
-        self.since = {reason: at for reason, at in self.since.items() if reason in self.reasons_so_far}
-        # That no node fits says nothing beside the reasons of nodes; it counts only where it is all that is known.
-        codes = {reason: at for reason, at in self.since.items() if reason != _NO_NODE_FITS}
+        self.since = {reason: first_at for reason, first_at in self.since.items() if reason in self.reasons_so_far}
+        # "No node fits" adds nothing to the reasons of nodes; it counts only where there are no others.
+        codes = {reason: first_at for reason, first_at in self.since.items() if reason != _NO_NODE_FITS}
         self.current = codes or dict(self.since)
 
 
 class _LongRefusal(NamedTuple):
     refused: _RefusedPod
     reasons: dict[str, datetime]
-    """Since when each has refused it."""
+    """Start of the refusals for each reason."""
 
     @property
     def since(self) -> datetime:
@@ -113,9 +113,9 @@ class PendingCondition(RebuiltCondition):
     # Nothing to restore: a pod that still waits has an attempt within the lookback.
 
     def __init__(self, rule: PendingRule) -> None:
-        self._rule, self._for, self._forget = rule, minutes(rule.for_minutes), minutes(rule.forget_minutes)
+        self._rule, self._for, self._forget = rule, to_timedelta(rule.for_minutes), to_timedelta(rule.forget_minutes)
         self._pods: dict[str, _RefusedPod] = {}
-        """By the key of events about the pod."""
+        """Refused pods by the key of events about the pod."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -141,7 +141,7 @@ class PendingCondition(RebuiltCondition):
             # A node fits, so the refusals are over. Failed binds are not: each follows a filter that succeeded.
             self._pods.pop(key, None)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
         for key in [key for key, refused in self._pods.items() if now - refused.refused_at > self._forget]:
             del self._pods[key]
         long_refusals: dict[_Case, list[_LongRefusal]] = {}
@@ -149,20 +149,20 @@ class PendingCondition(RebuiltCondition):
         # for nearly as long.
         pods = Counter(refused.case for refused in self._pods.values())
         for refused in self._pods.values():
-            if self._is_covered(refused.pod) and (reasons := self._long_standing(refused, now)):
+            if self._is_covered(refused.pod) and (reasons := self._list_long_standing(refused, now)):
                 long_refusals.setdefault(refused.case, []).append(_LongRefusal(refused, reasons))
         for case, refusals in sorted(long_refusals.items()):
             first = min(refusals, key=lambda refusal: (refusal.since, refusal.refused.pod.name))
             if case.workload:
                 reasons_of_all = {reason for refusal in refusals for reason in refusal.reasons}
-                yield _of_workload(case, first, pods[case], reasons_of_all, now)
+                yield _to_workload_firing(case, first, pods[case], reasons_of_all, now)
             else:
-                yield _of_pod(case, first, now)
+                yield _to_pod_firing(case, first, now)
 
     def _is_covered(self, pod: PodRef) -> bool:
         return not self._rule.namespaces or pod.namespace in self._rule.namespaces
 
-    def _long_standing(self, refused: _RefusedPod, now: datetime) -> dict[str, datetime]:
+    def _list_long_standing(self, refused: _RefusedPod, now: datetime) -> dict[str, datetime]:
         return {
             reason: since
             for reason, since in refused.current.items()
@@ -170,20 +170,20 @@ class PendingCondition(RebuiltCondition):
         }
 
 
-def _of_pod(case: _Case, refusal: _LongRefusal, now: datetime) -> Firing:
+def _to_pod_firing(case: _Case, refusal: _LongRefusal, now: datetime) -> Firing:
     pod, attempts = refusal.refused.pod, refusal.refused.attempts
-    waited = in_minutes(now - refusal.since)
+    waited = to_minutes(now - refusal.since)
     summary = (
         f"{pod} has been refused for {waited:.0f} minutes ({attempts} attempts) for "
         f"{', '.join(sorted(refusal.reasons))}: its history names the nodes that refuse it"
     )
     labels = {"cluster": case.cluster, "namespace": case.namespace, "pod": case.pod}
     numbers = {"pending_minutes": waited, "attempts": float(attempts)}
-    return Firing(labels, summary, numbers, partial(links.of_pod, case.cluster, pod, refusal.refused.attempt_id))
+    return Firing(labels, summary, numbers, partial(links.link_pod, case.cluster, pod, refusal.refused.attempt_id))
 
 
-def _of_workload(case: _Case, first: _LongRefusal, pods: int, reasons: Iterable[str], now: datetime) -> Firing:
-    waited = in_minutes(now - first.since)
+def _to_workload_firing(case: _Case, first: _LongRefusal, pods: int, reasons: Iterable[str], now: datetime) -> Firing:
+    waited = to_minutes(now - first.since)
     count = f"{pods} pods of {case.workload} are" if pods > 1 else f"1 pod of {case.workload} is"
     summary = (
         f"{count} refused in {case.namespace}, {first.refused.pod.name} for {waited:.0f} minutes "
@@ -192,5 +192,5 @@ def _of_workload(case: _Case, first: _LongRefusal, pods: int, reasons: Iterable[
     )
     labels = {"cluster": case.cluster, "namespace": case.namespace, "workload": case.workload}
     numbers = {"pending_minutes": waited, "attempts": float(first.refused.attempts), "pods": float(pods)}
-    query = partial(links.of_workload, case.cluster, case.namespace, case.workload, first.since, now)
+    query = partial(links.link_workload, case.cluster, case.namespace, case.workload, first.since, now)
     return Firing(labels, summary, numbers, query)

@@ -1,6 +1,6 @@
 """Kind ``silent``: a scheduler that has pods waiting publishes nothing any more.
 
-A scheduler that publishes is judged by its own records alone: when it has died, kube-scheduler still reports in
+A scheduler that publishes is judged only by its own records: when it has died, kube-scheduler still reports in
 Kubernetes events that its pods do not fit, and a reader of these events publishes that under the scheduler's name.
 """
 
@@ -11,16 +11,15 @@ from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, in_minutes, minutes
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, to_minutes, to_timedelta
 from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from schemas.events import AlertChanged, MessageEmitted, PodObserved
 from schemas.topics import DECISIONS, MESSAGES, NODES, PODS
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_RETRY_INTERVAL: Final = minutes(10)
+_RETRY_INTERVAL: Final = to_timedelta(10)
 """kube-scheduler retries a waiting pod at least every five minutes; twice that leaves time for a slow cycle."""
-_WAITING_FOR: Final = minutes(20)
+_WAITING_FOR: Final = to_timedelta(20)
 """A pod that was last refused this long before the scheduler's last sign of life no longer waits."""
 _PUBLISHES: Final = "publishes"
 """A number of the alert: 1 if the scheduler has published records itself, 0 if all were read elsewhere."""
@@ -34,9 +33,9 @@ class SilentRule(AlertRule):
     kind: Literal["silent"]
     for_minutes: Minutes = 10
     forget_minutes: Minutes = 24 * 60
-    """A scheduler that is silent for this long has been removed."""
+    """Silence after which a scheduler counts as removed."""
 
-    def condition(self) -> "SilentCondition":
+    def create_condition(self) -> "SilentCondition":
         return SilentCondition(self)
 
 
@@ -46,16 +45,16 @@ class _Scheduler(NamedTuple):
 
 
 class SilentCondition:
-    """Per scheduler of a cluster, its last sign of life and the pods that waited then."""
+    """Last sign of life of each scheduler of a cluster, and the pods that waited then."""
 
     def __init__(self, rule: SilentRule) -> None:
-        self._for, self._forget = minutes(rule.for_minutes), minutes(rule.forget_minutes)
+        self._for, self._forget = to_timedelta(rule.for_minutes), to_timedelta(rule.forget_minutes)
         self._active_at: dict[_Scheduler, datetime] = {}
-        """By its own records, or by those of readers if it has none."""
+        """Last sign of life, by the scheduler's own records, or by records of readers if it has none."""
         self._publishing: set[_Scheduler] = set()
-        """Those with records of their own."""
+        """Schedulers with records of their own."""
         self._waiting: defaultdict[_Scheduler, dict[str, datetime]] = defaultdict(dict)
-        """Scheduler to pods, each with its latest refusal."""
+        """Pods that wait, each with its latest refusal, by scheduler."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -82,10 +81,10 @@ class SilentCondition:
         if not activity.reader and scheduler not in self._publishing:
             self._publishing.add(scheduler)
             self._active_at.pop(scheduler, None)
-        self._active_at[scheduler] = max(activity.at, self._active_at.get(scheduler, activity.at))
+        self._active_at[scheduler] = max(activity.received_at, self._active_at.get(scheduler, activity.received_at))
         self._waiting[scheduler].pop(_UNKNOWN_POD, None)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
         for scheduler, active_at in sorted(self._active_at.items()):
             silence, waiting = now - active_at, self._waiting[scheduler]
             # No message reports that a waiting pod was deleted; only its refusals stop.
@@ -95,7 +94,7 @@ class SilentCondition:
                 del self._active_at[scheduler]
                 self._publishing.discard(scheduler)
             elif silence >= self._for and waiting:
-                silent_minutes = in_minutes(silence)
+                silent_minutes = to_minutes(silence)
                 summary = (
                     f"{scheduler.name} has published nothing for {silent_minutes:.0f} minutes while pods wait "
                     f"({len(waiting)}): see whether it runs, leads and reaches Kafka (/readyz)"
@@ -104,7 +103,7 @@ class SilentCondition:
                 # For a process that continues from the alert.
                 numbers[_PUBLISHES] = float(scheduler in self._publishing)
                 labels = {"cluster": scheduler.cluster, "scheduler": scheduler.name}
-                yield Firing(labels, summary, numbers, partial(links.of_scheduler, *scheduler))
+                yield Firing(labels, summary, numbers, partial(links.link_scheduler, *scheduler))
 
     def restore(self, alert: AlertChanged) -> None:
         # A scheduler that is silent has no records in the lookback: only the alert shows that pods wait for it.

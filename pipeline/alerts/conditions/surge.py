@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, minutes
-from pipeline.alerts.firing import Firing
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, to_timedelta
+from pipeline.alerts.conditions.occurrences import TickCounter
 from pipeline.alerts.inputs import AlertInput
-from pipeline.alerts.tick_counter import TickCounter
 from schemas.events import AlertChanged, MessageEmitted
 from schemas.topics import MESSAGES
 
@@ -25,21 +24,21 @@ class SurgeRule(AlertRule):
     window_minutes: Minutes = 10
     before_minutes: Minutes = 60
     at_least: Annotated[int, Field(ge=1)] = 20
-    """Attempts in the window."""
+    """Smallest number of attempts in the window."""
 
-    def condition(self) -> "SurgeCondition":
+    def create_condition(self) -> "SurgeCondition":
         return SurgeCondition(self)
 
 
 class SurgeCondition:
-    """Counts refusals by cluster, reason and tick."""
+    """Counts of refusals by cluster, reason and tick."""
 
     def __init__(self, rule: SurgeRule) -> None:
         self._rule = rule
-        self._window, self._before = minutes(rule.window_minutes), minutes(rule.before_minutes)
+        self._window, self._before = to_timedelta(rule.window_minutes), to_timedelta(rule.before_minutes)
         self._refusals: defaultdict[tuple[str, str], TickCounter] = defaultdict(TickCounter)
         self._first_message_at: dict[str, datetime] = {}
-        """By cluster."""
+        """Time of the first message by cluster."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -53,15 +52,15 @@ class SurgeCondition:
             if event.severity == "Warning" and event.code:
                 self._refusals[event.cluster, event.code].add(event.reported_at)
 
-    def firing(self, now: datetime) -> Iterator[Firing]:
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
         start = now - self._window
         self._drop(start - self._before)
         for (cluster, reason), counter in sorted(self._refusals.items()):
             # Of a cluster whose messages begin here the rate before is too low, and every reason would seem to surge.
             if self._first_message_at[cluster] > start - self._before:
                 continue
-            count = counter.between(start, now)
-            count_before = counter.between(start - self._before, start)
+            count = counter.count_between(start, now)
+            count_before = counter.count_between(start - self._before, start)
             rate, rate_before = count / self._rule.window_minutes, count_before / self._rule.before_minutes
             if count >= self._rule.at_least and rate >= self._rule.factor * rate_before:
                 summary = (
@@ -70,7 +69,7 @@ class SurgeCondition:
                 )
                 numbers = {"attempts_per_minute": rate, "attempts_per_minute_before": rate_before}
                 labels = {"cluster": cluster, "reason": reason}
-                yield Firing(labels, summary, numbers, partial(links.of_reason, cluster, reason, start, now))
+                yield Firing(labels, summary, numbers, partial(links.link_reason, cluster, reason, start, now))
 
     def restore(self, alert: AlertChanged) -> None:
         # A surge may have followed an hour without any message: what is read again does not show that it had an hour

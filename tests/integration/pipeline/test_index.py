@@ -10,7 +10,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from prometheus_client import CollectorRegistry
 
-from pipeline.sinks.bulk import Document, source
+from pipeline.sinks.bulk import Document, encode_source
 from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
@@ -243,7 +243,7 @@ async def test_m7_an_index_that_is_deleted_is_noticed_and_made_with_its_mapping(
     # A day of its own: the other tests' documents are not touched.
     today = datetime.now(UTC) - timedelta(hours=12)
     name = index_families.ATTEMPTS.name(today)
-    document = Document(name, "m7", source({"@timestamp": today.isoformat()}), 1)
+    document = Document(name, "m7", encode_source({"@timestamp": today.isoformat()}), 1)
     client, lost = new_client(opensearch_at(running.servers.opensearch_url)), list[str]()
     sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()))
     watch = IndexWatch(client, lost.extend)

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.bulk import Document, WriteResult
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import ATTEMPTS
@@ -72,5 +71,5 @@ class DocumentsByVersion:
                 self.versions[key] = document.version
         return result
 
-    async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
+    async def read_stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
         return [self.documents.get((document.index, document.id)) for document in documents]

@@ -6,8 +6,7 @@ from typing import Any
 
 import orjson
 
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.bulk import Document, WriteResult
 from tests.support.fakes.topics import FakeTopics, Log, stream
 
 __all__ = ["FakeIndex", "FakeTopics", "Log", "stream"]

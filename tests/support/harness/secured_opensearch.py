@@ -15,11 +15,10 @@ from dev.embedded.secured_opensearch import SecuredOpenSearch
 from pipeline.admin.provision import provision_templates
 from pipeline.admin.retention import drop_expired
 from pipeline.settings import RetentionSettings, TemplateSettings
-from pipeline.sinks.bulk import Document, source
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.bulk import Document, WriteResult, encode_source
 from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
-from pipeline.sinks.msearch import page_search
+from pipeline.sinks.msearch import search_page
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.opensearch.client import new_client
 from runtime.opensearch.roles import PROVISIONER, WRITER
@@ -31,7 +30,7 @@ Settings = TypeVar("Settings", bound=BaseModel)
 PASSWORD: Final = "correct-Horse-7-battery"  # noqa: S105 - of servers that end with the test
 NOW: Final = datetime.now(UTC)
 DAY: Final = ATTEMPTS.name(NOW)
-_LONG_AGO: Final = source({"@timestamp": "2020-01-01T00:00:00Z"})
+_LONG_AGO: Final = encode_source({"@timestamp": "2020-01-01T00:00:00Z"})
 
 
 def reached(node: SecuredOpenSearch, **fields: object) -> OpenSearchConnection:
@@ -83,9 +82,9 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
         await sink.check()
         assert await sink.write([attempt, *states]) == WriteResult()
         assert await sink.write([Document(states[0].index, states[0].id, b"", 2, is_deletion=True)]) == WriteResult()
-        assert [found is not None for found in await sink.stored([attempt, *states])] == [True, False, True]
+        assert [found is not None for found in await sink.read_stored([attempt, *states])] == [True, False, True]
         ((hit,),) = await sink.search(
-            [page_search(ATTEMPTS, [{"ids": {"values": ["attempt"]}}], ("attempt_id",), 2, None)]
+            [search_page(ATTEMPTS, [{"ids": {"values": ["attempt"]}}], ("attempt_id",), 2, None)]
         )
         assert hit["_id"] == "attempt"
         # Of a family that has no index elsewhere here.

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from pipeline.index.command import index
+from pipeline.__main__ import index
 from pipeline.settings import WorkerSettings
 from schemas.topics import TOPICS
 

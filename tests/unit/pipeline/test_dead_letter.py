@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.dead_letter import MAX_HEADER_BYTES, MAX_VALUE_BYTES, dead_letter, original
-from pipeline.dead_letters.commands import json_line
+from pipeline.admin.dead_letters import to_json_line
+from pipeline.dead_letter import MAX_HEADER_BYTES, MAX_VALUE_BYTES, restore_original, to_dead_letter
 from runtime.kafka.record import Outgoing
 from schemas.topics import DEAD_LETTERS
 
@@ -30,39 +30,39 @@ def again(letter: Outgoing) -> Read:
 
 
 def test_a_record_comes_back_byte_for_byte() -> None:
-    topic, record = original(again(dead_letter(Read(), "value: not JSON", AT)))
+    topic, record = restore_original(again(to_dead_letter(Read(), "value: not JSON", AT)))
     assert (topic, record.key, record.value, list(record.headers)) == (
         "schedulerlog.decisions", b"llm/trainer", b"no JSON", Read().headers,
     )  # fmt: skip
 
 
 def test_a_value_that_no_topic_takes_is_cut_and_not_replayed() -> None:
-    letter = dead_letter(Read(b"x" * (MAX_VALUE_BYTES + 1)), "value: not JSON", AT)
+    letter = to_dead_letter(Read(b"x" * (MAX_VALUE_BYTES + 1)), "value: not JSON", AT)
     assert len(letter.record.value) == 65_536
     assert dict(letter.record.headers)["dead_letter_cut"] == b"the value had 8388609 bytes, these are the first 65536"
     with pytest.raises(ValueError, match="offset 3 can't be replayed: the value had 8388609 bytes"):
-        original(again(letter))
+        restore_original(again(letter))
 
 
 def test_headers_that_no_topic_takes_are_left_out() -> None:
-    letter = dead_letter(Read(headers=[("a", b"x" * MAX_HEADER_BYTES)]), "value: not JSON", AT)
+    letter = to_dead_letter(Read(headers=[("a", b"x" * MAX_HEADER_BYTES)]), "value: not JSON", AT)
     assert sum(len(value) for _, value in letter.record.headers) < 1_000
     with pytest.raises(ValueError, match="its own headers, 1048577 bytes, were left out"):
-        original(again(letter))
+        restore_original(again(letter))
 
 
 def test_a_key_that_no_topic_takes_is_left_out() -> None:
-    letter = dead_letter(Read(key=b"k" * 70_000), "value: not JSON", AT)
+    letter = to_dead_letter(Read(key=b"k" * 70_000), "value: not JSON", AT)
     assert letter.record.key is None
     with pytest.raises(ValueError, match="its key, 70000 bytes, was left out"):
-        original(again(letter))
+        restore_original(again(letter))
 
 
 def test_a_record_without_key_and_value_has_a_dead_letter_that_the_client_sends() -> None:
-    letter = dead_letter(Read(key=None, value=None), "value: the record has no value", AT)
+    letter = to_dead_letter(Read(key=None, value=None), "value: the record has no value", AT)
     assert letter.record.value == b""
     with pytest.raises(ValueError, match="it had neither key nor value"):
-        original(again(letter))
+        restore_original(again(letter))
 
 
 def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
@@ -70,7 +70,7 @@ def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
 
 
 def test_a_dead_letter_as_json_names_its_place_and_that_of_the_record() -> None:
-    line = json_line(again(dead_letter(Read(key=b"\xff\n"), "value: not JSON", AT)))
+    line = to_json_line(again(to_dead_letter(Read(key=b"\xff\n"), "value: not JSON", AT)))
     assert "\n" not in line
     assert json.loads(line) == {
         "offset": 3, "topic": "schedulerlog.decisions", "partition": "7", "record_offset": "41", "bytes": 7,

@@ -72,26 +72,26 @@ def from_api(api: Served, query: dict[str, str]) -> set[str]:
 
 
 def test_a_reason_finds_the_attempts_that_it_refused_whatever_it_is_called(filling: Filling, api: Served) -> None:
-    query = links.of_reason("default", ODD, NOW - timedelta(hours=1), NOW)
+    query = links.link_reason("default", ODD, NOW - timedelta(hours=1), NOW)
     assert from_api(api, query) == in_index(filling, query) == {"trainer"}
-    before = links.of_reason("default", ODD, NOW - timedelta(hours=3), NOW - timedelta(hours=2))
+    before = links.link_reason("default", ODD, NOW - timedelta(hours=3), NOW - timedelta(hours=2))
     assert from_api(api, before) == in_index(filling, before) == set()
 
 
 def test_a_pod_finds_its_history(filling: Filling, api: Served) -> None:
-    query = links.of_pod("default", POD)
+    query = links.link_pod("default", POD)
     assert in_index(filling, query) == {"trainer"}
     (episode,) = api.client.get(query["api"]).raise_for_status().json()["episodes"]
     assert ODD in orjson.dumps(episode).decode().replace('\\"', '"').replace("\\\\", "\\")
 
 
 def test_a_node_finds_the_binds_that_failed_there(filling: Filling, api: Served) -> None:
-    query = links.of_node("default", "evidence-3", STARTED, NOW, status="failed")
+    query = links.link_node("default", "evidence-3", STARTED, NOW, status="failed")
     assert from_api(api, query) == in_index(filling, query) == {"bound"}
 
 
 def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: Served) -> None:
-    query = links.of_checks("default", "evidence-1", NOW)
+    query = links.link_checks("default", "evidence-1", NOW)
     (check,) = api.client.get(query["api"]).raise_for_status().json()["checks"]
     assert [problem["code"] for problem in check["problems"]] == ["HandshakeTooOld"]
     (hit,) = httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status().json()["hits"]["hits"]
@@ -99,18 +99,18 @@ def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: 
 
 
 def test_a_workload_finds_the_attempts_of_its_pods(filling: Filling, api: Served) -> None:
-    query = links.of_workload("default", "evidence", "Job/train", STARTED, NOW)
+    query = links.link_workload("default", "evidence", "Job/train", STARTED, NOW)
     assert from_api(api, query) == in_index(filling, query) == {"worker-0"}
 
 
 def test_a_pod_names_its_attempt(api: Served) -> None:
-    query = links.of_pod("default", POD, an_attempt(str(POD), started_at=STARTED).attempt_id)
+    query = links.link_pod("default", POD, an_attempt(str(POD), started_at=STARTED).attempt_id)
     assert ODD in api.client.get(query["attempt"]).raise_for_status().text.replace('\\"', '"').replace("\\\\", "\\")
 
 
 def test_a_finding_and_a_scheduler_are_found(filling: Filling, api: Served) -> None:
-    query = links.of_finding("default", "Overcommitted", "evidence-1")
+    query = links.link_finding("default", "Overcommitted", "evidence-1")
     assert from_api(api, query) == in_index(filling, query) == {"trainer"}
-    query = links.of_scheduler("default", "hami-scheduler")
+    query = links.link_scheduler("default", "hami-scheduler")
     assert from_api(api, query)
     assert in_index(filling, query)

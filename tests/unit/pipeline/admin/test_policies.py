@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from pipeline.__main__ import app
 from pipeline.admin import policies as module
-from pipeline.admin.policies import BY_POLICY, make_policies, policies
+from pipeline.admin.policies import BY_POLICY, make_policies, to_policies
 from pipeline.settings import RetentionSettings
 from runtime.errors import SettingError, UnreachableError
 from schemas.indices import DEVICES, OCCUPANCY, POD_STATES
@@ -37,7 +37,7 @@ async def made(ism: FakeIndexStateManagement, monkeypatch: pytest.MonkeyPatch, *
 
 
 def test_a_policy_deletes_an_index_a_day_after_it_is_kept_no_longer() -> None:
-    assert policies(of())["schedulerlog-devices"] == {
+    assert to_policies(of())["schedulerlog-devices"] == {
         "description": "schedulerlog-devices: kept for 7 days",
         "default_state": "kept",
         "ism_template": [{"index_patterns": ["schedulerlog-devices-*"], "priority": 100}],
@@ -50,22 +50,22 @@ def test_a_policy_deletes_an_index_a_day_after_it_is_kept_no_longer() -> None:
             {"name": "expired", "actions": [{"delete": {}}], "transitions": []},
         ],
     }
-    of_setting = policies(of(retention=timedelta(days=60)))["schedulerlog-devices"]
+    of_setting = to_policies(of(retention=timedelta(days=60)))["schedulerlog-devices"]
     assert of_setting["states"][0]["transitions"][0]["conditions"] == {"min_index_age": "61d"}
 
 
 def test_what_index_state_management_can_not_keep_is_left_to_retention() -> None:
-    assert not {OCCUPANCY.alias, POD_STATES.alias} & policies(of()).keys()
+    assert not {OCCUPANCY.alias, POD_STATES.alias} & to_policies(of()).keys()
     assert len(BY_POLICY) == 6
     with pytest.raises(SettingError, match="SCHEDULERLOG_KEPT_CLUSTERS"):
-        policies(of(kept_clusters="archive"))
+        to_policies(of(kept_clusters="archive"))
 
 
 async def test_policies_are_made_once_and_given_to_indices_that_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ism = FakeIndexStateManagement({TODAY: None, EARLIER: None, "payroll": None})
     reported = await made(ism, monkeypatch)
     assert reported[ATTEMPTS] == "written, given to 2 indices"
-    assert {name: content for name, (_, content) in ism.policies.items()} == policies(of())
+    assert {name: content for name, (_, content) in ism.policies.items()} == to_policies(of())
     assert ism.indices == {TODAY: (ATTEMPTS, 0), EARLIER: (ATTEMPTS, 0), "payroll": None}
     ism.writes.clear()
     assert (await made(ism, monkeypatch))[ATTEMPTS] == "is as it should be, given to 0 indices"
@@ -93,5 +93,5 @@ async def test_without_the_plugin_or_opensearch_the_cause_is_named(monkeypatch: 
 def test_they_can_be_printed_for_those_who_write_them_themselves() -> None:
     done = CliRunner().invoke(app, ["policies", "--print", "--opensearch-url", "http://index:9200"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.output) == {name: {"policy": content} for name, content in policies(of()).items()}
+    assert json.loads(done.output) == {name: {"policy": content} for name, content in to_policies(of()).items()}
     assert DEVICES.alias in json.loads(done.output)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.admin.retention import Dropped, expired, json_line
+from pipeline.admin.retention import Dropped, list_expired, to_json_line
 from schemas.indices import ATTEMPTS, POD_STATES
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 def expired_of(*names: str, keep_days: int = 30) -> list[str]:
     """Of indices that were made long ago."""
     made_at = dict.fromkeys(names, datetime(2020, 1, 1, tzinfo=UTC))
-    return [index.name for index in expired(ATTEMPTS, made_at, timedelta(days=keep_days), NOW)]
+    return [index.name for index in list_expired(ATTEMPTS, made_at, timedelta(days=keep_days), NOW)]
 
 
 def test_an_index_is_deleted_when_its_day_ended_longer_ago_than_it_is_kept() -> None:
@@ -51,21 +51,21 @@ def test_an_index_of_the_future_is_left() -> None:
 def test_what_was_read_from_an_old_log_is_kept_as_long_after_that_day() -> None:
     name, read_at = "schedulerlog-attempts-2024.04.20", NOW - timedelta(days=10)
     for days, is_kept in ((9, False), (11, True)):
-        found = [index.name for index in expired(ATTEMPTS, {name: read_at}, timedelta(days=days), NOW)]
+        found = [index.name for index in list_expired(ATTEMPTS, {name: read_at}, timedelta(days=days), NOW)]
         assert found == ([] if is_kept else [name])
 
 
 def test_an_index_without_days_is_never_deleted_whole() -> None:
     made_at = {POD_STATES.name(NOW): datetime(2020, 1, 1, tzinfo=UTC)}
-    assert list(expired(POD_STATES, made_at, timedelta(days=1), NOW)) == []
+    assert list(list_expired(POD_STATES, made_at, timedelta(days=1), NOW)) == []
 
 
 def test_what_was_deleted_is_a_line_for_people_and_for_programs() -> None:
     index = Dropped("schedulerlog-attempts-2026.10.21", 30, is_dry_run=True, days_past=2)
     assert str(index) == "index schedulerlog-attempts-2026.10.21: would be dropped, 2 days past the 30 that it is kept"
-    assert json.loads(json_line(index)) == {
+    assert json.loads(to_json_line(index)) == {
         "index": "schedulerlog-attempts-2026.10.21", "kept_days": 30, "is_dry_run": True, "days_past": 2,
         "documents": None,
     }  # fmt: skip
     assert str(Dropped("a", 14, is_dry_run=False, documents=7)) == "index a: 7 documents dropped"
-    assert json_line("no answer") == '{"error": "no answer"}'
+    assert to_json_line("no answer") == '{"error": "no answer"}'

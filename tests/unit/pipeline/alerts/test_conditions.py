@@ -259,7 +259,7 @@ def test_a_scheduler_of_which_only_its_log_is_read_is_alive_while_the_log_grows(
     inputs: list[tuple[float, AlertInput]] = sorted([*read, *retries(range(0, 16, 5))], key=lambda pair: pair[0])
     alerts = run(silent, inputs, 30)
     assert [(alert.state, minute(alert.changed_at)) for alert in alerts] == [("firing", 25)]
-    later: list[tuple[float, AlertInput]] = [(32, read[0][1]._replace(at=at(32)))]
+    later: list[tuple[float, AlertInput]] = [(32, read[0][1]._replace(received_at=at(32)))]
     restarted = run(silent, later, 35, published=alerts, published_until=30, start=30)
     assert [alert.state for alert in restarted] == ["resolved"]
 

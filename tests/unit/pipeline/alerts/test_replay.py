@@ -118,9 +118,9 @@ def test_an_alert_is_restored_from_its_fields_whatever_its_summary_says() -> Non
     (rule,) = [rule for rule in load() if rule.name == "HandshakeStale"]
     (fired,) = run([rule], [(1, a_check(1, "HandshakeTooOld"))], 2)
     translated = fired.model_copy(update={"summary": "Text einer späteren Fassung: ohne Bedeutung"})
-    condition = rule.condition()
+    condition = rule.create_condition()
     condition.restore(translated)
-    (restored,) = condition.firing(at(DAY))
+    (restored,) = condition.list_firing(at(DAY))
     assert (restored.labels, restored.problems) == (fired.labels, fired.problems)
     assert restored.summary == fired.summary
 

@@ -11,8 +11,7 @@ from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.process import TopicsReader
 from pipeline.index.summary_parts import SummaryParts
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.bulk import Document, WriteResult
 from runtime.errors import NotProvisionedError
 from runtime.kafka.consumer import TopicPartition
 from schemas import indices

@@ -41,12 +41,12 @@ class FakeStates:
         self.failure: Exception | None = None
         self.searched: list[list[str]] = []
 
-    async def ends(self) -> Ends:
+    async def fetch_ends(self) -> Ends:
         if self.failure:
             raise self.failure
         return dict.fromkeys(PARTITIONS, self.end)
 
-    async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
+    async def fetch_committed(self, partitions: Sequence[TopicPartition]) -> Ends:
         return {partition: self.end if partition.partition == 0 else self.read for partition in partitions}
 
     async def search(self, searches: Sequence[Any]) -> list[list[dict[str, Any]]]:

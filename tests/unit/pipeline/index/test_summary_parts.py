@@ -29,7 +29,7 @@ class Reading:
         self.log.now_ms += milliseconds
 
     def held_back(self) -> int | None:
-        return self.parts.first_offset(PARTITION)
+        return self.parts.find_first_offset(PARTITION)
 
 
 def test_the_last_part_completes_the_summary_in_whatever_order_they_come() -> None:

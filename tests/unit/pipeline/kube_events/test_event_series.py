@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kube_events.event_object import COUNTED, counting_more, new_event, published_event
-from pipeline.kube_events.event_series import FRESH, REMEMBERED, CountedAttempts, EventSeries, name_of
+from pipeline.kube_events.event_object import COUNTED, make_event, make_patch, parse_event
+from pipeline.kube_events.event_series import FRESH, REMEMBERED, CountedAttempts, EventSeries, derive_name
 from schemas.events import MessageEmitted
 from tests.support.builders.messages import BEGAN, TRAINER, a_message
 
@@ -27,16 +27,16 @@ class EventStore:
         """As a process does that has just started."""
         series = EventSeries()
         for event in self.events.values():
-            series.put("ml", published_event(event))
+            series.put("ml", parse_event(event))
         for (_, name), assigned in series.assign(messages).items():
             published = series.get("ml", name)
-            fresh = published.uncounted(assigned) if published else assigned
+            fresh = published.list_uncounted(assigned) if published else assigned
             if not fresh:
                 continue
             if published is None:
-                self.events[name] = new_event(name, fresh)
+                self.events[name] = make_event(name, fresh)
             else:
-                change = counting_more(published, fresh)
+                change = make_patch(published, fresh)
                 self.events[name]["series"] = change["series"]
                 self.events[name]["metadata"]["annotations"] = change["metadata"]["annotations"]
             self.events[name]["metadata"]["resourceVersion"] = "1"
@@ -52,7 +52,7 @@ def test_equal_messages_are_one_event_that_counts_them() -> None:
 
 
 def test_one_message_is_an_event_without_a_series() -> None:
-    assert "series" not in new_event("x", [a_message()])
+    assert "series" not in make_event("x", [a_message()])
 
 
 def test_another_reason_code_or_another_pod_of_the_name_is_another_event() -> None:
@@ -109,15 +109,15 @@ def test_the_counted_attempts_of_an_event_are_read_back() -> None:
 
 def test_the_name_is_valid_in_kubernetes_and_never_changes() -> None:
     long = TRAINER.model_copy(update={"name": "a" * 253})
-    assert len(name_of(a_message(pod=long))) <= 253
-    assert name_of(a_message(0)) == name_of(a_message(7))
+    assert len(derive_name(a_message(pod=long))) <= 253
+    assert derive_name(a_message(0)) == derive_name(a_message(7))
 
 
 def test_events_that_the_api_server_has_dropped_leave_memory() -> None:
     store, series = EventStore(), EventSeries()
     store.write([a_message()])
     (event,) = store.events.values()
-    series.put("ml", published_event(event))
+    series.put("ml", parse_event(event))
     series.prune(BEGAN + timedelta(hours=1))
     assert len(series) == 1
     series.prune(BEGAN + timedelta(hours=3))
@@ -125,6 +125,6 @@ def test_events_that_the_api_server_has_dropped_leave_memory() -> None:
 
 
 def test_an_event_without_our_labels_is_not_taken_for_ours() -> None:
-    event = new_event("x", [a_message()]) | {"metadata": {"name": "x", "annotations": {COUNTED: "0"}, "labels": {}}}
+    event = make_event("x", [a_message()]) | {"metadata": {"name": "x", "annotations": {COUNTED: "0"}, "labels": {}}}
     with pytest.raises(ValueError, match="not an event of this program"):
-        published_event(event)
+        parse_event(event)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.summaries.node_history import NodeKey
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of, input_of
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, decode_input, to_bind_fact
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest, RecentObservations
-from pipeline.placements.occupancy_queries import StoredPlacement, observed
+from pipeline.placements.occupancy_queries import StoredPlacement, decode_observed
 from pipeline.placements.occupancy_state import OccupancyState
-from pipeline.placements.subjects import PodKey, SchedulerKey, WorkloadKey, subject_of
+from pipeline.placements.subjects import PodKey, SchedulerKey, WorkloadKey, get_subject
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
@@ -93,25 +93,25 @@ class Store:
         return sorted(mine, key=lambda hit: str(hit.source["@timestamp"]), reverse=True)
 
     def load(self, state: OccupancyState, item: PlacementInput) -> None:
-        subject = subject_of(item)
+        subject = get_subject(item)
         if isinstance(subject, PodKey):
             about = {"cluster": subject.cluster, "namespace": subject.namespace, "pod": subject.name}
             state.load_pod(
-                subject, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
+                subject, self.of(OCCUPANCY.alias, **about), decode_observed(_hits(self.of(OBSERVATIONS.alias, **about)))
             )
         elif isinstance(subject, WorkloadKey):
             found = self.of(
                 OBSERVATIONS.alias, kind="workload-observed", cluster=subject.cluster, workload=subject.name
             )
-            state.load_observed(subject, observed(_hits(found)))
+            state.load_observed(subject, decode_observed(_hits(found)))
         elif isinstance(subject, SchedulerKey):
             found = self.of(
                 OBSERVATIONS.alias, kind="scheduler-observed", cluster=subject.cluster, scheduler=subject.name
             )
-            state.load_observed(subject, observed(_hits(found)))
+            state.load_observed(subject, decode_observed(_hits(found)))
         else:
             state.load_node(
-                subject, observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name)))
+                subject, decode_observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name)))
             )
 
     def sources(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _hits(found: Sequence[StoredPlacement]) -> list[dict[str, Any]]:
 def taken(inputs: Sequence[PlacementInput], store: Store | None = None, state: OccupancyState | None = None) -> Store:
     store, state = store or Store(), OccupancyState() if state is None else state
     for item in inputs:
-        if state.lacks(subject_of(item)):
+        if state.is_missing(get_subject(item)):
             store.load(state, item)
         store.write(state.apply(item, NOW))
     return store
@@ -237,7 +237,7 @@ def test_a_pod_from_before_the_installation_holds_the_devices_that_it_carries() 
     assert (placement.attempt_id, placement.allocations) == ("", [CARRIED])
     # It counts together with what a scheduler of ours places beside it, also after a restart.
     taken([bound(5, pod=a_pod("b", "u2"))], store, state)
-    (finding,) = state.overcommitments(at(40))
+    (finding,) = state.find_overcommitments(at(40))
     assert (finding.pod.name, finding.numbers["memory_held_mib"]) == ("b", 40960)
     assert "no bind is known" in finding.evidence[0]
     again = OccupancyState()
@@ -249,7 +249,7 @@ def test_pods_that_overcommit_a_device_without_any_attempt_are_no_finding() -> N
     state = OccupancyState()
     other = seen(1, pod=a_pod("b", "u2"), allocations=[CARRIED])
     taken([a_registration(-9, memory_mib=30000), seen(0, allocations=[CARRIED]), other], state=state)
-    assert state.overcommitments(at(40)) == []
+    assert state.find_overcommitments(at(40)) == []
 
 
 DESCRIPTION = PodDescription(created_at=at(-90), owners=[Owner(kind="Job", name="train")])
@@ -265,13 +265,13 @@ def test_every_wait_is_measured_once_whatever_is_read_again() -> None:
     placed = bound(0, description=DESCRIPTION)
     started = seen(30, started_at=at(20), description=DESCRIPTION)
     for item in (placed, placed, started, seen(40, "Succeeded", started_at=at(20))):
-        if state.lacks(subject_of(item)):
+        if state.is_missing(get_subject(item)):
             store.load(state, item)
         store.write(state.apply(item, soon))
     assert waits(state) == [("placement", "llm", 90), ("start", "llm", 110)]
     restarted = OccupancyState()
     for item in (placed, started):
-        if restarted.lacks(subject_of(item)):
+        if restarted.is_missing(get_subject(item)):
             store.load(restarted, item)
         restarted.apply(item, soon)
     assert waits(restarted) == []
@@ -297,10 +297,10 @@ def test_two_pods_on_one_device_are_one_finding_once_the_node_is_known() -> None
     state = OccupancyState()
     inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
     taken(inputs, state=state)
-    assert state.overcommitments(at(9)) == []
-    (finding,) = state.overcommitments(at(20))
+    assert state.find_overcommitments(at(9)) == []
+    (finding,) = state.find_overcommitments(at(20))
     assert (finding.pod.name, finding.numbers["memory_held_mib"]) == ("b", 40960)
-    assert state.overcommitments(at(30)) == []
+    assert state.find_overcommitments(at(30)) == []
 
 
 def test_placements_of_pods_that_are_not_in_memory_count_too() -> None:
@@ -308,9 +308,9 @@ def test_placements_of_pods_that_are_not_in_memory_count_too() -> None:
     state = OccupancyState()
     state.load_holdings(store.of(OCCUPANCY.alias))
     taken([bound(5, pod=a_pod("b", "u2"))], store, state)
-    assert state.nodes_to_load() == [NodeKey("default", "node1")]
+    assert state.list_nodes_to_load() == [NodeKey("default", "node1")]
     store.load(state, a_registration(0))
-    assert [finding.pod.name for finding in state.overcommitments(at(20))] == ["b"]
+    assert [finding.pod.name for finding in state.find_overcommitments(at(20))] == ["b"]
 
 
 def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -> None:
@@ -318,7 +318,7 @@ def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -
     taken([bound(0)], store, state)
     taken([bound(1, pod=a_pod("b", "u2"))], store, state)
     state.trim()
-    assert (len(state), state.lacks(PodKey("default", "llm", "a"))) == (1, True)
+    assert (len(state), state.is_missing(PodKey("default", "llm", "a"))) == (1, True)
     taken([seen(9, "Failed")], store, state)
     assert ("21", "node1", 0, 9, "Failed") in placements(store)
 
@@ -352,9 +352,9 @@ def in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
     kept = []
     for item in inputs:
         if not isinstance(item, BoundAttempt):
-            if item.observed_at < latest.setdefault(subject_of(item), item.observed_at):
+            if item.observed_at < latest.setdefault(get_subject(item), item.observed_at):
                 continue
-            latest[subject_of(item)] = item.observed_at
+            latest[get_subject(item)] = item.observed_at
         kept.append(item)
     return kept
 
@@ -408,7 +408,7 @@ def test_read_again_the_placements_are_the_same_in_any_order_of_inputs(inputs: l
 def _documents(inputs: Sequence[PlacementInput], store: Store) -> list[Document]:
     state, found = OccupancyState(), []
     for item in inputs:
-        if state.lacks(subject_of(item)):
+        if state.is_missing(get_subject(item)):
             store.load(state, item)
         found += state.apply(item, NOW)
     return found
@@ -444,7 +444,7 @@ def test_the_latest_observations_are_kept_by_time_in_any_order_of_arrival() -> N
 
 def decoded(event: Any) -> PlacementInput | Rejected | None:
     record = encode(event)
-    return input_of(record.value, record.headers, NOW)
+    return decode_input(record.value, record.headers, NOW)
 
 
 BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended_at=at(0)), "chosen": "node1"}
@@ -472,7 +472,7 @@ def test_a_text_that_looks_like_a_missing_bind_hides_none() -> None:
 def test_devices_of_a_bind_are_allocated_by_container_with_or_without_amounts() -> None:
     requests = [a_request(container="setup", init=True), a_request(container="main")]
     picked = [PickedDevice(container=1, uuid="GPU-1", model="A100", memory_mib=5, cores_percent=9)]
-    held = bind_of(bound(0, requests=requests, picked=picked, picked_devices=["GPU-1", "GPU-2"])).held
+    held = to_bind_fact(bound(0, requests=requests, picked=picked, picked_devices=["GPU-1", "GPU-2"])).held
     assert [(entry.uuid, entry.container, entry.init, entry.memory_mib, entry.cores_percent) for entry in held] == [
         ("GPU-1", "main", False, 5, 9),
         ("GPU-2", "", False, None, None),
@@ -480,7 +480,7 @@ def test_devices_of_a_bind_are_allocated_by_container_with_or_without_amounts() 
 
 
 def test_a_bind_to_another_node_than_the_chosen_one_has_no_known_devices() -> None:
-    assert bind_of(bound(0, chosen="node2")).held == ()
+    assert to_bind_fact(bound(0, chosen="node2")).held == ()
 
 
 def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
@@ -515,6 +515,6 @@ def test_pods_of_two_clusters_do_not_overcommit_a_device_together() -> None:
     state = OccupancyState()
     inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0)]
     taken([in_cluster(item, cluster) for item in inputs for cluster in ("east", "west")], state=state)
-    assert state.overcommitments(at(20)) == []
+    assert state.find_overcommitments(at(20)) == []
     taken([in_cluster(bound(5, pod=a_pod("b", "u2")), "east")], state=state)
-    assert [finding.cluster for finding in state.overcommitments(at(40))] == ["east"]
+    assert [finding.cluster for finding in state.find_overcommitments(at(40))] == ["east"]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.sinks.index_watch import IndexIdentity, IndexWatch, lost_indices
+from pipeline.sinks.index_watch import IndexIdentity, IndexWatch, find_lost_indices
 from runtime.opensearch.client import new_client
 from runtime.settings.opensearch_connection import opensearch_at
 from tests.support.builders.index_documents import INDEX
@@ -31,12 +31,12 @@ ONE = IndexIdentity("one", "")
 )
 def test_m7_what_happened_to_an_index(name: str, found: IndexIdentity | None, what: str | None) -> None:
     now = {name: found} if found else {}
-    assert lost_indices({name: ONE}, now | {"schedulerlog-new": ONE}, NOW).get(name) == what
+    assert find_lost_indices({name: ONE}, now | {"schedulerlog-new": ONE}, NOW).get(name) == what
 
 
 def test_m7_an_index_of_which_only_the_name_is_known_may_be_any_but_has_to_be_there() -> None:
-    assert lost_indices({TODAY: None}, {}, NOW) == {TODAY: "was deleted"}
-    assert not lost_indices({TODAY: None, LONG_AGO: None}, {TODAY: ONE}, NOW)
+    assert find_lost_indices({TODAY: None}, {}, NOW) == {TODAY: "was deleted"}
+    assert not find_lost_indices({TODAY: None, LONG_AGO: None}, {TODAY: ONE}, NOW)
 
 
 async def test_m7_an_answer_that_is_none_ends_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

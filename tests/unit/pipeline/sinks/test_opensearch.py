@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 from opensearchpy import AsyncOpenSearch
 from prometheus_client import CollectorRegistry
 
-from pipeline.sinks.bulk import Document, batches, body, source
-from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_item, of_status
+from pipeline.sinks.bulk import (
+    BulkOutcome,
+    BulkResult,
+    Document,
+    WriteResult,
+    encode_body,
+    encode_source,
+    judge_bulk,
+    judge_item,
+    judge_status,
+    split_batches,
+)
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.errors import NotProvisionedError
@@ -132,7 +142,7 @@ async def test_several_documents_are_read_back_in_their_order_once_every_shard_a
     async with a_sink(fake) as sink:
         await sink.write([a_document("a"), a_document("b", 7)])
         fake.trouble = iter(["items", "items"])
-        read = await sink.stored([a_document("b"), a_document("unknown"), a_document("a")])
+        read = await sink.read_stored([a_document("b"), a_document("unknown"), a_document("a")])
     assert read == [{"name": "b", "version": 7}, None, {"name": "a", "version": 1}]
     assert fake.requests.count("POST /_mget") == 3
 
@@ -180,14 +190,14 @@ async def _troubled(chance: random.Random) -> None:
     ],
 )  # fmt: skip
 def test_the_outcome_follows_from_the_status(status: int, outcome: BulkOutcome) -> None:
-    assert of_status(status).outcome is outcome
-    assert of_item({"index": {"status": status}}).outcome is outcome
+    assert judge_status(status).outcome is outcome
+    assert judge_item({"index": {"status": status}}).outcome is outcome
 
 
 def test_h5_a_400_about_the_index_is_tried_again() -> None:
     for kind in ("validation_exception", "index_closed_exception"):
         item = {"create": {"status": 400, "error": {"type": kind, "reason": "why"}}}
-        assert of_item(item) == BulkResult(BulkOutcome.RETRY, f"400 {kind}: why")
+        assert judge_item(item) == BulkResult(BulkOutcome.RETRY, f"400 {kind}: why")
 
 
 json = st.recursive(
@@ -199,20 +209,20 @@ json = st.recursive(
 
 @given(json, st.integers(0, 4))
 def test_an_answer_that_makes_no_sense_is_no_success(answer: Any, documents: int) -> None:
-    answers = of_bulk(answer, documents)
+    answers = judge_bulk(answer, documents)
     assert len(answers) == documents
     if not (isinstance(answer, dict) and ("items" in answer or answer.get("errors") is False)):
         assert {item.outcome for item in answers} <= {BulkOutcome.RETRY}
 
 
 def test_an_answer_about_another_number_of_documents_is_no_success() -> None:
-    assert of_bulk({"errors": True, "items": [{"index": {"status": 201}}]}, 2)[0].outcome is BulkOutcome.RETRY
-    assert of_bulk({"errors": False, "items": []}, 2) == [BulkResult(BulkOutcome.DONE)] * 2
+    assert judge_bulk({"errors": True, "items": [{"index": {"status": 201}}]}, 2)[0].outcome is BulkOutcome.RETRY
+    assert judge_bulk({"errors": False, "items": []}, 2) == [BulkResult(BulkOutcome.DONE)] * 2
 
 
 def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:
     first = replace(a_document("c", 7), keeps_first=True)
-    lines = body([a_document("a", 7), a_document("b", None), first]).split(b"\n")
+    lines = encode_body([a_document("a", 7), a_document("b", None), first]).split(b"\n")
     assert [orjson.loads(line) for line in lines[:6:2]] == [
         {"index": {"_index": INDEX, "_id": "a", "version": 7, "version_type": "external_gte"}},
         {"create": {"_index": INDEX, "_id": "b"}},
@@ -223,7 +233,7 @@ def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:
 
 def test_a_record_with_line_breaks_still_makes_one_line() -> None:
     pretty = orjson.Fragment(orjson.dumps({"a": ["x", "y\n"]}, option=orjson.OPT_INDENT_2))
-    line = source({"record": pretty})
+    line = encode_source({"record": pretty})
     assert b"\n" not in line
     assert orjson.loads(line) == {"record": {"a": ["x", "y\n"]}}
 
@@ -231,7 +241,7 @@ def test_a_record_with_line_breaks_still_makes_one_line() -> None:
 @given(st.lists(st.integers(1, 500), max_size=40), st.integers(1, 10), st.integers(200, 2_000))
 def test_batches_keep_the_order_and_their_bounds(sizes: list[int], max_documents: int, max_bytes: int) -> None:
     documents = [Document("i", str(place), b"x" * size) for place, size in enumerate(sizes)]
-    cut = list(batches(documents, max_documents, max_bytes))
+    cut = list(split_batches(documents, max_documents, max_bytes))
     assert [document.id for batch in cut for document in batch] == [document.id for document in documents]
     assert all(len(batch) <= max_documents for batch in cut)
     assert all(len(batch) == 1 or sum(document.size for document in batch) <= max_bytes for batch in cut)

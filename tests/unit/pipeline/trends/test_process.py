@@ -79,13 +79,13 @@ async def test_a_partition_that_is_still_there_after_a_rebalance_continues_and_o
     counter = a_counter(consumer, topics)
     await work(counter)
     consumer.assigned = {FIRST}
-    counter.reassigned()
+    counter.on_reassigned()
     assert (consumer.sought, counter.attempts) == ([(FIRST, 3)], 3)
     consumer.batches = [{FIRST: records(FIRST, range(3, 4))}]
     await work(counter)
     # The partition that has come back is read again from its committed offset.
     consumer.assigned = {FIRST, SECOND}
-    counter.reassigned()
+    counter.on_reassigned()
     consumer.batches = [{SECOND: records(SECOND, range(6))}]
     await work(counter)
     assert counted(topics.sent) == [(0, 3), (1, 5), (0, 4), (1, 6)]
@@ -98,7 +98,7 @@ async def test_records_of_before_a_rebalance_are_not_counted_after_it() -> None:
     working = asyncio.create_task(work(counter))
     await consumer.committed_is_asked.wait()
     consumer.assigned = {FIRST}
-    counter.reassigned()
+    counter.on_reassigned()
     consumer.batches.append({FIRST: records(FIRST, range(1))})
     consumer.committed_is_known.set()
     await working

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.dead_letter import original
+from pipeline.dead_letter import restore_original
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from runtime.kafka.record import Outgoing, Place, Record
@@ -159,7 +159,9 @@ async def test_a_dead_letter_can_be_replayed_byte_for_byte() -> None:
     async with a_worker(topics) as worker:
         await worker.read(record)
     dead = topics.sent[0].record
-    topic, again = original(Record(DEAD_LETTERS.name, 0, 3, dead.key, dead.value, dead.headers, 0, lambda: None))
+    topic, again = restore_original(
+        Record(DEAD_LETTERS.name, 0, 3, dead.key, dead.value, dead.headers, 0, lambda: None)
+    )
     assert (topic, again) == ("schedulerlog.decisions", (record.key, record.value, list(record.headers)))
 
 

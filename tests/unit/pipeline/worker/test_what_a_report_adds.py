@@ -7,7 +7,7 @@ from engine.summaries.answer import build_schedulerlog
 from engine.summaries.fold import summarize
 from engine.summaries.messages import build_messages
 from ingest.readers.kube import KubeEvents
-from pipeline.kube_events.event_object import new_event
+from pipeline.kube_events.event_object import make_event
 from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS, MESSAGES
 from tests.support.builders.api_server_objects import an_event, read
@@ -85,7 +85,7 @@ async def test_events_that_this_project_wrote_are_no_decisions() -> None:
     """The review's reproduction: of 10 nodes with 4 refusals the answer became one of 6 nodes without any."""
     lines = build_messages(summarize(by_scheduler()))
     reader = KubeEvents()
-    assert [event for line in lines for event in reader.changed("event", new_event("own", [line]), 0.0)] == []
+    assert [event for line in lines for event in reader.changed("event", make_event("own", [line]), 0.0)] == []
     assert reader.close() == []
     assert reader.counts.lines["noise"] == len(lines)
 

@@ -12,7 +12,7 @@ from aiokafka.record._crecords import default_records as compiled
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from pipeline.dead_letter import dead_letter, original
+from pipeline.dead_letter import restore_original, to_dead_letter
 from runtime.kafka import unpacking
 from runtime.kafka.unpacking import MAX_FETCH_BYTES, BoundedPartitionRecords
 from schemas.codec.records import UNREADABLE, Rejected, decode
@@ -131,6 +131,6 @@ class _Source:
 
 
 def test_the_dead_letter_of_an_unreadable_batch_is_not_replayed() -> None:
-    letter = dead_letter(_Source([(UNREADABLE, b"why")]), "why", datetime(2026, 11, 23, tzinfo=UTC))
+    letter = to_dead_letter(_Source([(UNREADABLE, b"why")]), "why", datetime(2026, 11, 23, tzinfo=UTC))
     with pytest.raises(ValueError, match="the batch of records was not unpacked"):
-        original(_Source(list(letter.record.headers)))
+        restore_original(_Source(list(letter.record.headers)))

@@ -1,4 +1,4 @@
-"""The commands for dead letters: list them, show one, send them back to their topics."""
+"""Commands for dead letters: list them, show one, send them back to their topics."""
 
 import json
 from collections import deque
@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from pipeline.dead_letter import original
-from pipeline.sinks.kafka import topics_sink
+from pipeline.dead_letter import restore_original
+from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.errors import UnreachableError
 from runtime.kafka.consumer import connected, new_consumer, read_to_end
@@ -24,68 +24,68 @@ Say = Callable[[str], None]
 async def list_latest(kafka: KafkaConnection, limit: int, say: Say, *, as_json: bool = False) -> None:
     """Print the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
     latest: deque[Any] = deque(maxlen=max(limit, 0))
-    async for record in _all(kafka):
+    async for record in _read_all(kafka):
         latest.append(record)
     for record in latest:
-        say(json_line(record) if as_json else line(record))
+        say(to_json_line(record) if as_json else to_line(record))
     if not latest and not as_json:
         say("no dead letters")
 
 
-def json_line(record: Any) -> str:
-    """One dead letter as a JSON object: where it lies, its headers that say why, the key and the length."""
-    why = _texts_of(record)
+def to_json_line(record: Any) -> str:
+    """Encode a dead letter as a JSON object: its position, its headers that say why, the key and the length."""
+    why = _decode_headers(record)
     texts = {name.removeprefix("dead_letter_"): why.get(name) for name in DEAD_LETTER_HEADERS}
     # ``offset`` is the dead letter's own, as `show` and `replay` take it.
-    place = {"offset": record.offset, "record_offset": texts.pop("offset")}
+    position = {"offset": record.offset, "record_offset": texts.pop("offset")}
     size = len(record.value or b"")
-    return json.dumps(place | texts | {"key": (record.key or b"").decode(errors="replace"), "bytes": size})
+    return json.dumps(position | texts | {"key": (record.key or b"").decode(errors="replace"), "bytes": size})
 
 
-def _texts_of(record: Any) -> dict[str, str]:
+def _decode_headers(record: Any) -> dict[str, str]:
     # Reversed, so that the first of equal names wins: ours are in front, the record may have brought the same ones.
     return {name: (value or b"").decode(errors="replace") for name, value in reversed(record.headers)}
 
 
-def line(record: Any) -> str:
-    """One dead letter on one line. Any part of it may hold control characters, which a terminal would obey: they are
+def to_line(record: Any) -> str:
+    """Show a dead letter on one line. Any part of it may hold control characters, which a terminal would obey: they are
     escaped."""
-    why = _texts_of(record)
+    why = _decode_headers(record)
     origin = "{dead_letter_topic}[{dead_letter_partition}]@{dead_letter_offset}".format_map(_OrUnknown(why))
     key = (record.key or b"").decode(errors="replace")
     text = (
         f"{record.offset}  {why.get('dead_letter_at', '?')}  {origin}  key {key[:200]!r}"
         f"  {len(record.value or b'')} bytes  {why.get('dead_letter_cause', '?')[:500]}"
     )
-    return _printable(text)
+    return _escape(text)
 
 
 async def show_one(kafka: KafkaConnection, offset: int, say: Say) -> bool:
     """Print all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
-    async for record in _all(kafka):
-        # The offset alone names a dead letter: their topic has one partition.
+    async for record in _read_all(kafka):
+        # The offset identifies a dead letter: their topic has one partition.
         if record.offset == offset:
-            for text in lines(record):
+            for text in to_lines(record):
                 say(text)
             return True
     return False
 
 
-def lines(record: Any) -> Iterator[str]:
-    """All of a dead letter: why, where, its own headers, key and value, with control characters escaped."""
+def to_lines(record: Any) -> Iterator[str]:
+    """Show all of a dead letter: why, where, its own headers, key and value, with control characters escaped."""
     # Bytes that are not UTF-8 are shown and not replaced: they may be the very cause.
     headers = [(name, value.decode(errors="backslashreplace")) for name, value in record.headers]
     for name, value in headers:
-        yield _printable(f"{name}: {value}")
-    yield _printable(f"key: {(record.key or b'').decode(errors='backslashreplace')}")
+        yield _escape(f"{name}: {value}")
+    yield _escape(f"key: {(record.key or b'').decode(errors='backslashreplace')}")
     if record.value is None:
         yield "value: none"
         return
     yield f"value: {len(record.value)} bytes"
-    yield _printable(record.value.decode(errors="backslashreplace"))
+    yield _escape(record.value.decode(errors="backslashreplace"))
 
 
-def _printable(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
@@ -96,21 +96,21 @@ class _OrUnknown(dict[str, str]):
 
 async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: Say) -> None:
     """Send the dead letters at ``offsets`` (None: all) to the topics they came from. Raises ``UnreachableError``."""
-    topics = topics_sink(kafka, TopicsMetrics("dead_letters", CollectorRegistry()))
+    topics = create_topics_sink(kafka, TopicsMetrics("dead_letters", CollectorRegistry()))
     count = 0
     try:
         # Ends where the topic ended at the start: a record that fails again becomes a new dead letter, which would be
         # replayed without an end.
-        async for record in _all(kafka):
+        async for record in _read_all(kafka):
             if offsets is not None and record.offset not in offsets:
                 continue
             try:
-                topic, before = original(record)
+                topic, before = restore_original(record)
             except ValueError as error:
                 say(f"skipped: {error}")
                 continue
             if topic not in _REPLAYED:
-                # Who may write dead letters may not write every topic that this user may.
+                # Writers of dead letters may lack the right to write every topic that this user may.
                 say(f"skipped: offset {record.offset} names the topic {topic[:200]!r}, which is not ours")
                 continue
             # One at a time, each acknowledged before the next: records of one pod keep their order.
@@ -121,8 +121,8 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
     say(f"replayed {count}")
 
 
-async def _all(kafka: KafkaConnection) -> AsyncIterator[Any]:
-    """Every dead letter that the topic has now."""
+async def _read_all(kafka: KafkaConnection) -> AsyncIterator[Any]:
+    """Read every dead letter that the topic has now."""
     # Without a group: reading commits nothing, so `list` and `replay` begin at the oldest record each time.
     consumer = new_consumer(kafka, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes)
     try:

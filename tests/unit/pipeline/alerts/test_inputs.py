@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.alerts.input_decoder import inputs_of
-from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity
+from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity, decode_inputs
 from schemas.codec.records import encode
 from schemas.events import AttemptConcluded, BindConcluded, Event, NodeChecked
 from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
@@ -24,7 +23,7 @@ class Record(NamedTuple):
 
 def given(topic: str, event: Event) -> list[AlertInput]:
     record = encode(event)
-    return inputs_of(Record(topic, record.value, record.headers))
+    return decode_inputs(Record(topic, record.value, record.headers))
 
 
 def concluded(**fields: Any) -> AttemptConcluded:
@@ -65,7 +64,7 @@ def test_records_of_devices_and_nodes_are_not_decoded() -> None:
 
 def test_a_dead_letter_names_the_topic_it_comes_from() -> None:
     headers = [("dead_letter_topic", DECISIONS.name.encode())]
-    assert inputs_of(Record(DEAD_LETTERS.name, b"{", headers)) == [DeadLettered(DECISIONS.name, at(0))]
+    assert decode_inputs(Record(DEAD_LETTERS.name, b"{", headers)) == [DeadLettered(DECISIONS.name, at(0))]
 
 
 @pytest.mark.parametrize(
@@ -84,4 +83,4 @@ def test_a_dead_letter_names_the_cluster_that_its_record_names(
 ) -> None:
     headers = [("dead_letter_topic", topic.encode()), ("ce_source", source.encode())]
     record = Record(DEAD_LETTERS.name, b"{", headers, key)
-    assert inputs_of(record) == [DeadLettered(topic, at(0), cluster)]
+    assert decode_inputs(record) == [DeadLettered(topic, at(0), cluster)]

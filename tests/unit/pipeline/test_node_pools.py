@@ -1,10 +1,10 @@
 import pytest
 
-from pipeline.placements.pools import expected_pools
+from pipeline.node_pools import parse_expected_pools
 
 
 def test_without_a_rule_every_namespace_may_use_every_node() -> None:
-    assert expected_pools("a100=gpu-*", "") is None
+    assert parse_expected_pools("a100=gpu-*", "") is None
 
 
 @pytest.mark.parametrize(
@@ -18,13 +18,13 @@ def test_without_a_rule_every_namespace_may_use_every_node() -> None:
     ],
 )
 def test_the_first_pattern_that_matches_a_namespace_gives_its_pools(namespace: str, allowed: set[str] | None) -> None:
-    pools = expected_pools("a100=gpu-*,t4=t4-*", " team-a = a100 | t4 ,batch-x=a100,batch-*=t4,web=")
+    pools = parse_expected_pools("a100=gpu-*,t4=t4-*", " team-a = a100 | t4 ,batch-x=a100,batch-*=t4,web=")
     assert pools
     assert pools.list_allowed(namespace) == allowed
     assert (pools.get_pool("gpu-7"), pools.get_pool("t4-1"), pools.get_pool("cpu")) == ("a100", "t4", "")
 
 
 def test_without_pools_no_node_is_in_one() -> None:
-    pools = expected_pools("", "web=")
+    pools = parse_expected_pools("", "web=")
     assert pools
     assert pools.get_pool("gpu-7") == ""

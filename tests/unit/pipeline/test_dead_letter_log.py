@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pipeline.dead_letters.log import LINES, PERIOD_SECONDS, DeadLetterLog
+from pipeline.dead_letter import LINES, PERIOD_SECONDS, DeadLetterLog
 
 logger = logging.getLogger(__name__)
 
