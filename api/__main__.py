@@ -12,7 +12,7 @@ from prometheus_client import disable_created_metrics
 from pydantic import ValidationError
 
 from api.app import create_app
-from api.authority.review_api import check, loading
+from api.authority.review_api import check, choose_loader
 from api.http.json_protocol import JsonProtocol
 from api.http.pagination import SEAL
 from api.http.trends_query import ReportFormat, ReportQuery
@@ -89,7 +89,9 @@ def certificate(
         if folder:
             is_new = write_files(folder, names)
         else:
-            is_new = asyncio.run(write_secret(loading(kubeconfig, None), namespace, secret_name, names, api_service))
+            is_new = asyncio.run(
+                write_secret(choose_loader(kubeconfig, None), namespace, secret_name, names, api_service)
+            )
     except (KubeConfigError, KubeApiError, OSError) as error:
         fail(str(error), 1)
     typer.echo(f"{folder or secret}: " + (f"made for {', '.join(names)}" if is_new else "is there already"))
@@ -165,7 +167,7 @@ def _check_cluster(settings: Settings) -> None:
     """Check that an API server can check callers, if the settings require it. Raises ``SettingError``."""
     if settings.api_authentication == "kubernetes":
         try:
-            asyncio.run(check(loading(settings.kubeconfig, settings.context)))
+            asyncio.run(check(choose_loader(settings.kubeconfig, settings.context)))
         except KubeConfigError as error:
             raise SettingError(f"{variable('kubeconfig')}: {error}") from None
 

@@ -25,7 +25,7 @@ from api.answers.object_api import ObjectApi, Objects, is_configured
 from api.answers.ready_answers import SHARE_OF_MEMORY, AnswerRecorder, ReadyAnswers
 from api.answers.report_collector import ReportCollector
 from api.authority.checks import CallerChecks
-from api.authority.review_api import loading
+from api.authority.review_api import choose_loader
 from api.authority.reviewer import Reviewer
 from api.handlers.admission import AdmissionHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
@@ -51,7 +51,7 @@ from api.http.request_spans import RequestSpans, describe_path
 from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.index.reading.probe import IndexProbe
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
-from api.memory.change_log import log_beside
+from api.memory.change_log import create_change_log
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
 from api.memory.latest_attempts import LatestAttempts
 from api.memory.recent_states import RecentStates
@@ -61,7 +61,7 @@ from api.settings import Settings
 from api.ui.answers import Answers
 from api.ui.page_routes import page_routes
 from api.ui.page_session import PageSession
-from api.watch.shown import ShownChanges
+from api.watch.shared_events import SharedEvents
 from api.watch.streams import Streams
 from engine.fit import device_config
 from runtime.http.server_tls import Certificates
@@ -87,7 +87,7 @@ def export(
     metrics.watch("watchable_bytes", lambda: watching.log.size_bytes)
     metrics.watch("watches_cut_off", lambda: watching.streams.cut_off)
     metrics.watch("opensearch_refused_requests", lambda: index.refused)
-    metrics.watch("watch_objects", lambda: watching.shown.made)
+    metrics.watch("watch_objects", lambda: watching.shared.objects_made)
 
 
 log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ def create_app(
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
-    changes = log_beside(settings.api_cached_pods, settings.api_cache_size)
+    changes = create_change_log(settings.api_cached_pods, settings.api_cache_size)
     topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing, changes)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or new_client(settings, max_connections=_CONNECTIONS)
@@ -126,7 +126,7 @@ def create_app(
     metrics.watch("certificates_current", lambda: float(not checks.problem))
     object_api: ObjectApi | None = None
     if objects is None:
-        load = loading(settings.kubeconfig, settings.context)
+        load = choose_loader(settings.kubeconfig, settings.context)
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     devices = ClusterDevices(device_config.shipped())
     attempts = AttemptLookup(latest, topic.state, index, metrics)
@@ -139,7 +139,7 @@ def create_app(
         settings.api_cached_pods,
         settings.api_cache_size // SHARE_OF_MEMORY,
     )
-    watching = WatchHandlers(attempts, changes, ShownChanges(), Streams(settings.api_watches))
+    watching = WatchHandlers(attempts, changes, SharedEvents(), Streams(settings.api_watches))
     waiting = WaitingPods(index, devices)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     export(metrics, latest, topic.state, watching, index)

@@ -38,7 +38,7 @@ class IndexedAttempt:
         """Greater is newer."""
         return self.indexed_summary.started_at.timestamp(), self.version, self.attempt_id
 
-    def summary(self) -> AttemptSummarized:
+    def read_summary(self) -> AttemptSummarized:
         return self.indexed_summary
 
 

@@ -11,8 +11,7 @@ from starlette.requests import Request
 
 from api.answers.circumstances import filter_existing_nodes, read_lock
 from api.answers.object_api import Objects
-from api.authority.access import access_of
-from api.authority.readable_namespaces import readable_namespaces
+from api.authority.access import filter_readable_namespaces, get_access
 from api.http.cluster import Cluster
 from api.index.nodes.holders import HeldBy, read_holders
 from api.index.nodes.last_registrations import read_unregistered
@@ -139,7 +138,7 @@ class ChangeSearch:
         async with lock:
             items = await asyncio.to_thread(node_to_unlock, replace(trial), ask, {held.node: held}, now)
         namespace = held.holder.partition("/")[0]
-        readable = await readable_namespaces(access_of(request), cluster, {namespace}) if namespace else ()
+        readable = await filter_readable_namespaces(get_access(request), cluster, {namespace}) if namespace else ()
         return Found(items, [], fits=True), {held.holder: held.holder if namespace in readable else HIDDEN_POD}
 
     async def _held_lock(
@@ -167,7 +166,9 @@ class ChangeSearch:
         """By uid, the pod as the caller may see it."""
         pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
         namespaces = {pod.namespace for pod in pods.values()}
-        readable = await readable_namespaces(access_of(request), cluster, namespaces) if namespaces else frozenset()
+        readable = (
+            await filter_readable_namespaces(get_access(request), cluster, namespaces) if namespaces else frozenset()
+        )
         return {uid: str(pod) if pod.namespace in readable else HIDDEN_POD for uid, pod in pods.items()}
 
 

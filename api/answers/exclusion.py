@@ -38,7 +38,7 @@ class Exclusion:
 
     async def of(self, attempt: AttemptSummarized) -> list[Constraint] | None:
         """None where the pod is not kept from every node, or the devices or what it asks of them are not known."""
-        columns = self.devices.known(attempt.cluster)
+        columns = self.devices.find_columns(attempt.cluster)
         if columns is None or attempt.constraints is None:
             return None
         unregistered = None

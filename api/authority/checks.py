@@ -1,4 +1,4 @@
-"""How callers are found and what checks their rights, by the settings."""
+"""Assembly of the middleware that identifies callers and checks their rights, by the settings."""
 
 import asyncio
 import contextlib
@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from starlette.middleware import Middleware
 from starlette.types import Scope
 
-from api.authority.access import needed
+from api.authority.access import derive_needed_rights
 from api.authority.authorities import ClientAuthorities
-from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_one_of
-from api.authority.review_api import ReviewApi, loading
+from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_host
+from api.authority.review_api import ReviewApi, choose_loader
 from api.authority.reviewer import Reviewer
 from api.authority.rights import Right
 from api.settings import Settings
@@ -18,13 +18,13 @@ from runtime.http.server_tls import Certificates
 
 
 class CallerChecks:
-    """``certificates`` are the server's; ``reviewer`` replaces that of the settings in tests."""
+    """Checks by the settings. ``certificates`` are the server's; tests replace ``reviewer``."""
 
     def __init__(self, settings: Settings, certificates: Certificates | None, reviewer: Reviewer | None) -> None:
         self._settings, self._certificates = settings, certificates
         self._api: ReviewApi | None = None
         if reviewer is None and settings.api_authentication == "kubernetes":
-            self._api = ReviewApi(loading(settings.kubeconfig, settings.context))
+            self._api = ReviewApi(choose_loader(settings.kubeconfig, settings.context))
             reviewer = Reviewer(self._api, settings.api_audience)
         self.reviewer = reviewer
         self.authorities: ClientAuthorities | None = None
@@ -38,7 +38,7 @@ class CallerChecks:
 
     @property
     def middleware(self) -> Middleware:
-        """What finds callers; without a reviewer, what keeps the pages of the web out."""
+        """Middleware that identifies callers; without a reviewer it only refuses foreign host names."""
         return Middleware(
             Gate,
             find_caller=self._credentials,
@@ -48,33 +48,33 @@ class CallerChecks:
         )
 
     def knows_right(self, scope: Scope, cluster: str, right: Right) -> bool:
-        """Is it known without a question to the API server that who sends the request has the right in that cluster?
+        """Tell whether it is known, without a question to the API server, that the sender has the right in the cluster.
 
-        Where it is not, the gate decides, and may decide otherwise.
+        If it is not known, the gate decides, and may decide otherwise.
         """
-        if not is_for_one_of(scope, self._hosts):
+        if not is_for_host(scope, self._hosts):
             return False
         if self.reviewer is None or self._credentials is None:
             return True
-        caller = self._credentials.known(scope)
-        rights = needed(cluster, self._settings.cluster_name, right)
+        caller = self._credentials.find_remembered(scope)
+        rights = derive_needed_rights(cluster, self._settings.cluster_name, right)
         return caller is not None and all(self.reviewer.knows_right(caller, needed_right) for needed_right in rights)
 
     @property
     def problem(self) -> str:
-        """Why certificate, key or an authority are not in force as they are now; empty where they are."""
+        """Reason why the present certificate, key or authority is not in force; empty if all are."""
         if self._certificates is None or self.authorities is None:
             return ""
         return self._certificates.problem or self.authorities.problem
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """While requests are answered: the API server is asked, and its authority is followed."""
+        """Connection to the API server, whose authority is followed, while the application runs."""
         async with contextlib.AsyncExitStack() as stack:
             if self._api:
                 await stack.enter_async_context(self._api)
             if self._api and self.authorities and self._settings.api_aggregated:
-                # Awaited once: the API server's first request would not be known otherwise.
+                # Awaited once, so that the API server's first request is accepted.
                 await self.authorities.read()
                 following = asyncio.create_task(self.authorities.follow())
                 stack.callback(following.cancel)

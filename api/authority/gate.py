@@ -1,4 +1,4 @@
-"""ASGI middleware: finds the caller of each request, and holds back what was answered without asking for rights."""
+"""ASGI middleware that identifies the caller of each request, and holds back answers whose handler checked no right."""
 
 import logging
 import time
@@ -11,58 +11,62 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.authority.access import Access, Identify, cant_be_checked, unknown_caller
-from api.authority.caller import Caller
-from api.authority.certificates import ShownCertificate, caller_named, client_certificate
+from api.authority.access import Access, Identify, to_unchecked_error, to_unknown_caller_error
+from api.authority.credentials import (
+    Caller,
+    PresentedCertificate,
+    TooLongError,
+    derive_caller,
+    get_client_certificate,
+    parse_bearer_token,
+)
 from api.authority.front_proxy import FrontProxy
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
-from api.authority.tokens import TooLongError, bearer_token
 from api.http.aggregated.discovery import DOCUMENTS
 from api.http.errors import RETRY_AFTER_SECONDS, to_error_response
 
 log = logging.getLogger(__name__)
 
 PUBLIC: Final = ("/healthz", "/readyz", "/ui/login", "/ui/logout")
-"""What a kubelet reads, which has no token: it says whether the process is alive and ready, and no more. And the page
-where a browser gets one."""
+"""Paths for callers without a token: health for kubelets, which says no more than alive and ready, and the login."""
 PUBLIC_FILES: Final = "/ui/static/"
-"""How this page looks; the same for everybody."""
+"""Styles and scripts of the login page, which are public."""
 
 MAX_REFUSED_TOKENS: Final = 50
-"""From one address, within ``REFUSED_TOKENS_SECONDS``; each of them costs a review."""
+"""Maximum number of invalid tokens from one address within ``REFUSED_TOKENS_SECONDS``; each costs a review."""
 REFUSED_TOKENS_SECONDS: Final = 10.0
 
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
-"""Names of the machine itself, as the header ``Host`` writes them."""
+"""Names of the local machine in the header ``Host``."""
 
 FOR_EVERY_CALLER: Final = ("/", "/docs", "/openapi.json", *DOCUMENTS)
-"""What describes the API, and holds nothing of a cluster."""
+"""Paths of documents about the API, which contain nothing of a cluster."""
 
 FindCaller = Callable[[Scope, float], Awaitable[Caller | None]]
-"""Who sends a request, by an answer of at most that age in seconds.
+"""Identifies the sender of a request by an answer of at most that age in seconds.
 
 Raises ``TooLongError``, ``SourceError`` and ``ReviewerError``.
 """
 
 
 class Authorities(Protocol):
-    """Whose certificates name callers."""
+    """Authorities of the certificates that callers present."""
 
     @property
     def client_roots(self) -> Collection[bytes]:
-        """The authorities of certificates that name their own holder."""
+        """Authorities of certificates that name their holder."""
 
     @property
     def front_proxy(self) -> FrontProxy | None:
-        """The API server, which names callers in headers; None where it is not trusted."""
+        """API server that names callers in headers; None if it is not trusted."""
 
 
 class SourceError(Exception):
-    """The source has sent so many tokens that are not valid that no other one is looked at for a while."""
+    """Refusal of an address that has sent too many invalid tokens: its other tokens are not reviewed for a while."""
 
 
 class CallerCredentials:
-    """Knows a caller by the certificate of the connection, else by the token in the header ``Authorization``."""
+    """Identification by the certificate of the connection, or else by the token in the header ``Authorization``."""
 
     def __init__(
         self,
@@ -71,55 +75,57 @@ class CallerCredentials:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._reviewer, self._authorities, self._now = reviewer, authorities, now
-        # A list of one number, which is counted up without a change of when it is forgotten.
+        # Each is a list of one number: to count it up does not extend the entry's life.
         self._refused: TTLCache[str, list[int]] = TTLCache(10_000, REFUSED_TOKENS_SECONDS, timer=reviewer.clock)
-        """How many tokens of a source were refused."""
+        """Source to its number of refused tokens."""
 
-    def known(self, scope: Scope) -> Caller | None:
-        """As the call, without a question to the API server; None too where that would take one."""
-        if certificate := client_certificate(scope):
-            return self._shown_by(certificate, scope)
+    def find_remembered(self, scope: Scope) -> Caller | None:
+        """Identify the sender without a question to the API server; None if that would take one."""
+        if certificate := get_client_certificate(scope):
+            return self._identify_by_certificate(certificate, scope)
         try:
-            token = bearer_token(scope["headers"])
+            token = parse_bearer_token(scope["headers"])
         except TooLongError:
             return None
-        return self._reviewer.known_caller(token) if token else None
+        return self._reviewer.find_remembered_caller(token) if token else None
 
     async def __call__(self, scope: Scope, max_age: float) -> Caller | None:
-        # The certificate alone counts where both are there: rights of two callers must not add up.
-        if certificate := client_certificate(scope):
-            return self._shown_by(certificate, scope)
-        token = bearer_token(scope["headers"])
+        # With both credentials only the certificate counts: rights of two callers must not add up.
+        if certificate := get_client_certificate(scope):
+            return self._identify_by_certificate(certificate, scope)
+        token = parse_bearer_token(scope["headers"])
         if token is None:
             return None
-        # Callers behind one address share it: those who are remembered are answered whatever others send.
+        # Callers behind one address share it: remembered callers are answered whatever others send.
         source = (scope.get("client") or ("",))[0]
         refused = self._refused.get(source)
-        # Not asked of an address whose tokens were all valid, which is every address but for mistakes.
+        # Skipped for an address without an invalid token, which is almost every address.
         costs_review = refused is None or not self._reviewer.remembers(token)
         if refused and costs_review and refused[0] >= MAX_REFUSED_TOKENS:
             raise SourceError
-        caller = await self._reviewer.caller_of(token, max_age)
+        caller = await self._reviewer.identify(token, max_age)
         if caller is None and costs_review:
             self._refused.setdefault(source, [0])[0] += 1
         return caller
 
-    def _shown_by(self, certificate: ShownCertificate, scope: Scope) -> Caller | None:
-        # By the authority that the handshake has used: headers count with the API server's certificate alone, and that
-        # certificate names no caller of its own. After a change of authorities an open connection may be of neither.
+    def _identify_by_certificate(self, certificate: PresentedCertificate, scope: Scope) -> Caller | None:
+        # By the authority that the handshake used: headers count only with the API server's certificate, which itself
+        # names no caller. After a change of authorities an open connection may belong to neither.
         authorities = self._authorities
         if authorities is None:
             return None
         proxy = authorities.front_proxy
         is_of_client = certificate.root in authorities.client_roots
         if proxy and certificate.root in proxy.roots:
-            # Of both, after the file of clients' authorities was changed: its holder could name any user.
-            return None if is_of_client else proxy.caller(certificate, scope["headers"], self._now())
-        return caller_named(certificate, self._now()) if is_of_client else None
+            # With both, after a change of the file of clients' authorities, its holder could name any user.
+            return None if is_of_client else proxy.identify_caller(certificate, scope["headers"], self._now())
+        return derive_caller(certificate, self._now()) if is_of_client else None
 
 
 class Gate:
-    """Wraps ``app``. ``find_caller`` None: everybody may read everything. ``hosts``: under which names; empty: all."""
+    """Middleware around ``app``. Without ``find_caller`` everybody may read everything. ``hosts``: accepted host names;
+    empty: all.
+    """
 
     def __init__(
         self,
@@ -142,7 +148,7 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        access = await self._access(scope)
+        access = await self._identify(scope)
         if isinstance(access, Response):
             await access(scope, receive, send)
             return
@@ -155,28 +161,28 @@ class Gate:
             nonlocal is_held_back
             if message["type"] == "http.response.start" and message["status"] < 400 and not access.was_asked:
                 is_held_back = True
-                log.error("%s is answered without asking for rights: a defect of its handler", scope["path"][:200])
-                refusal = to_error_response(403, "nobody may read this path", "Report it: no right is named for it.")
+                log.error("the handler of %s answered without checking a right: a defect", scope["path"][:200])
+                refusal = to_error_response(403, "nobody may read this path", "Report it: its handler checks no right.")
                 await refusal(scope, receive, send)
             if not is_held_back:
-                await send(self._for_caller(message))
+                await send(self._mark_private(message))
 
         await self._app(scope, receive, send_what_was_asked_for)
 
-    def _for_caller(self, message: Message) -> Message:
-        """The message; its answer is for this caller alone, where callers differ."""
+    def _mark_private(self, message: Message) -> Message:
+        """Mark the answer that a message starts as private, if callers differ."""
         if message["type"] == "http.response.start" and self._find_caller:
             headers = MutableHeaders(raw=message["headers"])
             headers.add_vary_header("Authorization")
             headers["Cache-Control"] = ", ".join(filter(None, ("private", headers.get("Cache-Control"))))
         return message
 
-    async def _access(self, scope: Scope) -> Access | Response:
-        """What the caller may ask for, or why nothing."""
-        if not is_for_one_of(scope, self._hosts):
-            return _of_other_host(self._hosts)
+    async def _identify(self, scope: Scope) -> Access | Response:
+        """Identify the caller and return their rights, or the refusal of the request."""
+        if not is_for_host(scope, self._hosts):
+            return _refuse_host(self._hosts)
         if self._find_caller is None:
-            return self._of(None)
+            return self._grant(None)
         is_public = scope["path"] in PUBLIC or scope["path"].startswith(PUBLIC_FILES)
         try:
             identify = partial(self._find_caller, scope)
@@ -186,37 +192,37 @@ class Gate:
         except SourceError:
             return to_error_response(
                 429,
-                f"{MAX_REFUSED_TOKENS} tokens from this address were not valid, so no other one is looked at for now",
+                f"{MAX_REFUSED_TOKENS} tokens from this address were invalid, so the API reviews no other one for now",
                 f"Try again after {REFUSED_TOKENS_SECONDS:.0f} s, with a valid token.",
                 {"Retry-After": f"{REFUSED_TOKENS_SECONDS:.0f}"},
             )
         except ReviewerError:
             if is_public:
-                return self._of(None)
-            away = cant_be_checked()
+                return self._grant(None)
+            away = to_unchecked_error()
             return to_error_response(away.status, away.error, away.next_step, {"Retry-After": RETRY_AFTER_SECONDS})
-        return self._of(caller, identify) if caller or is_public else _unknown()
+        return self._grant(caller, identify) if caller or is_public else _refuse_unknown_caller()
 
-    def _of(self, caller: Caller | None, identify: Identify | None = None) -> Access:
+    def _grant(self, caller: Caller | None, identify: Identify | None = None) -> Access:
         return Access(caller, self._reviewer, self._home_cluster, identify)
 
 
-def _unknown() -> Response:
-    unknown = unknown_caller()
+def _refuse_unknown_caller() -> Response:
+    unknown = to_unknown_caller_error()
     headers = {"WWW-Authenticate": 'Bearer realm="schedulerlog"'}
     return to_error_response(unknown.status, unknown.error, unknown.next_step, headers)
 
 
-def is_for_one_of(scope: Scope, hosts: Collection[str]) -> bool:
-    """Is the request sent to one of these names? Without names, to any is right."""
+def is_for_host(scope: Scope, hosts: Collection[str]) -> bool:
+    """Tell whether the request is for one of these host names; without names, always."""
     if not hosts:
         return True
     names = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
     return len(names) == 1 and _without_port(names[0]) in hosts
 
 
-def _of_other_host(hosts: Collection[str]) -> Response:
-    """The refusal of a request to another name: that of a page of the web which leads here (DNS rebinding)."""
+def _refuse_host(hosts: Collection[str]) -> Response:
+    """Refuse a request to another host name, which a page of the web may have sent here (DNS rebinding)."""
     return to_error_response(
         421, "this address is not answered under that name", f"Use one of {', '.join(sorted(hosts))}."
     )

@@ -1,4 +1,4 @@
-"""The connection to the API server that reviews callers: opened when the API starts, closed when it ends."""
+"""Connection to the API server that reviews callers: opened when the API starts, closed when it ends."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +9,18 @@ from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, fr
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 
 REVIEW_SECONDS: Final = 3.0
-"""What one review may take."""
+"""Time limit of one review."""
 
 
 class Reviews(Protocol):
-    """Takes reviews, and answers each with what the API server made of it."""
+    """Creator of reviews, which the API server answers with their status."""
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
-        """Raises ``KubeApiError``."""
+        """Create a review and return it with its status. Raises ``KubeApiError``."""
 
 
 class ReviewApi:
-    """Entered once, by the event loop that answers requests."""
+    """Connection that the event loop of the requests enters once."""
 
     def __init__(self, load: LoadConfiguration) -> None:
         self._load = load
@@ -35,24 +35,24 @@ class ReviewApi:
             await self._client.close()
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
-        """As of ``Reviews``."""
-        return await self._entered().create(path, obj)
+        """Create an object. Raises ``KubeApiError``."""
+        return await self._require_client().create(path, obj)
 
     async def get(self, path: str) -> Any:
-        """An object. Raises ``KubeApiError``."""
-        return await self._entered().get(path)
+        """Read an object. Raises ``KubeApiError``."""
+        return await self._require_client().get(path)
 
-    def _entered(self) -> Client:
+    def _require_client(self) -> Client:
         if self._client is None:
             raise KubeApiError(NO_ANSWER, "the API has not started yet")
         return self._client
 
 
-def loading(kubeconfig: Path | None, context: str | None) -> LoadConfiguration:
-    """Reads the kubeconfig, or without one the service account of the pod."""
+def choose_loader(kubeconfig: Path | None, context: str | None) -> LoadConfiguration:
+    """Choose what loads the connection: the kubeconfig, or without one the service account of the pod."""
     return from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
 
 
 async def check(load: LoadConfiguration) -> None:
-    """Raises ``KubeConfigError`` where the files do not say how to reach an API server, or can't be used."""
+    """Check that the files say how to reach an API server. Raises ``KubeConfigError``."""
     await ApiCredentials.open(load)

@@ -1,6 +1,6 @@
-"""TokenReview and SubjectAccessReview: the API server says who a token belongs to, and what they may do.
+"""TokenReview and SubjectAccessReview: the API server identifies the owner of a token and decides about their rights.
 
-An answer is believed only where it says yes in the words of its type; anything else is a failure, and no permission.
+Only an answer that says yes in the form of its type is a permission; anything else is a failure.
 """
 
 import asyncio
@@ -12,20 +12,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from api.authority.caller import Caller
+from api.authority.credentials import Caller, read_expiry
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.authority.review_api import REVIEW_SECONDS, Reviews
 from api.authority.rights import Right
-from api.authority.tokens import expires_at
 from runtime.kubernetes.errors import KubeApiError
 from runtime.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 
 ALLOWED_SECONDS: Final = 10.0
-"""How long a right, and who a token belongs to, is remembered."""
+"""Time for which a right, and the owner of a token, is remembered."""
 REFUSED_SECONDS: Final = 2.0
-"""How long a refusal is remembered: shorter, because somebody may be granting the right now."""
+"""Time for which a refusal is remembered: shorter, because somebody may be granting the right now."""
 _MAX_ANSWERS: Final = 10_000
 _MAX_QUESTIONS: Final = 64
 
@@ -34,11 +33,11 @@ _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class ReviewerError(Exception):
-    """The API server can't say now who asks or what they may do; the message is for our own log, not for the caller."""
+    """Failure of the API server to review a caller now; the message is for our log, not for the caller."""
 
 
 class _Strict(BaseModel):
-    """``"true"`` is not ``true``."""
+    """Model for which ``"true"`` is not ``true``."""
 
     model_config = ConfigDict(strict=True)
 
@@ -52,7 +51,7 @@ class _User(_Strict):
 
 class _TokenStatus(_Strict):
     authenticated: bool = False
-    # An API server leaves out what is false or empty, but this: without it the status is none.
+    # An API server leaves out fields that are false or empty, except this one: a status always has it.
     user: _User
     audiences: list[str] = []
 
@@ -67,14 +66,14 @@ A = TypeVar("A")
 
 
 class _Owner(NamedTuple):
-    """Who a token belongs to, and when it ends, so that it is not read again."""
+    """Owner of a token, and its end, which need not be read again."""
 
     caller: Caller | None
     ends_at: float
 
 
 class Reviewer:
-    """Asks the API server; ``audience`` is what a token must have been issued for."""
+    """Reviewer of callers by the API server; a token must have been issued for ``audience``."""
 
     def __init__(
         self,
@@ -85,56 +84,59 @@ class Reviewer:
         now: Callable[[], float] = time.time,
         review_seconds: float = REVIEW_SECONDS,
     ) -> None:
-        """``clock`` never goes back; ``now`` is compared with the ends of tokens, in seconds since 1970."""
+        """Review by ``reviews``.
+
+        ``clock`` never goes back; ``now``, in seconds since 1970, is compared with the ends of tokens.
+        """
         self.clock = clock
         self._reviews, self._audience, self._now, self._seconds = reviews, audience, now, review_seconds
         self._callers: Remembered[bytes, _Owner] = Remembered(_MAX_ANSWERS, _MAX_QUESTIONS, clock)
         self._decisions: Remembered[tuple[Caller, Right], bool] = Remembered(_MAX_ANSWERS, _MAX_QUESTIONS, clock)
         self._trouble = LoggedProblem(
-            lambda text: log.error("callers can't be checked and are refused: %s", text),
-            lambda _: log.info("callers are checked again"),
+            lambda text: log.error("the API can't check callers and refuses them: %s", text),
+            lambda _: log.info("the API checks callers again"),
         )
 
-    async def caller_of(self, token: str, max_age: float = ALLOWED_SECONDS) -> Caller | None:
-        """Who the token belongs to; None for one that is not valid for our audience. Raises ``ReviewerError``.
+    async def identify(self, token: str, max_age: float = ALLOWED_SECONDS) -> Caller | None:
+        """Identify the owner of the token; None if it is not valid for our audience. Raises ``ReviewerError``.
 
-        ``max_age``: how many seconds old the answer may be.
+        ``max_age``: maximum age of the answer in seconds.
         """
-        # Whatever is remembered: a token that has ended proves nothing.
-        if expires_at(token) <= self._now():
+        # Before memory, because a token that has ended proves nothing.
+        if read_expiry(token) <= self._now():
             return None
         return (
-            await _unless_busy(self._callers.get(_digest(token), lambda: self._review_token(token), max_age))
+            await _await_answer(self._callers.get(_digest(token), lambda: self._review_token(token), max_age))
         ).caller
 
     def remembers(self, token: str) -> bool:
-        """Is it known who the token belongs to, without a review?"""
+        """Tell whether the owner of the token is known without a review."""
         return self._callers.has(_digest(token))
 
-    def known_caller(self, token: str) -> Caller | None:
-        """As ``caller_of``, without a review; None too where that would take one."""
+    def find_remembered_caller(self, token: str) -> Caller | None:
+        """Return the owner of the token without a review; None if that would take one."""
         owner = self._callers.find(_digest(token))
         return owner.caller if owner and self._now() < owner.ends_at else None
 
     def knows_right(self, caller: Caller, right: Right) -> bool:
-        """Is it known without a review that the caller has the right?"""
+        """Tell whether it is known, without a review, that the caller has the right."""
         return self._decisions.find((caller, right)) is True
 
     async def may(self, caller: Caller, right: Right, max_age: float = ALLOWED_SECONDS) -> bool:
-        """Raises ``ReviewerError``."""
+        """Check whether the caller has the right. Raises ``ReviewerError``."""
         key = (caller, right)
-        return await _unless_busy(self._decisions.get(key, lambda: self._review_access(caller, right), max_age))
+        return await _await_answer(self._decisions.get(key, lambda: self._review_access(caller, right), max_age))
 
     async def _review_token(self, token: str) -> TimedAnswer[_Owner]:
         spec = {"token": token, "audiences": [self._audience]}
-        status = await self._status(_TOKEN_REVIEWS, "authentication", "TokenReview", spec, _TokenStatus)
+        status = await self._create_review(_TOKEN_REVIEWS, "authentication", "TokenReview", spec, _TokenStatus)
         # An API server that knows no audiences answers without them, for any token.
         if not status.authenticated or not status.user.username or self._audience not in status.audiences:
-            return TimedAnswer(_Owner(None, expires_at(token)), REFUSED_SECONDS)
+            return TimedAnswer(_Owner(None, read_expiry(token)), REFUSED_SECONDS)
         user = status.user
         extra = tuple((key, tuple(values)) for key, values in sorted(user.extra.items()))
         caller = Caller(user.username, user.uid, tuple(user.groups), extra)
-        return TimedAnswer(_Owner(caller, expires_at(token)), ALLOWED_SECONDS)
+        return TimedAnswer(_Owner(caller, read_expiry(token)), ALLOWED_SECONDS)
 
     async def _review_access(self, caller: Caller, right: Right) -> TimedAnswer[bool]:
         spec = {
@@ -142,43 +144,45 @@ class Reviewer:
             "uid": caller.uid,
             "groups": list(caller.groups),
             "extra": {key: list(values) for key, values in caller.extra},
-            **right.attributes(),
+            **right.to_attributes(),
         }
-        status = await self._status(_ACCESS_REVIEWS, "authorization", "SubjectAccessReview", spec, _AccessStatus)
+        status = await self._create_review(_ACCESS_REVIEWS, "authorization", "SubjectAccessReview", spec, _AccessStatus)
         is_allowed = status.allowed and not status.denied
         return TimedAnswer(is_allowed, ALLOWED_SECONDS if is_allowed else REFUSED_SECONDS)
 
-    async def _status(self, path: str, group: str, kind: str, spec: dict[str, Any], read: type[Status]) -> Status:
-        """What the API server made of a review. Whatever is no answer is a ``ReviewerError``."""
+    async def _create_review(
+        self, path: str, group: str, kind: str, spec: dict[str, Any], read: type[Status]
+    ) -> Status:
+        """Create a review and parse its status. Raises ``ReviewerError`` without a valid answer."""
         body = {"apiVersion": f"{group}.k8s.io/v1", "kind": kind, "spec": spec}
         try:
-            # The client repeats a request where the server asks for it; all of it together may not take longer.
+            # The client repeats a request if the server asks for it; the limit is for all of them together.
             async with asyncio.timeout(self._seconds):
                 answer = await self._reviews.create(path, body)
             status = read.model_validate(answer["status"])
         except KubeApiError as error:
-            # 401 and 403 are about ourselves: our own service account may not ask.
-            raise self._failed(f"{error.status}: {error}" if error.status else str(error)) from error
+            # 401 and 403 are about this API: its service account may not create reviews.
+            raise self._to_error(f"{error.status}: {error}" if error.status else str(error)) from error
         except TimeoutError as error:
-            raise self._failed(f"{kind}: no answer within {self._seconds:g} s") from error
+            raise self._to_error(f"{kind}: no answer within {self._seconds:g} s") from error
         except (ValidationError, KeyError, TypeError):
-            # Without its cause, which would show the answer.
-            raise self._failed(f"the answer to a {kind} is none of the API server's") from None
+            # Without the cause, which would quote the answer.
+            raise self._to_error(f"unexpected response to a {kind} from the API server") from None
         self._trouble.note("")
         return status
 
-    def _failed(self, cause: str) -> ReviewerError:
+    def _to_error(self, cause: str) -> ReviewerError:
         self._trouble.note(cause)
         return ReviewerError(cause)
 
 
 def _digest(token: str) -> bytes:
-    # No token is kept.
+    # Only the digest, so that no token stays in memory.
     return hashlib.sha256(token.encode()).digest()
 
 
-async def _unless_busy(asked: Awaitable[A]) -> A:
+async def _await_answer(answer: Awaitable[A]) -> A:
     try:
-        return await asked
+        return await answer
     except BusyError as error:
         raise ReviewerError(str(error)) from error

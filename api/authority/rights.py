@@ -1,7 +1,7 @@
 """The rights that answers need, as Kubernetes' Roles name them. Pure.
 
 Resources of the group ``schedulerlog.io``, all with the subresource ``schedulerlog``: ``pods`` in their namespace,
-``nodes``, and ``clusters`` for every cluster but the one that the API runs in.
+``nodes``, and ``clusters`` for every cluster except the one that the API runs in.
 """
 
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ SUBRESOURCE: Final = "schedulerlog"
 
 @dataclass(frozen=True, slots=True)
 class ResourceRight:
-    """A verb on one object, or on all of a namespace or the cluster."""
+    """Verb on one object, or on all objects of a namespace or of the cluster."""
 
     verb: Literal["get", "list"]
     resource: Literal["pods", "nodes", "clusters"]
     namespace: str = ""
-    """Empty: all namespaces, or a resource without one."""
+    """Namespace; empty for all namespaces, or for a resource without namespaces."""
     name: str = ""
 
-    def attributes(self) -> dict[str, Any]:
-        """The part of a SubjectAccessReview's spec that names it."""
+    def to_attributes(self) -> dict[str, Any]:
+        """Build the part of a SubjectAccessReview's spec that names the right."""
         names = {"namespace": self.namespace, "name": self.name}
         return {
             "resourceAttributes": {
@@ -38,20 +38,20 @@ class ResourceRight:
         }
 
     def __str__(self) -> str:
-        of = f" {self.name}" if self.name else ""
+        name = f" {self.name}" if self.name else ""
         where = f" in namespace {self.namespace}" if self.namespace else ""
         everywhere = " in all namespaces" if self.resource == "pods" and not where else ""
-        return f"{self.verb} {self.resource}/{SUBRESOURCE}{of}{where}{everywhere}"
+        return f"{self.verb} {self.resource}/{SUBRESOURCE}{name}{where}{everywhere}"
 
 
 @dataclass(frozen=True, slots=True)
 class PathRight:
-    """To read a path that is about no object: metrics, the parts of readiness."""
+    """Right to read a path that is about no object: metrics, the parts of readiness."""
 
     path: str
 
-    def attributes(self) -> dict[str, Any]:
-        """As of a ``ResourceRight``."""
+    def to_attributes(self) -> dict[str, Any]:
+        """Build the part of a SubjectAccessReview's spec that names the right."""
         return {"nonResourceAttributes": {"verb": "get", "path": self.path}}
 
     def __str__(self) -> str:
@@ -62,13 +62,13 @@ Right = ResourceRight | PathRight
 
 
 def get_pod(namespace: str, name: str) -> Right:
-    """To read everything about one pod."""
+    """Get the right to read everything about one pod."""
     return ResourceRight("get", "pods", namespace, name) if namespace != NO_NAMESPACE else list_pods()
 
 
 def list_pods(namespace: str | None = None) -> Right:
-    """To read about all pods of a namespace; of every namespace without one."""
-    # Pods of logs without namespaces may be anybody's, and no Role can be about them.
+    """Get the right to read about all pods of a namespace; without one, of every namespace."""
+    # Pods of logs without namespaces may belong to anybody, and no Role can be about them.
     return ResourceRight("list", "pods", "" if namespace in (None, NO_NAMESPACE) else namespace)
 
 
@@ -80,5 +80,5 @@ LIST_NODES: Final = ResourceRight("list", "nodes")
 
 
 def get_cluster(name: str) -> Right:
-    """To read about another cluster than the one that the API runs in."""
+    """Get the right to read about another cluster than the one that the API runs in."""
     return ResourceRight("get", "clusters", name=name)

@@ -1,4 +1,4 @@
-"""Ends answers that take long, such as watches, when their caller may no longer read them."""
+"""End of long answers, such as watches, when their caller may no longer read them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -11,18 +11,20 @@ from api.http.errors import ApiError
 
 CHECK_SECONDS: Final = 2.0
 MAX_AGE_SECONDS: Final = 5.0
-"""With one check and the time that a review may take (3 s) a stream ends within 10 s of a revoked right."""
+"""Maximum age of reviews. With the check interval and the limit of a review (3 s), a stream ends within 10 s of a
+revoked right.
+"""
 
 T = TypeVar("T")
 
 
-async def when_refused(
+async def wait_for_refusal(
     access: Access, cluster: Cluster, *rights: Right, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> ApiError:
-    """Waits until the caller is no longer known or lacks one of the rights; the error with which the stream ends.
+    """Wait until the caller is unknown or lacks one of the rights; return the error that ends the stream.
 
-    It also ends (503) when the API server does not answer, because a right that can't be checked may be gone. All
-    streams of a caller share the reviews.
+    The stream also ends (503) when the API server does not answer, because a right that can't be checked may be
+    revoked. All streams of a caller share the reviews.
     """
     while True:
         await sleep(CHECK_SECONDS)
@@ -32,9 +34,9 @@ async def when_refused(
             return error
 
 
-async def while_allowed(events: AsyncIterator[T], refused: Awaitable[ApiError]) -> AsyncGenerator[T]:
-    """The events until ``refused`` (``when_refused``) has an answer, which is raised; none is returned after it."""
-    ending = asyncio.ensure_future(refused)
+async def iterate_while_allowed(events: AsyncIterator[T], refusal: Awaitable[ApiError]) -> AsyncGenerator[T]:
+    """Iterate over the events until ``refusal`` returns an error, which is raised; no event follows it."""
+    ending = asyncio.ensure_future(refusal)
     following: asyncio.Future[T] | None = None
     try:
         while True:

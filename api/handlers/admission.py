@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
@@ -40,9 +40,9 @@ class AdmissionHandlers:
         The pods take their devices one after the other, those that wait longest first, on the devices as they are now.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, list_pods(query.namespace))
+        await get_access(request).require(cluster, list_pods(query.namespace))
         now = datetime.now(UTC)
-        columns = self.devices.known(cluster.name)
+        columns = self.devices.find_columns(cluster.name)
         since = rfc3339(parse_time(query.since, now))
         waiting = await read_waiting_requests(self.index, cluster.name, query.namespace, since)
         unknown, judged = ["quotas"], Judged()

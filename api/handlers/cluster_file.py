@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import LIST_NODES
 from api.handlers.attempt_rights import readable_attempt
 from api.handlers.not_found import no_states
@@ -29,7 +29,7 @@ class ClusterFileHandlers:
     async def at(self, request: Request, cluster: Cluster, query: ClusterFileQuery) -> Response:
         """The cluster's devices and what was in use of them at one time, as YAML that `scheduler simulate` takes."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, LIST_NODES)
+        await get_access(request).require(cluster, LIST_NODES)
         now = datetime.now(UTC)
         at = parse_time(query.at, now) if query.at else now
         states = await read_states_at(self.index, cluster.name, query.scheduler, at)
@@ -46,9 +46,9 @@ class ClusterFileHandlers:
     ) -> Response:
         """The devices that an attempt judged, as it saw them, as YAML that `scheduler simulate` takes."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, LIST_NODES)
+        await get_access(request).require(cluster, LIST_NODES)
         attempt = await readable_attempt(self.attempts, request, cluster, attempt_id)
-        summary = attempt.summary()
+        summary = attempt.read_summary()
         states = await read_states_of_attempt(self.index, summary, attempt.original_id)
         if not states.states:
             raise no_states(f"that attempt {attempt_id} judged")

@@ -8,8 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
-from api.authority.readable_namespaces import readable_namespaces
+from api.authority.access import filter_readable_namespaces, get_access
 from api.authority.rights import LIST_NODES
 from api.handlers.redaction import lock_without_others
 from api.http.cluster import Cluster
@@ -39,7 +38,7 @@ class ClusterHandlers:
         """The clusters that the index has records of, by name, and which of them paths without a cluster are about."""
         answer = await self.index.search(CLUSTERS_ALIASES, clusters_query())
         found = clusters_found(answer, request.app.state.default_cluster)
-        access = access_of(request)
+        access = get_access(request)
         access.allow_every_caller()
         return to_json_response(200, Clusters(items=[cluster for cluster in found if await access.knows(cluster.name)]))
 
@@ -49,9 +48,9 @@ class ClusterHandlers:
         What is free is what the registered devices have beyond the amounts of the placements that last.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, LIST_NODES)
+        await get_access(request).require(cluster, LIST_NODES)
         now = datetime.now(UTC)
-        scope = derive_token_scope(access_of(request).caller_name, "nodes", query, cluster=cluster.name)
+        scope = derive_token_scope(get_access(request).caller_name, "nodes", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, NodesPosition)
         body = node_list.nodes_query(cluster.name, position.after if position else None, query.limit)
         answer = await self.index.search(OBSERVATIONS.alias, body)
@@ -60,7 +59,7 @@ class ClusterHandlers:
         token = encode_token(scope, NodesPosition(after=names[-1])) if len(observed) > len(names) else None
         items = await self._listed(cluster, {name: observed[name] for name in names}, now)
         holders = {item.lock.pod.partition("/")[0] for item in items if item.lock}
-        readable = await readable_namespaces(access_of(request), cluster, holders)
+        readable = await filter_readable_namespaces(get_access(request), cluster, holders)
         items = [lock_without_others(item, readable) for item in items]
         total = node_list.total_of(answer)
         page = Nodes.model_validate({"total": total, "items": items, "continue": token})
@@ -87,6 +86,6 @@ class ClusterHandlers:
     async def schedulers(self, request: Request, cluster: Cluster, _: NoQuery) -> Response:
         """The schedulers of the cluster: version, settings in force, and what changed of both in the last 30 days."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, LIST_NODES)
+        await get_access(request).require(cluster, LIST_NODES)
         answer: dict[str, Any] = await self.index.search(OBSERVATIONS.alias, schedulers_query(cluster.name))
         return to_json_response(200, Schedulers(items=schedulers_of(answer)))

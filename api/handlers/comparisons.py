@@ -118,7 +118,7 @@ class ComparisonHandlers:
         """
         refuse_repeated(request)
         found = [await readable_attempt(self.attempts, request, cluster, id_) for id_ in (attempt_id, query.with_)]
-        before, after = sorted((attempt.summary() for attempt in found), key=lambda summary: summary.started_at)
+        before, after = sorted((attempt.read_summary() for attempt in found), key=lambda summary: summary.started_at)
         nodes, unchanged = list_changed_nodes(before, after)
         body = AttemptComparison(
             before=cluster.link_attempt(before.attempt_id),
@@ -135,7 +135,7 @@ class ComparisonHandlers:
         self, request: Request, cluster: Cluster, namespace: str, name: str, query: AttemptQuery
     ) -> AttemptSummarized:
         pod = PodName(cluster.name, namespace, name)
-        return (await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)).summary()
+        return (await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)).read_summary()
 
 
 def _group(group: NodeGroup) -> NodesAlike:

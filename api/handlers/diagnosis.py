@@ -13,7 +13,7 @@ from starlette.responses import Response
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.answers.exclusion import Exclusion
 from api.answers.fact_collector import FactCollector, may_be_refused
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import readable_attempt_of
 from api.handlers.not_found import pod_never_observed
@@ -57,10 +57,10 @@ class DiagnosisHandlers:
         Also of a pod that no scheduler has judged: from the state of the cluster. What could not be known is named.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_pod(namespace, name))
+        await get_access(request).require(cluster, get_pod(namespace, name))
         facts = await self._facts(request, cluster, PodName(cluster.name, namespace, name), query)
         hidden = _without_others(facts)
-        if hidden is not facts and not await access_of(request).allows(cluster, list_pods()):
+        if hidden is not facts and not await get_access(request).allows(cluster, list_pods()):
             facts = hidden
         path = cluster.link_attempt(facts.attempt.attempt_id) if facts.attempt else None
         found = diagnose(facts, path)
@@ -79,7 +79,7 @@ class DiagnosisHandlers:
             latest = None
         if latest and latest.attempt_id == asked.attempt_id:
             return await self._facts_now(request, cluster, pod, now, query)
-        attempt = await attempt_shown(access_of(request), cluster, asked.summary())
+        attempt = await attempt_shown(get_access(request), cluster, asked.read_summary())
         return await self.facts.of_attempt(pod, attempt, asked.original_id, now)
 
     async def _facts_now(
@@ -91,7 +91,7 @@ class DiagnosisHandlers:
             latest = await self.attempts.latest(pod)
         except IndexDownError:
             is_index_down = True
-        attempt = await attempt_shown(access_of(request), cluster, latest.summary()) if latest else None
+        attempt = await attempt_shown(get_access(request), cluster, latest.read_summary()) if latest else None
         original_id = latest.original_id if latest else ""
         facts, _ = await asyncio.gather(
             self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import PathRight
 from api.http.errors import UnavailableError, to_json_response
 from api.http.query_params import NoQuery
@@ -59,7 +59,7 @@ class HealthHandlers:
 
     async def healthz(self, request: Request, _: NoQuery) -> Response:
         """200 as long as the process answers at all."""
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         return to_json_response(200, Alive())
 
     async def readyz(self, request: Request, _: NoQuery) -> Response:
@@ -80,9 +80,9 @@ class HealthHandlers:
 
     async def metrics_text(self, request: Request, _: NoQuery) -> Response:
         """The metrics of this process in Prometheus' text format, or as OpenMetrics."""
-        access = access_of(request)
-        if not await access.has(PathRight("/metrics")):
-            raise access.forbidden(str(PathRight("/metrics")))
+        access = get_access(request)
+        if not await access.check_right(PathRight("/metrics")):
+            raise access.to_forbidden_error(str(PathRight("/metrics")))
         content_type, body = self.metrics.encode(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
@@ -103,9 +103,9 @@ def topic_part(topic: TopicState, now: float) -> TopicPart:
 
 async def _may_see_parts(request: Request) -> bool:
     # A kubelet asks without a token, and has to learn whether the process is ready also while nobody can be checked.
-    access = access_of(request)
+    access = get_access(request)
     access.allow_every_caller()
     try:
-        return await access.has(PathRight("/readyz"))
+        return await access.check_right(PathRight("/readyz"))
     except UnavailableError:
         return False

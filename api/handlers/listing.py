@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response, to_unreadable_error
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
@@ -50,7 +50,7 @@ async def answer_page(
     ``OpenSearch.search`` raises.
     """
     scope = derive_token_scope(
-        access_of(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters
+        get_access(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters
     )
     position = parse_position(query.continue_, scope, definition.position_type)
     position = position or first_page(definition.position_type, query.since, query.until, datetime.now(UTC))

@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.handlers.pending_rows import row_of
 from api.handlers.waiting_page import AskedPods, WaitingPods
@@ -56,8 +56,8 @@ class PendingHandlers:
         refuse_repeated(request)
         if query.watch:
             return await self.watching.pending(request, cluster, query)
-        await access_of(request).require(cluster, list_pods(query.namespace))
-        scope = derive_token_scope(access_of(request).caller_name, "pending", query, cluster=cluster.name)
+        await get_access(request).require(cluster, list_pods(query.namespace))
+        scope = derive_token_scope(get_access(request).caller_name, "pending", query, cluster=cluster.name)
         if query.group_by == "pod":
             body: Answers = await self.waiting.pods(cluster, scope, query.continue_, _asked(query))
         else:

@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
-from api.authority.access import access_of
-from api.authority.readable_namespaces import readable_namespaces
+from api.authority.access import filter_readable_namespaces, get_access
 from api.authority.rights import get_node, get_pod, list_pods
 from api.handlers.listing import P, Shown, answer_page, as_they_are
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
@@ -54,10 +53,10 @@ class PlacementHandlers:
         Its time (`found_at`) is that of the event which the finding is about.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, list_pods(query.namespace))
+        await get_access(request).require(cluster, list_pods(query.namespace))
         values = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
         filters = partial(findings.finding_filters, values)
-        shown = partial(findings_shown, access_of(request), cluster)
+        shown = partial(findings_shown, get_access(request), cluster)
         _, response = await answer_page(self.index, request, cluster, findings.FINDINGS_LIST, query, filters, shown)
         return response
 
@@ -71,7 +70,7 @@ class PlacementHandlers:
     ) -> Response:
         """What can't be right about this pod's attempts and placements, latest first. An empty list is good news."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_pod(namespace, name))
+        await get_access(request).require(cluster, get_pod(namespace, name))
         values = {"namespace": namespace, "pod": name, "finding": query.finding}
         filters = partial(findings.finding_filters, values)
         return await self._answer_page_of_pod(
@@ -82,7 +81,7 @@ class PlacementHandlers:
             query,
             filters,
             no_attempt_of_pod,
-            partial(findings_shown, access_of(request), cluster),
+            partial(findings_shown, get_access(request), cluster),
         )
 
     async def occupancy_of_pod(
@@ -99,7 +98,7 @@ class PlacementHandlers:
         same name one after the other.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_pod(namespace, name))
+        await get_access(request).require(cluster, get_pod(namespace, name))
         filters = partial(occupancy_queries.placement_filters, {"namespace": namespace, "pod": name})
         return await self._answer_page_of_pod(
             request, cluster, (namespace, name), occupancy_queries.PLACEMENTS_LIST, query, filters, pod_never_observed
@@ -115,9 +114,9 @@ class PlacementHandlers:
     ) -> Response:
         """What the cluster reported of the pod, latest first: phase, node and conditions, one item for each change."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_pod(namespace, name))
+        await get_access(request).require(cluster, get_pod(namespace, name))
         filters = partial(observations.pod_observation_filters, {"namespace": namespace, "pod": name})
-        shown = partial(texts_shown, access_of(request), cluster, namespace, with_texts=observation_with_texts)
+        shown = partial(texts_shown, get_access(request), cluster, namespace, with_texts=observation_with_texts)
         return await self._answer_page_of_pod(
             request,
             cluster,
@@ -132,7 +131,7 @@ class PlacementHandlers:
     async def node(self, request: Request, cluster: Cluster, node: NodeInPath, query: NodeQuery) -> Response:
         """The node's state at one time: devices, capacity, conditions and problems, with when and by whom reported."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_node(node))
+        await get_access(request).require(cluster, get_node(node))
         # Resolved once: "2h" has to mean the same time in every search of this answer.
         at = _requested_time(query.at)
         latest = await self._latest_observations(cluster, node, at)
@@ -149,7 +148,7 @@ class PlacementHandlers:
     ) -> Response:
         """Which pods held which devices of the node: at one time (`at`, by default now), or over a range in pages."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_node(node))
+        await get_access(request).require(cluster, get_node(node))
         if query.has_range:
             return await self._placements_on_node(request, cluster, node, query)
         at = _requested_time(query.at)
@@ -168,14 +167,16 @@ class PlacementHandlers:
         ]
         cordoned = observations.is_cordoned(observations.latest_status(latest))
         occupancy = node_occupancy(cluster, node, at, placements, registered, query.device, cordoned=cordoned)
-        readable = await readable_namespaces(access_of(request), cluster, {pod.namespace for pod in occupancy.pods})
+        readable = await filter_readable_namespaces(
+            get_access(request), cluster, {pod.namespace for pod in occupancy.pods}
+        )
         return to_json_response(200, occupancy_without_others(occupancy, readable))
 
     async def _placements_on_node(
         self, request: Request, cluster: Cluster, node: str, query: NodeOccupancyQuery
     ) -> Response:
         # Every placement has its pod's name.
-        await access_of(request).require(cluster, list_pods())
+        await get_access(request).require(cluster, list_pods())
         filters = partial(occupancy_queries.placement_filters, {"node": node, "devices": query.device})
         page, response = await answer_page(
             self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node

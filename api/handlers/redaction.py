@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from api.authority.access import Access
-from api.authority.readable_namespaces import readable_namespaces
+from api.authority.access import Access, filter_readable_namespaces
 from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
 from engine.summaries.named_pods import HIDDEN_POD, hide_other_pods, hide_pods_in_attempt
@@ -127,7 +126,7 @@ async def findings_shown(access: Access, cluster: Cluster, findings: Sequence[Fi
     if await access.allows(cluster, list_pods()):
         return findings
     others = {pod for finding in findings for pod in finding.evidence_pods if pod != _pod(finding)}
-    readable = await readable_namespaces(access, cluster, {pod.partition("/")[0] for pod in others})
+    readable = await filter_readable_namespaces(access, cluster, {pod.partition("/")[0] for pod in others})
     return [_with_readable_lines(finding, readable) for finding in findings]
 
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.report_collector import ReportCollector
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import LIST_NODES, list_pods
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
@@ -30,7 +30,7 @@ class ReportHandlers:
         What is free on nodes is shown to who may list nodes. Counts include retries.
         """
         refuse_repeated(request)
-        access = access_of(request)
+        access = get_access(request)
         await access.require(cluster, list_pods(query.namespace))
         sees_nodes = await access.allows(cluster, LIST_NODES)
         report = await self.reports.collect(cluster.name, query, datetime.now(UTC), sees_nodes=sees_nodes)

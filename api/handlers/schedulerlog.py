@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.answers.ready_answers import allow_caching
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import readable_attempt, readable_latest
 from api.handlers.not_found import no_attempt_of_pod
@@ -97,9 +97,9 @@ class SchedulerlogHandlers:
         self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: PageOfNodes
     ) -> tuple[Response, bool]:
         """The answer, and whether it is the same for everybody who may read the pod."""
-        whole = attempt.summary()
+        whole = attempt.read_summary()
         is_for_every_reader = not query.detail and hide_pods_in_attempt(whole) is whole
-        summary = await attempt_shown(access_of(request), cluster, whole, has_detail=bool(query.detail))
+        summary = await attempt_shown(get_access(request), cluster, whole, has_detail=bool(query.detail))
         if query.detail and query.node:
             return await self._with_devices(request, attempt, summary, query), False
         # An answer follows from attempt, parameters and what is hidden from the caller; the parameters are part of the
@@ -141,18 +141,19 @@ class SchedulerlogHandlers:
     ) -> Response:
         """The pod's attempts, latest first. Attempts in a row with the same verdicts and status are one episode."""
         refuse_repeated(request)
-        await access_of(request).require(cluster, get_pod(namespace, name))
+        await get_access(request).require(cluster, get_pod(namespace, name))
         pod = PodName(cluster.name, namespace, name)
-        scope = derive_token_scope(access_of(request).caller_name, "history", query, **pod._asdict())
+        scope = derive_token_scope(get_access(request).caller_name, "history", query, **pod._asdict())
         position = parse_position(query.continue_, scope, HistoryPosition)
         # The index shows an attempt about a second late; the history would lack the one that was just answered.
         cached = self.attempts.current_in_memory(pod)
-        page = await read_history(self.index, cluster, pod, query.limit, position, cached.summary() if cached else None)
+        latest = cached.read_summary() if cached else None
+        page = await read_history(self.index, cluster, pod, query.limit, position, latest)
         # A later page may be empty: its episodes may have passed their retention since the page before.
         if not page.episodes and position is None:
             raise no_attempt_of_pod(namespace, name)
         token = encode_token(scope, page.next_position) if page.next_position else None
-        episodes = await texts_shown(access_of(request), cluster, namespace, page.episodes, episode_with_texts)
+        episodes = await texts_shown(get_access(request), cluster, namespace, page.episodes, episode_with_texts)
         body = History.model_validate({"namespace": namespace, "name": name, "episodes": episodes, "continue": token})
         return to_json_response(200, body, link_next_page(request, token))
 
@@ -161,8 +162,8 @@ class SchedulerlogHandlers:
         refuse_repeated(request)
         if query.watch:
             return await self.watching.search(request, cluster, query)
-        await access_of(request).require(cluster, list_pods(query.namespace))
-        scope = derive_token_scope(access_of(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
+        await get_access(request).require(cluster, list_pods(query.namespace))
+        scope = derive_token_scope(get_access(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, SearchPosition)
         position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
         counted_by = {"workload": WORKLOADS, "node": node_reason_counts(query.node, query.reason)}
@@ -170,7 +171,7 @@ class SchedulerlogHandlers:
         page = await read_page(self.index, source, search_filters(cluster.name, query, position), position, query.limit)
         token = encode_token(scope, page.next_position) if page.next_position else None
         read = await read_items(self.index, cluster, page.hits)
-        items = await texts_shown(access_of(request), cluster, query.namespace, read, found_with_texts)
+        items = await texts_shown(get_access(request), cluster, query.namespace, read, found_with_texts)
         found: dict[str, Any] = page.counts or {}
         item = {"workloads": workload_found, "nodes": node_refusals_found}
         counted = {name: [item[name](bucket) for bucket in counts["buckets"]] for name, counts in found.items()}
@@ -188,7 +189,7 @@ def _schedulerlog_response(
     """One page of the attempt's nodes. ``devices`` and ``devices_note`` stand beside them with ``detail=full``."""
     scope = {
         "list": "schedulerlog",
-        "caller": access_of(request).caller_name,
+        "caller": get_access(request).caller_name,
         "pod": pod_key(summary.cluster, summary.pod),
         # The order in which nodes are named does not change the page.
         "node": sorted(query.node),

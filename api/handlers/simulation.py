@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from api.answers.change_search import ChangeSearch
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import get_pod
 from api.http.cluster import Cluster
 from api.http.errors import BadRequestError, TooLargeError, UnavailableError, to_json_response
@@ -60,7 +60,7 @@ class SimulationHandlers:
         written.
         """
         refuse_repeated(request)
-        access = access_of(request)
+        access = get_access(request)
         # What is wrong with a body is for who sent it; all else is answered to who may read such a pod.
         access.allow_every_caller()
         pod = await asyncio.to_thread(_pod_of, await _body(request))
@@ -70,7 +70,7 @@ class SimulationHandlers:
             cause = f"body: the pod is of namespace {namespace}, and the request is about {query.namespace}"
             raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
         await access.require(cluster, get_pod(namespace, name))
-        columns = self.devices.known(cluster.name)
+        columns = self.devices.find_columns(cluster.name)
         if columns is None:
             raise UnavailableError(
                 f"the devices of cluster {cluster.name} are not known (yet)",

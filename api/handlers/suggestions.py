@@ -50,7 +50,7 @@ class SuggestionHandlers:
         refuse_repeated(request)
         pod = PodName(cluster.name, namespace, name)
         attempt = await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)
-        summary, now, unknown = attempt.summary(), datetime.now(UTC), list[str]()
+        summary, now, unknown = attempt.read_summary(), datetime.now(UTC), list[str]()
         found, names = Found([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
             unknown.append("constraints")
@@ -71,7 +71,7 @@ class SuggestionHandlers:
         """The columns, and what has to be held while they are judged. Quotas are in no state."""
         unknown.append("quotas")
         if as_of == "now":
-            return self.devices.known(summary.cluster), self.devices.lock
+            return self.devices.find_columns(summary.cluster), self.devices.lock
         states = await read_states_of_attempt(self.changes.index, summary, original_id)
         if states.missing:
             unknown.append("states")

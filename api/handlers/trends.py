@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
@@ -30,7 +30,7 @@ class TrendHandlers:
         reasons counts for each of them.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, list_pods(query.namespace))
+        await get_access(request).require(cluster, list_pods(query.namespace))
         body = await read_trends(self.index, cluster.name, query, datetime.now(UTC))
         headers = {"Vary": "Accept"}
         if query.format == "csv" or (query.format is None and CSV in request.headers.get("accept", "")):

@@ -7,7 +7,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.handlers.listing import answer_page
 from api.handlers.waiting_page import AskedPods, WaitingPods
@@ -34,10 +34,10 @@ class WaitingHandlers:
         Of those that wait the one that waits longest comes first.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, list_pods(query.namespace))
+        await get_access(request).require(cluster, list_pods(query.namespace))
         if query.state == "waiting":
             values = query.model_dump(include={"namespace", "workload", "queue"}) | {"reasons": query.reason}
-            scope = derive_token_scope(access_of(request).caller_name, "waiting pods", query, cluster=cluster.name)
+            scope = derive_token_scope(get_access(request).caller_name, "waiting pods", query, cluster=cluster.name)
             asked = AskedPods(values, query.since or PendingQuery.model_fields["since"].default, limit=query.limit)
             body = await self.waiting.pods(cluster, scope, query.continue_, asked)
             headers = link_next_page(request, body.continue_) | {TOTAL_HEADER: str(body.total)}
@@ -54,8 +54,8 @@ class WaitingHandlers:
         says how many. Of retries that changed nothing, only the first has device records.
         """
         refuse_repeated(request)
-        await access_of(request).require(cluster, list_pods(query.namespace))
-        scope = derive_token_scope(access_of(request).caller_name, "refusals", query, cluster=cluster.name)
+        await get_access(request).require(cluster, list_pods(query.namespace))
+        scope = derive_token_scope(get_access(request).caller_name, "refusals", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, RefusalsPosition)
         if position is None:
             since, until = first_page_range(query.since, query.until, datetime.now(UTC))

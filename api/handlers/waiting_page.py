@@ -21,7 +21,7 @@ from api.index.waiting.waiting_pods import (
     waiting_filters,
 )
 from api.memory.cluster_devices import ClusterDevices
-from api.memory.nearest_node import Lack, least_lacking
+from api.memory.nearest_node import Lack, find_least_lacking
 from schemas.answers.waiting import PodsWaiting, PodWaiting
 from schemas.codec.records import rfc3339
 from schemas.events import PodWait
@@ -82,7 +82,7 @@ class WaitingPods:
             return [[item_of(hit, item) for hit in hits] for hits in groups]
 
     def _nearest(self, cluster: str) -> FindNearest:
-        columns = self.devices.known(cluster)
+        columns = self.devices.find_columns(cluster)
         known: dict[str, Lack | None] = {}
 
         def find(wait: PodWait) -> Lack | None:
@@ -91,7 +91,7 @@ class WaitingPods:
             # Most pods of a page ask for the same and are near to the same nodes.
             key = f"{wait.nearest_nodes} {wait.asked}"
             if key not in known:
-                known[key] = least_lacking(columns, wait.nearest_nodes, wait.asked)
+                known[key] = find_least_lacking(columns, wait.nearest_nodes, wait.asked)
             return known[key]
 
         return find

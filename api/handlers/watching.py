@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.authority.rights import Right, get_pod, list_pods
-from api.authority.streams import when_refused, while_allowed
+from api.authority.streams import iterate_while_allowed, wait_for_refusal
 from api.http.caller_wait import CallerWait
 from api.http.cluster import AGGREGATED, Cluster
 from api.http.errors import UnavailableError
@@ -24,8 +24,8 @@ from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, parse_off
 from api.index.attempts.attempt_queries import PodName
 from api.memory.change_log import Change, ChangeLog, Key
 from api.memory.latest_attempts import CachedAttempt
-from api.watch.events import Watch, events, subscribed
-from api.watch.shown import ShownChanges
+from api.watch.events import Watch, iterate_events, subscribe
+from api.watch.shared_events import SharedEvents
 from api.watch.streams import EventStream, Streams
 from api.watch.views import ViewName
 from schemas.codec.records import encode_value
@@ -43,7 +43,7 @@ _LIST_FILTERS: Final = ("namespace", "workload", "queue", "reason")
 class WatchHandlers:
     attempts: AttemptLookup
     log: ChangeLog
-    shown: ShownChanges
+    shared: SharedEvents
     streams: Streams
 
     async def pod(
@@ -74,7 +74,7 @@ class WatchHandlers:
         query: WatchParameters,
         filters: Collection[str],
     ) -> Response:
-        access = access_of(request)
+        access = get_access(request)
         await access.require(cluster, right)
         query.refuse_with_watch(filters)
         since, is_sse = parse_offsets(request, query), wants_event_stream(request)
@@ -90,9 +90,9 @@ class WatchHandlers:
             is_sse or query.allow_watch_bookmarks,
             _seconds(query, cluster, view),
             is_for_all=right == list_pods(),
-            wanted=wanted,
+            filters=wanted,
         )
-        subscription = await subscribed(self.log, key, since, watch)
+        subscription = await subscribe(self.log, key, since, watch)
         try:
             initial = await self._initial(key, view) if since is None and query.send_initial_events else None
         except BaseException:
@@ -100,12 +100,12 @@ class WatchHandlers:
             raise
 
         async def allowed() -> AsyncGenerator[bytes]:
-            found = events(self.log, self.shown, watch, subscription, initial, self._find)
+            found = iterate_events(self.log, self.shared, watch, subscription, initial, self._find)
             if not access.is_checked:
                 async for batch in found:
                     yield batch
                 return
-            async with aclosing(while_allowed(found, when_refused(access, cluster, right))) as shown:
+            async with aclosing(iterate_while_allowed(found, wait_for_refusal(access, cluster, right))) as shown:
                 async for batch in shown:
                     yield batch
 
@@ -126,7 +126,7 @@ class WatchHandlers:
         if view == "pod":
             latest = await self.attempts.latest(PodName(*key))
             return [_cached(latest)] if latest else []
-        return self.attempts.memory.of(*key)
+        return self.attempts.memory.list_attempts(*key)
 
     async def _find(self, change: Change) -> CachedAttempt | None:
         """The change's attempt from the index."""
@@ -144,7 +144,7 @@ def _cached(attempt: StoredAttempt) -> CachedAttempt:
     """As memory would have it."""
     if isinstance(attempt, CachedAttempt):
         return attempt
-    summary = attempt.summary()
+    summary = attempt.read_summary()
     value = encode_value(summary)
     started_at, version, attempt_id = attempt.recency
     return CachedAttempt(summary.cluster, attempt_id, version, started_at, (value,), status=summary.status)

@@ -1,4 +1,4 @@
-"""Reads the attempts topic into memory: first a bounded number of its last records, then every new one.
+"""Consumer of the attempts topic: reads a bounded number of its last records into memory, then every new one.
 
 There is no consumer group: every API process reads all partitions, and keeps its offsets only while it runs. Reading a
 record twice changes nothing, so a new session may begin earlier than necessary.
@@ -14,7 +14,6 @@ from random import Random
 from typing import Any, Final
 
 from api.memory.change_log import ChangeLog
-from api.memory.decision_delay import ObserveDelay, decision_delay
 from api.memory.latest_attempts import LatestAttempts, Taken
 from runtime.backoff import backoff_seconds
 from runtime.errors import NotProvisionedError
@@ -27,8 +26,30 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of
-from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
+from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized, pod_key
 from schemas.topics import ATTEMPTS
+
+ObserveDelay = Callable[[str, float], None]
+"""Observes the source of an attempt, and the seconds from its latest event to now."""
+ARCHIVE_SECONDS: Final = 3600.0
+"""Age from which attempts of a log count as archived, because it was read long after it was written. Attempts that the
+scheduler itself reports are late at any age.
+"""
+
+
+def measure_decision_delay(event: AttemptSummarized | AttemptRepeated, now: float) -> tuple[str, float] | None:
+    """Measure the seconds since the attempt's latest event, with the source that reported it; None for an archived log.
+
+    ``now`` is Unix time in seconds.
+    """
+    # A summary in parts counts once, with its last part.
+    if isinstance(event, AttemptSummarized) and event.part + 1 < event.parts:
+        return None
+    source = event.reports[0].source if event.reports else ""
+    # A version is the time of the latest event. Clocks differ: a delay is never negative.
+    seconds = max(now - event.version / 1_000_000, 0.0)
+    return None if source != SCHEDULER and seconds > ARCHIVE_SECONDS else (source, seconds)
+
 
 log = logging.getLogger(__name__)
 
@@ -36,42 +57,42 @@ _SPAN: Final = f"remember {ATTEMPTS.name}"
 POLL_MS: Final = 250
 MAX_POLL_RECORDS: Final = 500
 SLICE_SECONDS: Final = 0.005
-"""How long records are decoded before the event loop may serve waiting requests."""
+"""Time of decoding after which the event loop serves waiting requests."""
 LAG_CHECK_SECONDS: Final = 2.0
 REPLAY_LAG_CHECK_SECONDS: Final = 0.1
-"""During the replay, so that the process is ready soon after its end."""
+"""Interval during the replay: short, so that the process is ready soon after its end."""
 SESSION_TIMEOUT_SECONDS: Final = 60.0
-"""A session in which the brokers do not answer for so long is closed, and a new one opened with fresh metadata."""
+"""Silence of the brokers after which a session is closed, and a new one opened with fresh metadata."""
 CURRENT_SECONDS: Final = 10.0
-"""Memory counts as current for so long after the last answer of the brokers."""
+"""Time after the last answer of the brokers for which memory counts as current."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
 class TopicState:
-    """How far the topic has been read; for readiness, metrics, and the lookup of attempts."""
+    """Progress on the topic; for readiness, metrics, and the lookup of attempts."""
 
     replayed: bool = False
-    """True once everything that was on the topic at the start has been read."""
+    """True once all records that the topic had at the start have been read."""
     trouble: str = ""
-    """Why the topic can't be read; empty while it can, and before the first try."""
+    """Reason why the topic can't be read; empty while it can, and before the first try."""
     lag_records: int = 0
-    """Records on the topic that are not read yet."""
+    """Number of unread records on the topic."""
     records: int = 0
-    """Records read."""
+    """Number of records read."""
     rejected: int = 0
-    """How many of these records are not attempts."""
+    """Number of records read that are not attempts."""
     answered_at: float = field(default=float("-inf"))
-    """When the brokers last answered, in seconds of the monotonic clock."""
+    """Time of the brokers' last answer, in seconds of the monotonic clock."""
 
     def is_following(self, now: float) -> bool:
-        """Is memory as current as the topic at ``now``, in seconds of the monotonic clock?"""
+        """Tell whether memory is as current as the topic at ``now``, in seconds of the monotonic clock."""
         return self.replayed and not self.trouble and now - self.answered_at < CURRENT_SECONDS
 
 
 class AttemptsTopic:
-    """Fills ``latest`` from the topic. ``max_records`` bounds the replay, all partitions together."""
+    """Consumer that fills ``latest``. ``max_records`` bounds the replay, over all partitions."""
 
     def __init__(
         self,
@@ -82,7 +103,7 @@ class AttemptsTopic:
         tracing: Tracing = NO_TRACING,
         changes: ChangeLog | None = None,
     ) -> None:
-        """``changes``: what else gets every change."""
+        """Fill ``latest``, and append every change to ``changes``."""
         self._tracing = tracing
         self._changes = ChangeLog(0, 0) if changes is None else changes
         self.state = TopicState()
@@ -97,40 +118,40 @@ class AttemptsTopic:
         )
 
     async def follow(self) -> None:
-        """Read until cancelled. A failure is logged once, and the session is opened again after a pause."""
-        waits = self._pauses()
+        """Read until cancelled; log a failure once, and open a new session after a pause."""
+        waits = self._iterate_pauses()
         while True:
             try:
-                await self._session()
-                waits = self._pauses()
+                await self._run_session()
+                waits = self._iterate_pauses()
             except NotProvisionedError as error:
                 # The brokers answer, so the pauses need not grow.
                 self._note(str(error))
-                waits = self._pauses()
+                waits = self._iterate_pauses()
             except UNAVAILABLE as error:
                 self._note(f"Kafka at {self._kafka} does not answer ({explained(error)})"[:500])
-            # After a session that ended by itself as well: partitions were added, or the brokers were silent.
+            # Also after a session that ended by itself: partitions were added, or the brokers were silent.
             await asyncio.sleep(next(waits))
 
     @staticmethod
-    def _pauses() -> Iterator[float]:
+    def _iterate_pauses() -> Iterator[float]:
         return backoff_seconds(Random(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)  # noqa: S311 - no secret depends on it
 
     def _note(self, trouble: str) -> None:
         self._trouble.note(trouble)
         self.state.trouble = trouble
 
-    async def _session(self) -> None:
+    async def _run_session(self) -> None:
         # With auto.create.topics.enable a request for the metadata of one topic creates it; a request for all topics
         # does not.
-        async with connected(self._consumer()) as consumer:
+        async with connected(self._create_consumer()) as consumer:
             require([ATTEMPTS.name], await consumer.topics())
-        async with connected(self._consumer(ATTEMPTS.name)) as consumer:
+        async with connected(self._create_consumer(ATTEMPTS.name)) as consumer:
             await self._seek(consumer)
             await self._read(consumer)
 
-    def _consumer(self, *topics: str) -> Any:
-        # Its metadata is renewed every few seconds: partitions that were added are found only with it.
+    def _create_consumer(self, *topics: str) -> Any:
+        # The consumer renews its metadata every few seconds: only so it finds new partitions.
         return new_consumer(self._kafka, *topics, request_timeout_ms=10_000)
 
     async def _seek(self, consumer: Any) -> None:
@@ -140,8 +161,8 @@ class AttemptsTopic:
         share = -(-self._max_records // max(len(partitions), 1))  # rounded up
         jumped = set()
         for partition in partitions:
-            # A session after the first continues where the one before it stopped, unless retention has deleted those
-            # records, or the topic was created again.
+            # A later session continues where the previous one stopped, unless retention has deleted those records, or
+            # the topic was created again.
             offset = self._positions.get(partition, -1)
             if not first[partition] <= offset <= end[partition]:
                 offset = max(first[partition], end[partition] - share)
@@ -179,24 +200,24 @@ class AttemptsTopic:
             return
         self._note("")
         self.state.answered_at = time.monotonic()
-        self.state.lag_records = await self._lag(consumer, end)
+        self.state.lag_records = await self._count_lag(consumer, end)
         self.state.replayed = self.state.replayed or self.state.lag_records == 0
 
-    async def _lag(self, consumer: Any, end: Mapping[Any, int]) -> int:
+    async def _count_lag(self, consumer: Any, end: Mapping[Any, int]) -> int:
         # The consumer's own position, not the offset of the last record: a transaction marker at the end of a partition
         # has an offset and is not a record.
         positions = {partition: await consumer.position(partition) for partition in end}
         return sum(max(end[partition] - position, 0) for partition, position in positions.items())
 
     def _trace(self, record: Any, event: AttemptSummarized | AttemptRepeated) -> None:
-        """A span from the time of the record until requests are answered with it."""
+        """Record a span from the time of the record until answers contain it."""
         parent, began_ns = trace_of(record.headers), 1_000_000 * record.timestamp
         is_whole = isinstance(event, AttemptRepeated) or event.part + 1 == event.parts
         if parent and is_whole:
             self._tracing.begin(_SPAN, parent, about_attempt(event), kind="consumer", began_ns=began_ns).end()
 
     async def _take(self, records: Iterable[Any]) -> None:
-        """Put ``records`` into memory; requests are served in between."""
+        """Put ``records`` into memory, and serve requests in between."""
         until = time.monotonic() + SLICE_SECONDS
         for record in records:
             event, taken = take_record(record.value, record.headers, self._latest, self.state, time.time)
@@ -205,8 +226,8 @@ class AttemptsTopic:
             )
             if event and self._tracing.is_on and self.state.replayed:
                 self._trace(record, event)
-            # What the replay reads was decided long ago.
-            if event and self.state.replayed and (delay := decision_delay(event, time.time())):
+            # The replay reads old decisions, whose delay says nothing.
+            if event and self.state.replayed and (delay := measure_decision_delay(event, time.time())):
                 self._observe_delay(*delay)
             if time.monotonic() > until:
                 await asyncio.sleep(0)
@@ -220,7 +241,7 @@ def take_record(
     state: TopicState,
     clock: Callable[[], float],
 ) -> tuple[AttemptSummarized | AttemptRepeated | None, Taken | None]:
-    """Put one record into memory and return it, with what it changed; one that is no attempt is counted and skipped.
+    """Put one record into memory and return it with its change; count and skip a record that is no attempt.
 
     ``clock`` returns Unix time in seconds.
     """

@@ -1,8 +1,8 @@
-"""The latest changes of attempts in the order in which this process read them, and who waits for which of them.
+"""The latest changes of attempts in the order in which this process read them, and their subscribers.
 
-A place in this order is named by the offsets that were read of each partition: every replica, and the same process
-after a restart, understands it. Subscribers keep no copies, but the numbers of the changes that they still have to
-read: one that is slower than the log loses its place, as one does that comes back too late. No I/O; for one event loop.
+The offsets read of each partition name a position in this order: every replica, and the same process after a restart,
+understands it. Subscribers keep no copies, but the numbers of the changes that they still have to read: a subscriber
+that is slower than the log loses its position, as one does that comes back too late. No I/O; for one event loop.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from typing import Final
 from api.memory.latest_attempts import CachedAttempt, Taken
 
 Key = tuple[str, ...]
-"""What a subscription is about: ``(cluster,)``, ``(cluster, namespace)`` or ``(cluster, namespace, name)``."""
+"""Subject of a subscription: ``(cluster,)``, ``(cluster, namespace)`` or ``(cluster, namespace, name)``."""
 Offsets = tuple[int, ...]
-"""The offset that is read next, for each partition from 0."""
+"""Next offset of each partition from 0."""
 
 _CHANGES_OF_POD: Final = 5
-"""How many changes are kept, for each pod that memory may have."""
+"""Number of changes in the log for each pod that memory may have."""
 _SHARE_OF_MEMORY: Final = 4
-"""Their attempts may have this part of the size of memory; most of them are in memory anyway."""
+"""Divisor of memory's size for the changes' attempts, most of which are in memory anyway."""
 _CHANGE_BYTES: Final = 500
-"""What a change is counted as beside its attempt."""
+"""Size of a change without its attempt."""
 
 
 class OffsetsGoneError(Exception):
-    """The log does not reach back to these offsets, or the topic never had them."""
+    """Failure to find offsets: the log does not reach back to them, or the topic never had them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,34 +36,34 @@ class Change:
     partition: int
     offset: int
     version: str
-    """The place behind this change, as text."""
+    """Position after this change, as text."""
     pod: Key
     attempt: CachedAttempt
     is_latest: bool
-    """Was it the latest attempt of its pod?"""
+    """True if it became the latest attempt of its pod."""
     before_id: str
-    """The attempt that was the pod's latest before; empty where memory had none."""
+    """Attempt that was the pod's latest before; empty if memory had none."""
     before_status: str
     size_bytes: int
 
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """The changes of ``key`` that are still to be read."""
+    """Unread changes of ``key``."""
 
     key: Key
     only_latest: bool
     since: Offsets
-    """Changes before these offsets are left out."""
+    """Offsets before which changes are left out."""
     waiting: deque[int] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     is_lost: bool = False
-    """Has it missed changes?"""
+    """True after it missed changes."""
     is_closed: bool = False
-    """Does the process end?"""
+    """True when the process ends."""
 
     def wants(self, change: Change) -> bool:
-        """Is it about the change, wherever it stands in the log?"""
+        """Tell whether the subscription is about the change."""
         is_behind = change.partition >= len(self.since) or change.offset >= self.since[change.partition]
         return is_behind and (change.is_latest or not self.only_latest)
 
@@ -82,16 +82,16 @@ class Subscription:
 
 
 class ChangeLog:
-    """At most ``max_count`` changes, whose attempts have ``max_bytes`` in all."""
+    """Log of at most ``max_count`` changes, whose attempts have ``max_bytes`` in all."""
 
     def __init__(self, max_count: int, max_bytes: int) -> None:
         self._max_count, self._max_bytes = max_count, max_bytes
         self._changes: dict[int, Change] = {}
         self._bytes, self._last = 0, 0
         self._next: dict[int, int] = {}
-        """Partition to the offset that is read next."""
+        """Partition to its next offset."""
         self._floor: dict[int, int] = {}
-        """Partition to the first offset from which on the log has every change."""
+        """Partition to the first offset from which the log has every change."""
         self._subscriptions: dict[Key, set[Subscription]] = {}
         self.is_closed = False
 
@@ -112,15 +112,15 @@ class ChangeLog:
 
     @property
     def version(self) -> str:
-        """The place behind the last record that was read, as text."""
-        return version_of(self.offsets)
+        """Position after the last record read, as text."""
+        return to_version(self.offsets)
 
     def begin(self, offsets: Mapping[int, int], jumped: Collection[int]) -> None:
-        """A session reads from ``offsets``; those of the partitions ``jumped`` are not where the one before stopped."""
+        """Begin a session at ``offsets``; in the partitions ``jumped`` it does not continue the previous session."""
         has_gap = bool(self._next.keys() - offsets.keys())
         for partition, offset in offsets.items():
             if partition not in self._next or partition in jumped:
-                # A partition that was added, and is read from its beginning, lacks nothing.
+                # A new partition that is read from its beginning has no gap.
                 has_gap = has_gap or partition in self._next or offset > 0
                 self._next[partition] = self._floor[partition] = offset
         if has_gap:
@@ -128,43 +128,45 @@ class ChangeLog:
             self._forget_everything()
 
     def read(self, partition: int, offset: int, taken: Taken | None, pod: str) -> None:
-        """A record was read; ``taken`` is what it changed in memory about ``pod`` (``cluster/namespace/name``)."""
-        # A session may read records again that the one before it has read.
+        """Note a record; ``taken`` is its change in memory of ``pod`` (``cluster/namespace/name``)."""
+        # A session may read records of the previous session again.
         if offset < self._next.get(partition, 0):
             return
         self._next[partition] = offset + 1
         if taken:
             self._append(partition, offset, taken, tuple(pod.split("/", 2)))
 
-    def subscriptions(self) -> list[Subscription]:
-        return [subscription for found in self._subscriptions.values() for subscription in found]
+    def list_subscriptions(self) -> list[Subscription]:
+        return [subscription for subscribers in self._subscriptions.values() for subscription in subscribers]
 
     def subscribe(self, key: Key, since: Offsets | None, *, only_latest: bool = False) -> Subscription:
-        """From ``since`` on, or from now. Raises ``OffsetsGoneError``."""
-        made = Subscription(key, only_latest, since or self.offsets, is_closed=self.is_closed)
+        """Subscribe from ``since``, or from now. Raises ``OffsetsGoneError``."""
+        subscription = Subscription(key, only_latest, since or self.offsets, is_closed=self.is_closed)
         if since is not None and since != self.offsets:
             self._check(since)
-            found = [
-                change.number for change in self._changes.values() if _is_about(change, key) and made.wants(change)
+            missed = [
+                change.number
+                for change in self._changes.values()
+                if _is_about(change, key) and subscription.wants(change)
             ]
-            made.waiting.extend(found)
-        if made.waiting or made.is_closed:
-            made.arrived.set()
-        self._subscriptions.setdefault(key, set()).add(made)
-        return made
+            subscription.waiting.extend(missed)
+        if subscription.waiting or subscription.is_closed:
+            subscription.arrived.set()
+        self._subscriptions.setdefault(key, set()).add(subscription)
+        return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        found = self._subscriptions.get(subscription.key, set())
-        found.discard(subscription)
-        if not found:
+        subscribers = self._subscriptions.get(subscription.key, set())
+        subscribers.discard(subscription)
+        if not subscribers:
             self._subscriptions.pop(subscription.key, None)
 
     def has_read(self, offsets: Offsets) -> bool:
-        """Has this process read so far? A replica may be behind the one that gave the offsets."""
-        return all(offset <= own for offset, own in zip(offsets, self.offsets, strict=False))
+        """Tell whether this process has read up to ``offsets``, which may come from a replica that is ahead."""
+        return all(offset <= position for offset, position in zip(offsets, self.offsets, strict=False))
 
     def take(self, subscription: Subscription) -> Iterator[Change]:
-        """The changes that wait, which are then no longer waiting. Ends where the subscription ``is_lost``."""
+        """Take the waiting changes from the subscription. Ends when the subscription ``is_lost``."""
         while subscription.waiting:
             change = self._changes.get(subscription.waiting.popleft())
             if change is None:
@@ -173,9 +175,9 @@ class ChangeLog:
             yield change
 
     def close(self) -> None:
-        """The process ends: wake everybody who waits."""
+        """Wake all subscribers, because the process ends."""
         self.is_closed = True
-        for subscription in self.subscriptions():
+        for subscription in self.list_subscriptions():
             subscription.is_closed = True
             subscription.arrived.set()
 
@@ -183,7 +185,7 @@ class ChangeLog:
         if len(since) > len(self._next):
             raise OffsetsGoneError
         for partition, floor in self._floor.items():
-            # A partition that did not exist then was empty.
+            # A partition that did not exist at that position was empty.
             if (since[partition] if partition < len(since) else 0) < floor:
                 raise OffsetsGoneError
 
@@ -218,16 +220,16 @@ class ChangeLog:
     def _forget_everything(self) -> None:
         self._changes.clear()
         self._bytes, self._floor = 0, dict(self._next)
-        for subscription in self.subscriptions():
+        for subscription in self.list_subscriptions():
             subscription.lose()
 
 
-def log_beside(max_pods: int, max_bytes: int) -> ChangeLog:
-    """The log beside a memory of these bounds."""
+def create_change_log(max_pods: int, max_bytes: int) -> ChangeLog:
+    """Create the log for a memory with these bounds."""
     return ChangeLog(max_pods * _CHANGES_OF_POD, max_bytes // _SHARE_OF_MEMORY)
 
 
-def version_of(offsets: Offsets) -> str:
+def to_version(offsets: Offsets) -> str:
     return ".".join(map(str, offsets))
 
 

@@ -1,4 +1,4 @@
-"""The devices of every cluster as they are now, from the topic of node states, in the columns that the fit judges."""
+"""The present devices of every cluster, from the topic of node states, in the columns that the fit judges."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from schemas.topics import NODE_STATES
 log = logging.getLogger(__name__)
 
 WRITTEN_AGAIN: Final = timedelta(hours=25)
-"""A state that still holds is written once a day; an hour more for a writer that is behind."""
+"""Time within which a valid state is written again: once a day, and an hour more for a slow writer."""
 POLL_MS: Final = 1_000
 MAX_POLL_RECORDS: Final = 200
 PAUSE_SECONDS: Final = 30.0
@@ -34,34 +34,34 @@ _Rank = tuple[int, datetime, int]
 
 @dataclass(slots=True)
 class ClusterDevices:
-    """lock: held by those who judge, which takes a while in another thread, and by the consumer while it writes."""
+    """Devices by cluster. lock: held by readers that judge in another thread, and by the consumer while it writes."""
 
     vendors: Vendors = ONLY_NVIDIA
     columns: dict[str, ClusterColumns] = field(default_factory=dict)
-    """By cluster."""
+    """Columns by cluster."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_caught_up: bool = False
-    """Everything that was on the topic at the start has been read."""
+    """True once all records that the topic had at the start have been read."""
     revisions: Counter[str] = field(default_factory=Counter)
-    """By cluster: another number whenever its devices are other ones than before."""
+    """Cluster to the number of its devices' changes."""
     lost: dict[str, set[str]] = field(default_factory=dict)
-    """By cluster: nodes that registered devices and register none now, or are gone themselves."""
+    """Cluster to nodes that registered devices and now register none, or that are deleted."""
     _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
 
-    def known(self, cluster: str) -> ClusterColumns | None:
-        """The devices of a cluster as they are now; None where they are not known, or not yet."""
-        # While the topic is read at the start, nodes that are missing yet would count as full.
+    def find_columns(self, cluster: str) -> ClusterColumns | None:
+        """Find the present devices of a cluster; None if they are not known yet."""
+        # During the replay, nodes that are still missing would count as full.
         return self.columns.get(cluster) if self.is_caught_up else None
 
     def take(self, state: NodeStateChanged) -> None:
-        """Put the state in place of the one that is known of its node, unless that is newer."""
-        # A state without a node has devices of which a log does not say the node.
+        """Replace the state of its node, unless that is newer."""
+        # A state without a node has devices whose node a log does not name.
         if not state.node:
             return
         key, rank = (state.cluster, state.node), (state.epoch, state.observed_at, state.revision)
-        known = self._ranks.get(key)
-        # The scheduler itself before readers of logs, whose epoch is 0, as long as it writes.
-        if known and rank < known and state.observed_at - known[1] < WRITTEN_AGAIN:
+        find_columns = self._ranks.get(key)
+        # As long as it writes, the scheduler itself precedes readers of logs, whose epoch is 0.
+        if find_columns and rank < find_columns and state.observed_at - find_columns[1] < WRITTEN_AGAIN:
             return
         self._ranks[key] = rank
         self.revisions[state.cluster] += 1
@@ -71,24 +71,24 @@ class ClusterDevices:
 
 
 class NodeStatesTopic:
-    """Fills ``devices`` and ``recent`` from the topic, which is compacted: from its beginning, at every start."""
+    """Consumer that fills ``devices`` and ``recent`` from the compacted topic, at every start from its beginning."""
 
     def __init__(self, kafka: KafkaConnection, devices: ClusterDevices, recent: RecentStates) -> None:
         self._kafka, self._devices, self._recent = kafka, devices, recent
         self._rejects = LoggedProblem(partial(log.warning, "node states: %s; the first: %s"))
 
     async def follow(self) -> None:
-        """Read until cancelled, again from the beginning after a failure."""
+        """Read until cancelled; after a failure, again from the beginning."""
         connection = Connection()
         while True:
             try:
-                await reconnecting(partial(self._session, connection), connection)
+                await reconnecting(partial(self._run_session, connection), connection)
             except NotProvisionedError as error:
                 log.warning("node states: %s; trying again", error)
                 await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _session(self, connection: Connection) -> None:
-        # As for the attempts: a request for the metadata of one topic may create it.
+    async def _run_session(self, connection: Connection) -> None:
+        # As in the attempts consumer: a request for the metadata of one topic may create it.
         async with connected(new_consumer(self._kafka)) as consumer:
             require([NODE_STATES.name], await consumer.topics())
         async with connected(new_consumer(self._kafka, NODE_STATES.name)) as consumer:
@@ -106,7 +106,7 @@ class NodeStatesTopic:
                     self._devices.is_caught_up = not any(behind)
 
     def _take(self, record: Any) -> None:
-        # A tombstone has no value: compaction alone writes it, for a node that is gone.
+        # A tombstone has no value: only compaction writes it, for a deleted node.
         event = decode(record.value, record.headers) if record.value is not None else None
         if isinstance(event, NodeStateChanged):
             self._devices.take(event)

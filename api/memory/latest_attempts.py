@@ -1,7 +1,7 @@
-"""Pod to its latest attempt, as the records of the attempts topic have it. No I/O.
+"""Pods with their latest attempts, as the records of the attempts topic. No I/O.
 
-The bytes of the records are kept and decoded for each request; the decoded columns of a large cluster would take about
-three times as much memory.
+Memory holds the bytes of the records, and each request decodes them: the decoded columns of a large cluster would take
+about three times as much memory.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from schemas.codec.records import Rejected, decode_value
 from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
 
 MAX_INCOMPLETE_ATTEMPTS: Final = 256
-"""Attempts of which some parts are still missing; the oldest, of a worker that died between two parts, leave first."""
+"""Maximum number of attempts with missing parts; the oldest, of a worker that died between two parts, leave first."""
 _RETRY_BYTES: Final = 500
-"""What the event of a retry is counted as, in bytes: it has no columns."""
+"""Size of the event of a retry, which has no columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAttempt:
-    """One attempt in memory."""
+    """Attempt in memory."""
 
     cluster: str
     attempt_id: str
@@ -30,43 +30,43 @@ class CachedAttempt:
     started_at: float
     """Unix time in seconds."""
     values: tuple[bytes, ...]
-    """The JSON of its records, or of those of the attempt that it repeats, in the order of their parts."""
+    """JSON of its records, or of those of the attempt that it repeats, in the order of their parts."""
     retry: AttemptRepeated | None = None
-    """The attempt itself where it repeats another one."""
+    """Record of the attempt itself, if it repeats another one."""
     status: str = ""
-    """As of a summary."""
+    """Status of its summary."""
 
     @property
     def original_id(self) -> str:
-        """The attempt that ``values`` describe: this one, or the one that it repeats."""
+        """Attempt that ``values`` describe: this one, or the one that it repeats."""
         return self.retry.repeats if self.retry else self.attempt_id
 
     @property
     def recency(self) -> tuple[float, int, str]:
-        """Greater is newer: a later attempt, or a later version of the same one."""
+        """Key that is greater for a later attempt, and for a later version of the same attempt."""
         return self.started_at, self.version, self.attempt_id
 
-    def summary(self) -> AttemptSummarized:
-        """Decodes ``values``, which takes milliseconds for thousands of nodes."""
+    def read_summary(self) -> AttemptSummarized:
+        """Decode ``values``, which takes milliseconds for thousands of nodes."""
         parts = [decode_value(AttemptSummarized, value) for value in self.values]
         original = join([part for part in parts if not isinstance(part, Rejected)])
         return resolve(self.retry, original) if self.retry else original
 
 
 class Taken(NamedTuple):
-    """An attempt that became known as a whole, or known better."""
+    """Change in memory: an attempt that became complete, or a newer version of one."""
 
     attempt: CachedAttempt
-    """Without ``values`` where it repeats an attempt that memory does not have."""
+    """Attempt; without ``values`` if it repeats an attempt that memory does not have."""
     before: CachedAttempt | None
-    """What memory had of the pod."""
+    """Attempt of the pod that memory had before."""
     is_latest: bool
-    """Is it the latest of its pod?"""
+    """True if it is the latest attempt of its pod."""
     size_bytes: int
 
 
 class LatestAttempts:
-    """Pod (``cluster/namespace/name``) to its latest attempt.
+    """Pods (``cluster/namespace/name``) with their latest attempts.
 
     Thread-safe; records may come in any order and more than once.
     """
@@ -78,10 +78,10 @@ class LatestAttempts:
         self._lock = Lock()
 
     def add(self, part: AttemptSummarized, value: bytes, now: float) -> Taken | None:
-        """Take one record: ``part`` is the decoded ``value``. ``now`` is Unix time in seconds.
+        """Add one record: ``part`` is the decoded ``value``. ``now`` is Unix time in seconds.
 
-        An attempt is answered once all of its parts are there, and replaces an older one of its pod then. None while
-        parts are missing, and for what memory has already.
+        An attempt replaces an older one of its pod once all of its parts are there. Returns None while parts are
+        missing, and for a record that memory already has.
         """
         with self._lock:
             pod, started_at = pod_key(part.cluster, part.pod), part.started_at.timestamp()
@@ -94,41 +94,41 @@ class LatestAttempts:
             return self._take(pod, attempt, cached, now)
 
     def add_retry(self, retry: AttemptRepeated, now: float) -> Taken | None:
-        """Take the record of an attempt that repeats the one before it. ``now`` is Unix time in seconds.
+        """Add the record of an attempt that repeats an earlier one. ``now`` is Unix time in seconds.
 
-        If memory does not have that one, it forgets the pod: what it has is out of date, and the index has both.
+        If memory does not have that attempt, it forgets the pod: its entry is out of date, and the index has both.
         """
         with self._lock:
             pod, started_at = pod_key(retry.cluster, retry.pod), retry.started_at.timestamp()
             cached = self.pods.peek(pod)
-            own = (started_at, retry.version, retry.attempt_id)
-            if cached and cached.recency == own:
+            recency = (started_at, retry.version, retry.attempt_id)
+            if cached and cached.recency == recency:
                 return None
-            known = cached.values if cached and cached.original_id == retry.repeats else ()
+            values = cached.values if cached and cached.original_id == retry.repeats else ()
             attempt = CachedAttempt(
-                retry.cluster, retry.attempt_id, retry.version, started_at, known, retry, retry.status
+                retry.cluster, retry.attempt_id, retry.version, started_at, values, retry, retry.status
             )
-            if known or (cached and cached.recency > own):
+            if values or (cached and cached.recency > recency):
                 return self._take(pod, attempt, cached, now)
             self.pods.remove(pod)
-            return Taken(attempt, cached, is_latest=True, size_bytes=_size(pod, attempt))
+            return Taken(attempt, cached, is_latest=True, size_bytes=_measure_size(pod, attempt))
 
     def get(self, cluster: str, namespace: str, name: str, now: float) -> CachedAttempt | None:
-        """The pod's latest attempt; counts as a use at ``now`` (Unix time in seconds)."""
+        """Get the pod's latest attempt; counts as a use at ``now`` (Unix time in seconds)."""
         return self.pods.get(f"{cluster}/{namespace}/{name}", now)
 
     def find(self, cluster: str, attempt_id: str) -> CachedAttempt | None:
-        """The attempt with this id, if it is the latest one of its pod. Goes through all of memory."""
-        found = (pod for pod in self.pods.values() if pod.attempt_id == attempt_id)
-        return next((attempt for attempt in found if attempt.cluster == cluster), None)
+        """Find the attempt with this id, if it is the latest of its pod. Goes through all of memory."""
+        attempts = (pod for pod in self.pods.list_values() if pod.attempt_id == attempt_id)
+        return next((attempt for attempt in attempts if attempt.cluster == cluster), None)
 
-    def of(self, *key: str) -> list[CachedAttempt]:
-        """The attempts of a cluster, of one of its namespaces, or of one pod there. Counts as no use."""
+    def list_attempts(self, *key: str) -> list[CachedAttempt]:
+        """List the attempts of a cluster, of one of its namespaces, or of one pod there. Counts as no use."""
         prefix = "/".join(key)
-        return [attempt for pod, attempt in self.pods.items() if pod == prefix or pod.startswith(prefix + "/")]
+        return [attempt for pod, attempt in self.pods.list_items() if pod == prefix or pod.startswith(prefix + "/")]
 
     def _take(self, pod: str, attempt: CachedAttempt, cached: CachedAttempt | None, now: float) -> Taken:
-        size_bytes, is_latest = _size(pod, attempt), cached is None or cached.recency < attempt.recency
+        size_bytes, is_latest = _measure_size(pod, attempt), cached is None or cached.recency < attempt.recency
         if is_latest:
             # A version is the Unix time of the attempt's latest record in microseconds. Records are replayed partition
             # by partition, so the time of arrival says nothing. Never later than now: a pod whose scheduler has a fast
@@ -137,12 +137,12 @@ class LatestAttempts:
         return Taken(attempt, cached, is_latest, size_bytes)
 
     def _complete_values(self, part: AttemptSummarized, value: bytes, now: float) -> tuple[bytes, ...] | None:
-        """The values of all parts of the attempt; None while some are missing."""
+        """Collect the values of all parts of the attempt; None while some are missing."""
         if part.parts == 1:
             return (value,)
         key = part.attempt_id, part.version
         values = {**(self._incomplete.peek(key) or {}), part.part: value}
-        # The parts of one version are always equally many; with another number, what came before can't be joined.
+        # All parts of a version name the same number of parts; parts with another number can't be joined.
         if any(number >= part.parts for number in values):
             values = {part.part: value}
         if len(values) < part.parts:
@@ -152,5 +152,5 @@ class LatestAttempts:
         return tuple(values[number] for number in range(part.parts))
 
 
-def _size(pod: str, attempt: CachedAttempt) -> int:
+def _measure_size(pod: str, attempt: CachedAttempt) -> int:
     return sum(map(len, attempt.values)) + len(pod) + (_RETRY_BYTES if attempt.retry else 0)

@@ -1,4 +1,4 @@
-"""A thread-safe least-recently-used (LRU) store, bounded by count and by bytes.
+"""Thread-safe least-recently-used (LRU) store, bounded by count and by bytes.
 
 The caller gives the time of each use. The order of calls would not do: the topic is replayed partition by partition, so
 the record that arrives last is not the latest one.
@@ -22,7 +22,7 @@ class _Entry(Generic[V]):
 
 
 class Lru(Generic[K, V]):
-    """At most ``max_count`` values of ``max_bytes`` in all; the least recently used are evicted first."""
+    """Store of at most ``max_count`` values of ``max_bytes`` in all; the least recently used leave first."""
 
     def __init__(self, max_count: int, max_bytes: int) -> None:
         self._max_count = max_count
@@ -45,39 +45,39 @@ class Lru(Generic[K, V]):
 
     @property
     def evicted(self) -> int:
-        """How many values were dropped to keep the bounds."""
+        """Number of values evicted to keep the bounds."""
         return self._evicted
 
-    def values(self) -> list[V]:
-        """All of them, without counting as a use."""
+    def list_values(self) -> list[V]:
+        """List all values, without counting as a use."""
         with self._lock:
             return [entry.value for entry in self._entries.values()]
 
-    def items(self) -> list[tuple[K, V]]:
-        """As ``values``, each with its key."""
+    def list_items(self) -> list[tuple[K, V]]:
+        """List all keys with their values, without counting as a use."""
         with self._lock:
             return [(key, entry.value) for key, entry in self._entries.items()]
 
     def peek(self, key: K) -> V | None:
-        """The value, without counting as a use."""
+        """Get the value, without counting as a use."""
         with self._lock:
             entry = self._entries.get(key)
             return entry.value if entry else None
 
     def get(self, key: K, now: float) -> V | None:
-        """The value; counts as a use at ``now``, in seconds."""
+        """Get the value; counts as a use at ``now``, in seconds."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
                 return None
-            # Never back: a replayed record is older than the requests that have used the pod meanwhile.
+            # Never back: a replayed record is older than requests that have used the pod in the meantime.
             entry.used_at = max(entry.used_at, now)
             return entry.value
 
     def put(self, key: K, value: V, size_bytes: int, used_at: float) -> None:
         """Store ``value`` as used at ``used_at``, in seconds. A value larger than ``max_bytes`` is not stored.
 
-        In that case the value that ``key`` had before is dropped too, because it is out of date.
+        In that case the previous value of ``key`` is dropped too, because it is out of date.
         """
         with self._lock:
             before = self._entries.get(key)
@@ -89,11 +89,11 @@ class Lru(Generic[K, V]):
             self._entries[key] = _Entry(value, size_bytes, used_at)
             self._bytes += size_bytes
             if size_bytes > self._max_bytes:
-                # Evicted by itself: making space for it would evict all the others first.
+                # Evicted at once: making space for it would evict all the others first.
                 self._evict(key)
                 self._compact_queue()
             while len(self._entries) > self._max_count or self._bytes > self._max_bytes:
-                self._evict(self._least_recent())
+                self._evict(self._pop_least_recent())
 
     def remove(self, key: K) -> None:
         with self._lock:
@@ -106,7 +106,7 @@ class Lru(Generic[K, V]):
         heapq.heappush(self._queue, (used_at, self._serial, key))
 
     def _compact_queue(self) -> None:
-        """Rebuild the queue once most of its items are of removed keys, which ``_least_recent`` may never reach."""
+        """Rebuild the queue once most of its items are of removed keys, which ``_pop_least_recent`` may never reach."""
         if len(self._queue) > 2 * len(self._entries) + 64:
             self._queue.clear()
             for key, entry in self._entries.items():
@@ -116,13 +116,13 @@ class Lru(Generic[K, V]):
         self._bytes -= self._entries.pop(key).size_bytes
         self._evicted += 1
 
-    def _least_recent(self) -> K:
+    def _pop_least_recent(self) -> K:
         while True:
             queued_at, _, key = heapq.heappop(self._queue)
             entry = self._entries.get(key)
             if entry is None:
                 continue
-            # Otherwise it was used since it was queued, and the item is renewed.
+            # Otherwise it was used after it was queued, and its item is renewed.
             if entry.used_at <= queued_at:
                 return key
             self._enqueue(key, entry.used_at)

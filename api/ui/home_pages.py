@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.ui.page_shell import PageShell, context_of, named_pod
 
 
@@ -14,10 +14,10 @@ class HomePages:
     shell: PageShell
 
     async def home(self, request: Request) -> Response:
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         return self.shell.show(request, "home", {})
 
     async def go(self, request: Request) -> Response:
         """To the page of the pod that the form names. Raises ``BadRequestError``."""
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         return RedirectResponse(context_of(request).pod(*named_pod(request)), 303)

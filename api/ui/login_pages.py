@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.ui.cookies import LOGIN, is_token, set_cookie, target
 from api.ui.forms import form_of
 from api.ui.page_shell import PageShell
@@ -21,14 +21,14 @@ class LoginPages:
 
     async def login(self, request: Request) -> Response:
         """The form; the first page where nobody has to log in."""
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         if not self.has_login:
             return RedirectResponse(ROOT, 303)
         return self._form(request, target(request.query_params.get("next", "")), "")
 
     async def log_in(self, request: Request) -> Response:
         """Sets the cookie if the token is one that the gate knows."""
-        access = access_of(request)
+        access = get_access(request)
         access.allow_every_caller()
         form = await form_of(request)
         page, token = target(form.get("next", "")), form.get("token", "").strip()
@@ -42,7 +42,7 @@ class LoginPages:
         return response
 
     async def log_out(self, request: Request) -> Response:
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         response = RedirectResponse(LOGIN, 303)
         response.headers["Set-Cookie"] = set_cookie("", request.url.scheme)
         return response

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.handlers.attempt_rights import readable_of_pod
 from api.handlers.redaction import attempt_shown
 from api.http.errors import BadRequestError, NotFoundError
@@ -179,7 +179,7 @@ class PodPages:
         return str(items[0]["attempt_id"])
 
     async def _shown(self, request: Request, stored: StoredAttempt) -> AttemptSummarized:
-        return await attempt_shown(access_of(request), cluster_of(request), stored.summary())
+        return await attempt_shown(get_access(request), cluster_of(request), stored.read_summary())
 
 
 def _path(request: Request) -> str:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
-from api.authority.access import access_of
+from api.authority.access import get_access
 from api.handlers.attempt_rights import readable_of_pod
 from api.index.attempts.attempt_queries import PodName
 from api.ui.answers import Answered
@@ -31,7 +31,7 @@ class SimulationPage:
 
     async def form(self, request: Request) -> Response:
         """The form, and where it names a pod, the manifest and the answer of that one."""
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         if not request.query_params.get("pod"):
             return self._show(request, "", None)
         return await self._answer(request, await self._manifest(request))
@@ -39,7 +39,7 @@ class SimulationPage:
     async def simulate(self, request: Request) -> Response:
         """The answer, or what is wrong, below the pod as it was pasted. Raises ``BadRequestError``."""
         # Before the form is read: the route asks for the right to read such a pod.
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         # Browsers send the lines of a text with CRLF.
         pod = (await form_of(request)).get("pod", "").replace("\r\n", "\n")
         return await self._answer(request, pod)
@@ -53,7 +53,7 @@ class SimulationPage:
         cluster, (namespace, name) = cluster_of(request), named_pod(request)
         pod, attempt = PodName(cluster.name, namespace, name), request.query_params.get("attempt") or None
         stored = await readable_of_pod(self.attempts, request, cluster, pod, attempt)
-        return pod_manifest(namespace, name, stored.summary(), self.vendors)
+        return pod_manifest(namespace, name, stored.read_summary(), self.vendors)
 
     def _show(self, request: Request, pod: str, answered: Answered | None) -> Response:
         view: dict[str, Any] = {"path": _path(request), "pod": pod, "names_per_group": NAMES_PER_GROUP}

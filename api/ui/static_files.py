@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.authority.access import access_of
+from api.authority.access import get_access
 from page.render import STATIC
 
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -23,7 +23,7 @@ class StaticFiles:
         self._etags = {name: f'"{sha256(content).hexdigest()[:20]}"' for name, (content, _) in self._files.items()}
 
     async def file(self, request: Request) -> Response:
-        access_of(request).allow_every_caller()
+        get_access(request).allow_every_caller()
         name = request.path_params["name"]
         if name not in self._files:
             raise HTTPException(404)

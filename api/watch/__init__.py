@@ -1,12 +1,12 @@
 """Watches: the changes of attempts as they happen, as Kubernetes' lines of JSON or as Server-Sent Events.
 
-The attempts consumer writes the log of changes (``api.memory.change_log``); a watch reads it from its own place on.
+The attempts consumer writes the log of changes (``api.memory.change_log``); each watch reads it from its own position.
 
-========  ==========================================================================
-views     pure: what a watch of a pod, of attempts or of pending pods shows of a change
-shown     the bytes of the latest changes, made once for all who watch
-framing   pure: events, bookmarks and errors as lines or as Server-Sent Events
-events    the events of one watch, from its place in the log until it ends
-streams   the answer that sends them; how many there are, and of whom
-========  ==========================================================================
+=============  ==========================================================================
+views          objects of a watch of a pod, of attempts or of pending pods; pure
+shared_events  bytes of the latest events, made once for all watches
+framing        events, bookmarks and errors as lines or as Server-Sent Events; pure
+events         events of one watch, from its position in the log until its end
+streams        streaming responses of watches, with limits per caller
+=============  ==========================================================================
 """

@@ -1,4 +1,4 @@
-"""The answer that sends the events of a watch; how many there are, and of whom."""
+"""Streaming responses of watches, with limits per caller."""
 
 import asyncio
 from collections import Counter
@@ -13,29 +13,29 @@ from api.http.errors import ApiError, TooManyRequestsError
 from api.http.json_protocol import ABORT
 from api.http.request_guard import UNTIMED_STATE
 from api.http.watch_query import EVENT_STREAM, LINES
-from api.watch.framing import error_event
+from api.watch.framing import encode_error
 
 SEND_SECONDS: Final = 10.0
-"""A client that takes nothing for so long is hung up on."""
+"""Time after which the API hangs up on a client that takes nothing."""
 CALLER_SHARE: Final = 10
-"""One caller may have this part of all streams, where callers are known."""
+"""Divisor of all streams: an identified caller may have this part of them."""
 
 
 class Streams:
-    """At most ``max_streams`` at once."""
+    """Open streams, at most ``max_streams`` at once."""
 
     def __init__(self, max_streams: int) -> None:
         self._max = max_streams
         self._open: Counter[str] = Counter()
         self.cut_off = 0
-        """Streams whose clients took nothing for too long."""
+        """Number of streams ended because their clients took nothing for too long."""
 
     def __len__(self) -> int:
         return self._open.total()
 
     @contextmanager
     def counted(self, caller: str) -> Iterator[None]:
-        """While it is open. Raises ``TooManyRequestsError``."""
+        """Count of a stream while it is open. Raises ``TooManyRequestsError``."""
         self.refuse_more(caller)
         self._open[caller] += 1
         try:
@@ -46,17 +46,17 @@ class Streams:
                 del self._open[caller]
 
     def refuse_more(self, caller: str) -> None:
-        """Raise ``TooManyRequestsError`` where one more would be too many."""
-        own = max(self._max // CALLER_SHARE, 1) if caller else self._max
-        if len(self) >= self._max or self._open[caller] >= own:
+        """Raise ``TooManyRequestsError`` if one more stream would be too many."""
+        limit = max(self._max // CALLER_SHARE, 1) if caller else self._max
+        if len(self) >= self._max or self._open[caller] >= limit:
             raise TooManyRequestsError(
-                f"{self._open[caller] if len(self) < self._max else len(self)} watches are open, and no more may be",
+                f"{self._open[caller] if len(self) < self._max else len(self)} watches are open, the maximum",
                 "End some of them; one watch of a namespace shows all of its pods.",
             )
 
 
 class EventStream(Response):
-    """Sends ``events`` as they come; an ``ApiError`` that they raise is the last event."""
+    """Response that sends ``events`` as they come; an ``ApiError`` that they raise is the last event."""
 
     def __init__(
         self,
@@ -80,42 +80,42 @@ class EventStream(Response):
         try:
             with self._streams.counted(self._caller):
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                await _first_of(self._send_all(send, abort), _disconnected(receive))
+                await _wait_for_first(self._send_all(send, abort), _wait_for_disconnect(receive))
         finally:
             self._close()
 
     async def _send_all(self, send: Send, abort: Callable[[], None] | None) -> None:
         try:
-            # Before the first event, so that the client knows that it is being answered.
-            await send(_body(b""))
+            # Before the first event, so that the client receives the headers at once.
+            await send(_to_message(b""))
             try:
                 async with aclosing(self._events) as events:
                     async for batch in events:
-                        await self._sent(send, batch)
+                        await self._send_in_time(send, batch)
             except ApiError as error:
-                await self._sent(send, error_event(error, is_sse=self._is_sse))
-            await self._sent(send, b"", is_last=True)
+                await self._send_in_time(send, encode_error(error, is_sse=self._is_sse))
+            await self._send_in_time(send, b"", is_last=True)
         except TimeoutError:
             self._streams.cut_off += 1
             if abort:
                 abort()
 
-    async def _sent(self, send: Send, body: bytes, *, is_last: bool = False) -> None:
+    async def _send_in_time(self, send: Send, body: bytes, *, is_last: bool = False) -> None:
         async with asyncio.timeout(SEND_SECONDS):
-            await send(_body(body, is_last=is_last))
+            await send(_to_message(body, is_last=is_last))
 
 
-def _body(body: bytes, *, is_last: bool = False) -> dict[str, Any]:
+def _to_message(body: bytes, *, is_last: bool = False) -> dict[str, Any]:
     return {"type": "http.response.body", "body": body, "more_body": not is_last}
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
-        """The request's body, which nobody reads."""
+        """Ignore the request's body."""
 
 
-async def _first_of(*awaited: Awaitable[None]) -> None:
-    """Waits until one of them ends, and ends the others."""
+async def _wait_for_first(*awaited: Awaitable[None]) -> None:
+    """Wait until one of them ends, and end the others."""
     tasks = [asyncio.ensure_future(awaitable) for awaitable in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

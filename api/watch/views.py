@@ -1,4 +1,4 @@
-"""What a watch shows of a change: of a pod its schedulerlog, else an item as the list without watch has it. Pure."""
+"""The objects of a watch: a pod's schedulerlog, or an item as the list without watch has it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ KINDS: Final[Mapping[ViewName, str]] = {
 
 @dataclass(frozen=True)
 class Decoded:
-    """An attempt whose records are decoded at most once.
+    """Attempt whose records are decoded at most once.
 
-    is_for_all: its texts may name pods of other namespaces, because who watches may list all pods.
+    is_for_all: its texts may name pods of other namespaces, because the caller may list all pods.
     """
 
     attempt: CachedAttempt
@@ -40,13 +40,13 @@ class Decoded:
 
     @cached_property
     def summary(self) -> AttemptSummarized:
-        """Not of an attempt that repeats one which memory does not have."""
-        summary = self.attempt.summary()
+        """Summary of the attempt; not for one that repeats an attempt which memory lacks."""
+        summary = self.attempt.read_summary()
         return summary if self.is_for_all else hide_pods_in_attempt(summary)
 
     @property
     def event(self) -> AttemptSummarized | AttemptRepeated:
-        """What is known of it without the attempt that it repeats."""
+        """Summary, or for a retry whose original memory lacks, only the record of the retry."""
         if self.attempt.retry and not self.attempt.values:
             retry = self.attempt.retry
             text = retry.text if self.is_for_all else hide_other_pods(retry.text, retry.pod.namespace)
@@ -55,7 +55,7 @@ class Decoded:
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        """What watches may be narrowed by: parameter to value."""
+        """Parameters that can narrow a watch, to the attempt's values."""
         event, description = self.event, self.event.description
         return {
             "pod": event.pod.name,
@@ -67,16 +67,16 @@ class Decoded:
         }
 
 
-def matches(fields: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    """Has an attempt with these fields all that is wanted?"""
+def matches(fields: Mapping[str, Any], filters: Mapping[str, str]) -> bool:
+    """Tell whether an attempt with these fields passes all filters."""
     return all(
         value in fields[name] if isinstance(fields[name], list) else value == fields[name]
-        for name, value in wanted.items()
+        for name, value in filters.items()
     )
 
 
-def object_of(view: ViewName, cluster: Cluster, decoded: Decoded, version: str) -> bytes:
-    """The JSON of an event's object."""
+def encode_object(view: ViewName, cluster: Cluster, decoded: Decoded, version: str) -> bytes:
+    """Encode the object of an event as JSON."""
     event = decoded.event
     metadata = WatchMetadata(
         namespace=event.pod.namespace, name=event.pod.name, uid=event.pod.uid, resourceVersion=version
@@ -90,16 +90,16 @@ def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
         return encode_schedulerlog(decoded.summary)
     event = decoded.event
     if view == "pending" and event.status == "succeeded":
-        # It waits no longer: what a list shows of waiting pods is not true of it.
-        return encode_value(_names(cluster, event))
+        # It waits no longer: the fields of waiting pods do not apply to it.
+        return encode_value(_name_pod(cluster, event))
     if view == "pending":
         state = state_after_attempt(event)
         return pod_waiting(cluster, {"_source": state.fields}).model_dump_json().encode()
-    item = search_item(cluster, event) if isinstance(event, AttemptSummarized) else _item_of_retry(cluster, event)
+    item = search_item(cluster, event) if isinstance(event, AttemptSummarized) else _to_item_of_retry(cluster, event)
     return item.model_dump_json().encode()
 
 
-def _names(cluster: Cluster, event: AttemptSummarized | AttemptRepeated) -> dict[str, str]:
+def _name_pod(cluster: Cluster, event: AttemptSummarized | AttemptRepeated) -> dict[str, str]:
     namespace, name = event.pod.namespace, event.pod.name
     paths = {
         "attempt": cluster.link_attempt(event.attempt_id),
@@ -108,8 +108,8 @@ def _names(cluster: Cluster, event: AttemptSummarized | AttemptRepeated) -> dict
     return {"namespace": namespace, "name": name, **paths}
 
 
-def _item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
-    """As ``search_item``, of an attempt whose nodes are with the one that it repeats, which memory does not have."""
+def _to_item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
+    """Build the item of a search for a retry whose original, with the nodes, memory lacks."""
     return AttemptFound(
         attempt_id=retry.attempt_id,
         namespace=retry.pod.namespace,
@@ -131,7 +131,7 @@ def _item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
 
 
 class ChangeOfAttempt(Protocol):
-    """What is needed of a change to name its type."""
+    """Parts of a change that decide the type of its event."""
 
     @property
     def attempt(self) -> CachedAttempt: ...
@@ -143,11 +143,11 @@ class ChangeOfAttempt(Protocol):
     def before_status(self) -> str: ...
 
 
-def event_type(view: ViewName, change: ChangeOfAttempt, *, is_wanted: bool) -> EventType | None:
-    """The type of the event for a change; None where the watch shows nothing of it.
+def choose_event_type(view: ViewName, change: ChangeOfAttempt, *, is_wanted: bool) -> EventType | None:
+    """Choose the type of the event for a change; None if the watch has no event for it.
 
-    ``is_wanted``: does the attempt match what the watch is narrowed by? What memory no longer has may have been shown
-    before, so it is taken away rather than kept.
+    ``is_wanted``: the attempt passes the filters of the watch. An attempt that memory no longer has may have been sent
+    before, so the watch deletes it.
     """
     if view == "pod":
         return "MODIFIED" if change.before_id else "ADDED"

@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from api.authority.review_api import ReviewApi, loading
+from api.authority.review_api import ReviewApi, choose_loader
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer
 from dev.embedded.control_plane import ControlPlane
 from schemas.json_types import Json
@@ -443,7 +443,7 @@ async def test_a_clock_that_is_set_changes_nothing_of_how_long_a_right_is_rememb
     """Row 52, with the API's own reviewer on the API server: the time of day jumps, the monotonic clock is ours."""
     clock, today = Clock(), Clock()
     today.now = time.time()
-    async with ReviewApi(loading(world.kubeconfig, None)) as reviews:
+    async with ReviewApi(choose_loader(world.kubeconfig, None)) as reviews:
         api = Caller(nothing_found, Reviewer(reviews, "schedulerlog", clock=clock, now=today))
         headers, path = world.fresh("alice"), "/api/v1" + world.named(LOG)
 
@@ -468,7 +468,7 @@ async def test_a_route_that_asks_for_no_right_is_403(world: Tenants) -> None:
     async def forgetful(_: Request) -> Response:
         return JSONResponse({"secret": "of another tenant"})
 
-    async with ReviewApi(loading(world.kubeconfig, None)) as reviews:
+    async with ReviewApi(choose_loader(world.kubeconfig, None)) as reviews:
         api = Caller(nothing_found, Reviewer(reviews, "schedulerlog"))
         api.app.add_route("/forgotten", forgetful)
         answer = await api.client.get("/forgotten", headers=world.headers["all"])

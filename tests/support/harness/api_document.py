@@ -98,7 +98,7 @@ async def examples() -> dict[str, Any]:
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
     found["simulate"] = {"node": None} | {name: found[operation] for name, operation in parts.items()}
     found["simulate"]["suggestions"] = found["simulate"]["suggestions"] | {"attempt": ""}
-    found["default"] = describe_problem(401, "who asks is not known", "Send Authorization: Bearer TOKEN.").model_dump()
+    found["default"] = describe_problem(401, "the caller is unknown", "Send Authorization: Bearer TOKEN.").model_dump()
     return found | {str(status): describe_problem(status, *words).model_dump() for status, words in ERRORS.items()}
 
 

@@ -48,7 +48,7 @@ class WrittenTopic:
         for attempt in attempts:
             self.publish(attempt)
             await asyncio.sleep(0)
-        await reached(lambda: not any(subscription.waiting for subscription in self.changes.subscriptions()))
+        await reached(lambda: not any(subscription.waiting for subscription in self.changes.list_subscriptions()))
         self.changes.close()
         try:
             return await asked

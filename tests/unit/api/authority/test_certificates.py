@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from api.authority.authorities import CONFIG_MAP, ClientAuthorities
-from api.authority.certificates import ShownCertificate, caller_named
+from api.authority.credentials import PresentedCertificate, derive_caller
 from api.http.json_protocol import JsonProtocol
 from api.server import ServerWithCertificate
 from runtime.http.server_tls import CertificatePair, Certificates
@@ -25,12 +25,12 @@ Headers = Sequence[tuple[str, str]]
 ENDS_AT = 1_798_761_600.0
 
 
-def subject(*fields: tuple[str, str]) -> ShownCertificate:
-    return ShownCertificate({"subject": tuple((field,) for field in fields), **LATER}, b"")
+def subject(*fields: tuple[str, str]) -> PresentedCertificate:
+    return PresentedCertificate({"subject": tuple((field,) for field in fields), **LATER}, b"")
 
 
 def test_cn_is_the_user_and_each_o_a_group() -> None:
-    found = caller_named(
+    found = derive_caller(
         subject(("organizationName", "dev"), ("organizationName", "ops"), ("commonName", "alice")), ENDS_AT - 1
     )
     assert found
@@ -49,7 +49,7 @@ def test_cn_is_the_user_and_each_o_a_group() -> None:
 def test_a_certificate_without_one_user_or_after_its_end_names_no_caller(
     fields: tuple[tuple[str, str], ...], now: float
 ) -> None:
-    assert caller_named(subject(*fields), now) is None
+    assert derive_caller(subject(*fields), now) is None
 
 
 class Served:

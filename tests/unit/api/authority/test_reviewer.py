@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from api.authority.caller import Caller
+from api.authority.credentials import Caller
 from api.authority.reviewer import Reviewer, ReviewerError
 from api.authority.rights import get_node, get_pod
 from runtime.kubernetes.errors import KubeApiError
@@ -56,15 +56,15 @@ async def test_a_review_that_takes_too_long_is_given_up(reviews: FakeReviews) ->
 
 
 async def test_many_unknown_tokens_do_not_delay_a_known_caller(reviews: FakeReviews, reviewer: Reviewer) -> None:
-    assert await reviewer.caller_of("token-of-alice") == Caller("alice", "", ("system:authenticated",))
+    assert await reviewer.identify("token-of-alice") == Caller("alice", "", ("system:authenticated",))
     reviews.answering.clear()
-    guesses = [asyncio.create_task(reviewer.caller_of(f"guess-{number}")) for number in range(10_000)]
+    guesses = [asyncio.create_task(reviewer.identify(f"guess-{number}")) for number in range(10_000)]
     # One turn of the loop: each of them has asked, or was refused.
     await asyncio.sleep(0)
     done, waiting = [[guess for guess in guesses if guess.done() is is_done] for is_done in (True, False)]
     assert (len(done), len(waiting)) == (10_000 - 64, 64)
     assert {type(guess.exception()) for guess in done} == {ReviewerError}
-    assert await reviewer.caller_of("token-of-alice")
+    assert await reviewer.identify("token-of-alice")
     reviews.answering.set()
     assert await asyncio.gather(*waiting) == [None] * 64
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from api.authority.access import Access
-from api.authority.caller import Caller
+from api.authority.credentials import Caller
 from api.authority.reviewer import Reviewer
 from api.authority.rights import list_pods
-from api.authority.streams import when_refused, while_allowed
+from api.authority.streams import iterate_while_allowed, wait_for_refusal
 from api.http.cluster import Cluster
 from api.http.errors import ApiError, ForbiddenError, UnauthorizedError, UnavailableError
 from runtime.kubernetes.errors import KubeApiError
@@ -43,11 +43,11 @@ class Stream:
             self.clock.now += seconds
             assert self.clock.now < opened + 60, "the stream does not end"
 
-        refused = await when_refused(access, HOME, list_pods("llm"), sleep=sleep)
+        refused = await wait_for_refusal(access, HOME, list_pods("llm"), sleep=sleep)
         return type(refused), self.clock.now - opened
 
     async def _identify(self, max_age: float) -> Caller | None:
-        return await self._reviewer.caller_of("token-of-alice", max_age)
+        return await self._reviewer.identify("token-of-alice", max_age)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_events_end_with_the_right() -> None:
         refused.set_result(ForbiddenError("alice may not", "ask"))
         yield 3
 
-    shown = while_allowed(events(), refused)
+    shown = iterate_while_allowed(events(), refused)
     assert [await anext(shown), await anext(shown)] == [1, 2]
     with pytest.raises(ForbiddenError):
         await anext(shown)
@@ -98,6 +98,6 @@ async def test_a_stream_that_ends_by_itself_leaves_no_check_behind() -> None:
     async def events() -> AsyncIterator[int]:
         yield 1
 
-    assert [event async for event in while_allowed(events(), refused)] == [1]  # type: ignore[arg-type]
+    assert [event async for event in iterate_while_allowed(events(), refused)] == [1]  # type: ignore[arg-type]
     await asyncio.sleep(0)
     assert refused.cancelled()

@@ -49,8 +49,8 @@ def test_a_summary_comes_back_as_it_was_added() -> None:
     add_all(memory, summary := an_attempt())
     cached = memory.get("default", "llm", "deepseek-a", NOW)
     assert cached is not None
-    assert cached.summary().nodes == summary.nodes
-    assert np.array_equal(cached.summary().refusal, summary.refusal)
+    assert cached.read_summary().nodes == summary.nodes
+    assert np.array_equal(cached.read_summary().refusal, summary.refusal)
 
 
 def test_an_attempt_in_parts_appears_when_its_last_part_is_there() -> None:
@@ -64,7 +64,7 @@ def test_an_attempt_in_parts_appears_when_its_last_part_is_there() -> None:
             memory.add(part, encode(part).value, NOW + place)
         cached = memory.get("default", "llm", "deepseek-a", NOW)
         assert cached is not None
-        assert cached.summary().nodes == summary.nodes
+        assert cached.read_summary().nodes == summary.nodes
 
 
 def test_a_part_that_comes_twice_does_not_replace_another_part() -> None:
@@ -135,7 +135,7 @@ def test_a_retry_is_answered_with_the_nodes_of_the_attempt_that_it_repeats() -> 
     cached = memory.get("default", "llm", "deepseek-a", NOW)
     assert cached is not None
     assert (cached.attempt_id, cached.original_id) == (a_retry(120).attempt_id, an_attempt().attempt_id)
-    summary = cached.summary()
+    summary = cached.read_summary()
     assert (summary.attempt_id, summary.started_at) == (cached.attempt_id, STARTED + timedelta(seconds=120))
     assert summary.nodes == an_attempt().nodes
 

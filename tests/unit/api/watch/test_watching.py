@@ -263,7 +263,7 @@ async def at_once(
         decoded += 1
         return Decoded(*parts)
 
-    for module in ("events", "shown"):
+    for module in ("events", "shared_events"):
         monkeypatch.setattr(f"api.watch.{module}.Decoded", counted)
     while not asked.done():
         if decoded == expected:
