@@ -41,10 +41,10 @@ _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 ZONE_SEPARATOR: Final = "__"
 
 
-def find_counted_handle(disk: Disk, csi_node: CsiNode | None, zones: str = "") -> tuple[str, str] | None:
-    """Return driver and handle under which a disk counts on a node; None if it does not count there."""
+def find_counted_handle(disk: Disk, zones: str = "") -> tuple[str, str] | None:
+    """Return driver and handle under which a disk counts on nodes with CSI drivers; None if it counts nowhere."""
     migration = MIGRATIONS.get(disk.source)
-    if migration is None or not migration.is_counted or csi_node is None:
+    if migration is None or not migration.is_counted:
         return None
     name = disk.name.rpartition("/")[2] if disk.source == "awsElasticBlockStore" else disk.name
     return migration.driver, f"{zones}/{name}" if zones else name

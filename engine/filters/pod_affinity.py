@@ -1,7 +1,7 @@
 """InterPodAffinity: pods that this pod has to be near or away from, and pods that stay away from it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from engine.filters.cycle import SKIPPED, NodeCheck, Prepared, SchedulingCycle
@@ -34,12 +34,21 @@ class AffinityRules:
     namespace_labels: Labels
     affinity: tuple[AffinityTerm, ...]
     anti_affinity: tuple[AffinityTerm, ...]
+    selecting: dict[str, tuple[bool, tuple[AffinityTerm, ...]]] = field(default_factory=dict)
+    """By namespace, as namespaces occur: whether all affinity terms look there, and the anti-affinity terms that do."""
 
     def matches(self, pod: Pod) -> bool:
         """Return whether all affinity terms select a pod; without terms none is selected."""
-        if not self.affinity:
-            return False
-        return all(term.selects(pod.namespace, pod.labels, _NO_LABELS) for term in self.affinity)
+        looks, _ = self.find_selecting(pod.namespace)
+        return looks and all(term.selector.matches(pod.labels) for term in self.affinity)
+
+    def find_selecting(self, namespace: str) -> tuple[bool, tuple[AffinityTerm, ...]]:
+        """Return what looks into a namespace, which most pods of a cluster are outside of."""
+        if namespace not in self.selecting:
+            looks = bool(self.affinity) and all(term.includes(namespace, _NO_LABELS) for term in self.affinity)
+            repelled = tuple(term for term in self.anti_affinity if term.includes(namespace, _NO_LABELS))
+            self.selecting[namespace] = looks, repelled
+        return self.selecting[namespace]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +153,12 @@ def _count_nodes(rules: AffinityRules, nodes: Iterable[NodeInfo]) -> PodAffinity
 def _count_pod(
     rules: AffinityRules, pod: Pod, labels: Labels, counts: tuple[dict[TopologyDomain, int], ...], sign: int
 ) -> None:
-    if rules.affinity and rules.matches(pod):
+    looks, repelled = rules.find_selecting(pod.namespace)
+    if looks and rules.matches(pod):
         for term in rules.affinity:
             _count_domain(counts[0], term, labels, sign)
-    for term in rules.anti_affinity:
-        if term.selects(pod.namespace, pod.labels, _NO_LABELS):
+    for term in repelled:
+        if term.selector.matches(pod.labels):
             _count_domain(counts[1], term, labels, sign)
 
 

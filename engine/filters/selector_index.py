@@ -1,6 +1,8 @@
 """Things that select nodes by labels, found from a node's labels without trying each."""
 
 from collections.abc import Iterable, Iterator
+from heapq import merge
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from engine.snapshot.selectors import Labels, Requirement
@@ -32,10 +34,10 @@ class SelectorIndex(Generic[Item]):
 
     def find_candidates(self, labels: Labels) -> Iterator[Item]:
         """Yield, in the order of the input, every item that these labels may meet; others are left out."""
-        ranked = list(self._others)
+        entries = [self._others] if self._others else []
         for key, by_value in self._by_label.items():
             value = labels.get(key)
-            if value is not None:
-                ranked += by_value.get(value, ())
-        ranked.sort(key=lambda entry: entry[0])
+            if value is not None and value in by_value:
+                entries.append(by_value[value])
+        ranked = entries[0] if len(entries) == 1 else merge(*entries, key=itemgetter(0))
         return (item for _, item in ranked)

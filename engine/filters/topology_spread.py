@@ -36,6 +36,8 @@ class SpreadConstraint:
     selector: LabelSelector
     honors_affinity: bool
     honors_taints: bool
+    selects_itself: bool
+    """True if the selector selects the pod of the constraint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,6 @@ class SpreadRules:
     """The constraints of a pod and its conditions on the nodes that count."""
 
     namespace: str
-    labels: Labels
     constraints: tuple[SpreadConstraint, ...]
     affinity: RequiredNodeAffinity
     tolerations: tuple[Toleration, ...]
@@ -77,8 +78,7 @@ class SpreadCheck(NodeCheck):
             value = labels.get(constraint.topology_key)
             if value is None:
                 return _MISSING_LABEL
-            itself = 1 if constraint.selector.matches(self.rules.labels) else 0
-            if domains.get(value, 0) + itself - minimum > constraint.max_skew:
+            if domains.get(value, 0) + constraint.selects_itself - minimum > constraint.max_skew:
                 return _TOO_UNEVEN
         return None
 
@@ -112,7 +112,6 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
         return Unjudged(NAME, unread)
     rules = SpreadRules(
         cycle.pod.namespace,
-        cycle.pod.labels,
         constraints,
         read_required_affinity(cycle.spec),
         read_tolerations(cycle.spec),
@@ -151,13 +150,15 @@ def _compute_minima(rules: SpreadRules, domains: Sequence[Mapping[str, int]]) ->
 def _iterate_constraints(spec: Object, labels: Labels) -> Iterator[SpreadConstraint]:
     for location, constraint in read_items(spec, "topologySpreadConstraints", "spec"):
         if read_text(constraint, "whenUnsatisfiable", location) == "DoNotSchedule":
+            selector = _read_selector(constraint, location, labels)
             yield SpreadConstraint(
                 topology_key=read_text(constraint, "topologyKey", location),
                 max_skew=read_int32(constraint, "maxSkew", location),
                 min_domains=read_int32(constraint, "minDomains", location, default=1),
-                selector=_read_selector(constraint, location, labels),
+                selector=selector,
                 honors_affinity=(read_text(constraint, "nodeAffinityPolicy", location) or "Honor") == "Honor",
                 honors_taints=read_text(constraint, "nodeTaintsPolicy", location) == "Honor",
+                selects_itself=selector.matches(labels),
             )
 
 

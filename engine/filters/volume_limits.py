@@ -29,22 +29,20 @@ class VolumeLimitCheck(NodeCheck):
     """Judges the volumes on a node together with the pod's."""
 
     snapshot: Snapshot
-    pod: Pod
+    added: frozenset[Handle]
+    """Volumes of the pod that count."""
 
     def judge(self, node: NodeInfo) -> Verdict:
-        """Refuse a node on which a driver would have too many volumes."""
+        """Refuse a node on which a driver would have too many volumes; a node without limits passes."""
         csi_node = self.snapshot.find_csi_node(node.node.name)
+        if not self.added or csi_node is None or not csi_node.limits:
+            return None
         try:
-            added = set(iterate_handles(self.snapshot, self.pod, csi_node))
-            if not added or csi_node is None or not csi_node.limits:
-                return None
-            in_use = {
-                handle for pod in node.pods if pod.volumes for handle in iterate_handles(self.snapshot, pod, csi_node)
-            }
+            in_use = {handle for pod in node.pods if pod.volumes for handle in iterate_handles(self.snapshot, pod)}
         except _ForeignClaimError as error:
             return PluginRefusal(NAME, StatusCode.ERROR, (str(error),))
         attached = in_use | set(self._iterate_attached(node.node.name))
-        return _REFUSAL if _is_exceeded(added - in_use, attached, csi_node) else None
+        return _REFUSAL if _is_exceeded(self.added - in_use, attached, csi_node) else None
 
     def _iterate_attached(self, node: str) -> Iterator[Handle]:
         for attachment in self.snapshot.attachments.get(node, ()):
@@ -53,7 +51,7 @@ class VolumeLimitCheck(NodeCheck):
                 yield attachment.driver, volume.csi_handle
 
 
-def _is_exceeded(added: set[Handle], attached: set[Handle], csi_node: CsiNode) -> bool:
+def _is_exceeded(added: frozenset[Handle], attached: set[Handle], csi_node: CsiNode) -> bool:
     for driver in {driver for driver, _ in added}:
         limit = csi_node.limits.get(driver)
         count = sum(1 for other, _ in added if other == driver) + sum(1 for other, _ in attached if other == driver)
@@ -62,16 +60,16 @@ def _is_exceeded(added: set[Handle], attached: set[Handle], csi_node: CsiNode) -
     return False
 
 
-def iterate_handles(snapshot: Snapshot, pod: Pod, csi_node: CsiNode | None) -> Iterator[Handle]:
-    """Yield the volumes of a pod that count on a node."""
+def iterate_handles(snapshot: Snapshot, pod: Pod) -> Iterator[Handle]:
+    """Yield the volumes of a pod that count on a node with CSI drivers."""
     for volume in pod.volumes:
         if volume.disk is not None:
-            handle = find_counted_handle(volume.disk, csi_node)
+            handle = find_counted_handle(volume.disk)
         else:
             claim = snapshot.find_volume_claim(pod.namespace, volume.claim)
             if claim and volume.is_ephemeral and not is_claim_of(claim, pod):
                 raise _ForeignClaimError(report_foreign_claim(claim, pod))
-            handle = _find_claim_handle(snapshot, claim, csi_node) if claim else None
+            handle = _find_claim_handle(snapshot, claim) if claim else None
         if handle and handle[0] and handle[1]:
             yield handle
 
@@ -86,19 +84,19 @@ def report_foreign_claim(claim: VolumeClaim, pod: Pod) -> str:
     return f"PVC {claim.namespace}/{claim.name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
 
 
-def _find_claim_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
+def _find_claim_handle(snapshot: Snapshot, claim: VolumeClaim) -> Handle | None:
     volume = snapshot.find_volume(claim.volume) if claim.volume else None
     if volume is None:
-        return _find_unbound_handle(snapshot, claim, csi_node)
+        return _find_unbound_handle(snapshot, claim)
     if volume.csi_driver:
         return volume.csi_driver, volume.csi_handle
     zones = volume.labels.get("failure-domain.beta.kubernetes.io/zone") or volume.labels.get(
         "topology.kubernetes.io/zone", ""
     )
-    return find_counted_handle(volume.disk, csi_node, zones) if volume.disk else None
+    return find_counted_handle(volume.disk, zones) if volume.disk else None
 
 
-def _find_unbound_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNode | None) -> Handle | None:
+def _find_unbound_handle(snapshot: Snapshot, claim: VolumeClaim) -> Handle | None:
     """Count a claim without a volume as one more of the driver that will provision it."""
     storage_class = snapshot.find_storage_class(claim.storage_class) if claim.storage_class else None
     if storage_class is None:
@@ -107,7 +105,7 @@ def _find_unbound_handle(snapshot: Snapshot, claim: VolumeClaim, csi_node: CsiNo
     migration = MIGRATIONS_BY_PLUGIN.get(storage_class.provisioner)
     if migration is None:
         return storage_class.provisioner, identity
-    return (migration.driver, identity) if migration.is_counted and csi_node else None
+    return (migration.driver, identity) if migration.is_counted else None
 
 
 _NEEDED: Final = (
@@ -126,4 +124,9 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
         return SKIPPED
     if unread := cycle.snapshot.find_missing_kinds(*_NEEDED):
         return Unjudged(NAME, unread)
-    return VolumeLimitCheck(cycle.snapshot, cycle.pod)
+    try:
+        added = frozenset(iterate_handles(cycle.snapshot, cycle.pod))
+    except _ForeignClaimError:
+        # VolumeBinding refuses the pod before any node is looked at.
+        added = frozenset()
+    return VolumeLimitCheck(cycle.snapshot, added)

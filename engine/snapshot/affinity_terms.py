@@ -19,9 +19,11 @@ class AffinityTerm:
 
     def selects(self, namespace: str, labels: Labels, namespace_labels: Labels) -> bool:
         """Return whether the term selects a pod of these labels in a namespace of those."""
-        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
-            return False
-        return self.selector.matches(labels)
+        return self.includes(namespace, namespace_labels) and self.selector.matches(labels)
+
+    def includes(self, namespace: str, namespace_labels: Labels) -> bool:
+        """Return whether the term looks into a namespace of these labels."""
+        return namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
 
 
 def read_required_terms(spec: Object, kind: str, namespace: str) -> tuple[AffinityTerm, ...]:
