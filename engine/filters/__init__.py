@@ -6,6 +6,7 @@ node_judging        the filters run on nodes, with nominated pods and without vi
 preemption          DefaultPreemption after a refusal
 message             messages of kube-scheduler, composed
 release             what releases 1.28 to 1.35 did otherwise
+resource_obstacles  why no node has enough of one resource, and whose end would do
 verdicts            refusals of plugins, and verdicts that unread objects leave open
 cycle               what a plugin is given, and what it returns before the nodes
 

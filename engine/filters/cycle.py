@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
-from engine.filters.release import SchedulerRelease
+from engine.filters.release import LATEST, SchedulerRelease
 from engine.filters.verdicts import PluginRefusal, Unjudged, Verdict
-from engine.snapshot.fields import Object
+from engine.snapshot.fields import FieldError, Object, RejectedObject, read_mapping
 from engine.snapshot.node_info import NodeInfo
-from engine.snapshot.pods import Pod
-from engine.snapshot.requests import Amounts
+from engine.snapshot.pods import Pod, read_pod
+from engine.snapshot.requests import Amounts, request_to_place
 from engine.snapshot.snapshot import Snapshot
 
 
@@ -24,6 +24,19 @@ class SchedulingCycle:
     request: Amounts
     """Request of the pod by its spec."""
     release: SchedulerRelease
+
+
+def start_cycle(snapshot: Snapshot, pod: Any, release: SchedulerRelease = LATEST) -> SchedulingCycle | RejectedObject:
+    """Read a Pod object that waits; a malformed one is rejected, with the field and the cause."""
+    if not isinstance(pod, dict):
+        return RejectedObject("Pod", "", "", "", "is not an object")
+    try:
+        return SchedulingCycle(snapshot, read_pod(pod), read_mapping(pod, "spec"), request_to_place(pod), release)
+    except FieldError as error:
+        metadata = pod.get("metadata")
+        names = metadata if isinstance(metadata, dict) else {}
+        namespace, name = (str(names.get(key, "")) for key in ("namespace", "name"))
+        return RejectedObject("Pod", namespace, name, error.path, error.cause)
 
 
 class NodeCheck:

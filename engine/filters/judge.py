@@ -24,7 +24,7 @@ from engine.filters import (
     volume_restrictions,
     volume_zone,
 )
-from engine.filters.cycle import NodeCheck, Prepared, SchedulingCycle, Skipped
+from engine.filters.cycle import NodeCheck, Prepared, SchedulingCycle, Skipped, start_cycle
 from engine.filters.dynamic_resources import DynamicResourcesPlugin, WithoutClaims
 from engine.filters.judgement import JudgedOutcome, Judgement, count_reasons
 from engine.filters.message import NO_NODES, compose_message
@@ -33,9 +33,7 @@ from engine.filters.preemption import PreemptionResult, simulate_preemption
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged
 from engine.snapshot import kinds
-from engine.snapshot.fields import FieldError, RejectedObject, read_mapping
-from engine.snapshot.pods import read_pod
-from engine.snapshot.requests import request_to_place
+from engine.snapshot.fields import FieldError, RejectedObject
 from engine.snapshot.snapshot import Snapshot
 
 Prepare = Callable[[SchedulingCycle], Prepared]
@@ -102,20 +100,13 @@ def judge(
     devices: DynamicResources. alone: also what each filter by itself says of every node. A pod with a malformed field
     is rejected, with the field and the cause.
     """
-    if not isinstance(pod, dict):
-        return RejectedObject("Pod", "", "", "", "is not an object")
+    cycle = start_cycle(snapshot, pod, release)
+    if isinstance(cycle, RejectedObject):
+        return cycle
     try:
-        return _run_attempt(_start_cycle(snapshot, pod, release), devices, alone=alone)
+        return _run_attempt(cycle, devices, alone=alone)
     except FieldError as error:
-        metadata = pod.get("metadata")
-        names = metadata if isinstance(metadata, dict) else {}
-        return RejectedObject(
-            "Pod", str(names.get("namespace", "")), str(names.get("name", "")), error.path, error.cause
-        )
-
-
-def _start_cycle(snapshot: Snapshot, pod: dict[str, Any], release: SchedulerRelease) -> SchedulingCycle:
-    return SchedulingCycle(snapshot, read_pod(pod), read_mapping(pod, "spec"), request_to_place(pod), release)
+        return RejectedObject("Pod", *cycle.pod.key, error.path, error.cause)
 
 
 def _run_attempt(cycle: SchedulingCycle, devices: DynamicResourcesPlugin, *, alone: bool) -> Judgement:

@@ -64,23 +64,23 @@ def prepare(cycle: SchedulingCycle) -> NodeCheck | PluginRefusal:
     order = [resource for resource in _FIRST if resource in positive] + sorted(positive.keys() - set(_FIRST))
     return ResourceCheck(
         request=tuple((resource, positive[resource]) for resource in order),
-        claimable=list_class_resources(cycle.snapshot) if asks_devices else frozenset(),
+        claimable=frozenset(map_class_resources(cycle.snapshot)) if asks_devices else frozenset(),
         unread=cycle.snapshot.find_missing_kinds(kinds.POD),
         marks_oversized=cycle.release.marks_oversized_request,
         are_classes_unread=asks_devices and bool(cycle.snapshot.find_missing_kinds(kinds.DEVICE_CLASS)),
     )
 
 
-def list_class_resources(snapshot: Snapshot) -> frozenset[str]:
-    """Name the extended resources that device classes provide: by their field, and by the name of the class."""
-    names: set[str] = set()
+def map_class_resources(snapshot: Snapshot) -> dict[str, str]:
+    """Map extended resources to the device classes that provide them, by the field of the class and by its name."""
+    classes: dict[str, str] = {}
     for (_, name), device_class in snapshot.get_objects(kinds.DEVICE_CLASS).items():
-        names.add(f"{_DEVICE_CLASS_PREFIX}{name}")
+        classes[f"{_DEVICE_CLASS_PREFIX}{name}"] = name
         spec = device_class.get("spec")
         resource = spec.get("extendedResourceName") if isinstance(spec, dict) else None
         if isinstance(resource, str):
-            names.add(resource)
-    return frozenset(names)
+            classes[resource] = name
+    return classes
 
 
 def _has_sidecar(spec: Object) -> bool:

@@ -8,9 +8,7 @@ from typing import Final
 from engine.filters.message import compose_message
 from engine.filters.node_judging import NodeJudge
 from engine.filters.verdicts import PluginRefusal, StatusCode
-from engine.snapshot.fields import Object, read_items, read_mapping
 from engine.snapshot.node_info import NodeInfo
-from engine.snapshot.pods import Pod
 
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
@@ -61,24 +59,10 @@ def _find_obstacle(judge: NodeJudge, refused: Mapping[str, PluginRefusal]) -> st
     node = cycle.snapshot.nodes.get(nominated)
     if node is None or _is_hopeless(nominated, refused):
         return None
-    leaves = any(pod.priority < cycle.pod.priority and _is_preempted(pod) for pod in node.pods)
+    leaves = any(pod.priority < cycle.pod.priority and pod.is_preempted for pod in node.pods)
     return _TERMINATING if leaves else None
 
 
 def _is_hopeless(node: str, refused: Mapping[str, PluginRefusal]) -> bool:
     refusal = refused.get(node)
     return refusal is None or refusal.code is StatusCode.UNRESOLVABLE
-
-
-def _is_preempted(pod: Pod) -> bool:
-    """Return whether a pod ends because kube-scheduler preempted it."""
-    if not pod.is_deleted:
-        return False
-    for _, condition in read_items(read_mapping(pod.object, "status"), "conditions", "status"):
-        if condition.get("type") == "DisruptionTarget":
-            return _names_preemption(condition)
-    return False
-
-
-def _names_preemption(condition: Object) -> bool:
-    return condition.get("status") == "True" and condition.get("reason") == "PreemptionByScheduler"

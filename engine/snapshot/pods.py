@@ -46,6 +46,10 @@ class Pod:
     priority: int
     is_deleted: bool
     """True if the deletion of the pod has begun; it holds everything until it has ended."""
+    is_preempted: bool
+    """True if the pod is being deleted because kube-scheduler preempted it."""
+    started_at: str
+    """Start of the pod as the API server wrote it, its creation until then; "" if neither is there."""
     request: Amounts
     """Request that counts on the pod's node."""
     host_ports: tuple[HostPortBinding, ...]
@@ -80,12 +84,21 @@ def read_pod(pod: Object) -> Pod:
         scheduler=read_text(spec, "schedulerName", "spec") or "default-scheduler",
         priority=read_int32(spec, "priority", "spec"),
         is_deleted=metadata.get("deletionTimestamp") is not None,
+        is_preempted=metadata.get("deletionTimestamp") is not None and _names_preemption(status),
+        started_at=read_text(status, "startTime", "status") or read_text(metadata, "creationTimestamp", "metadata"),
         request=request_on_node(pod),
         host_ports=tuple(_iterate_host_ports(spec)),
         volumes=read_pod_volumes(spec, name),
         anti_affinity=read_required_terms(spec, "podAntiAffinity", namespace) if "affinity" in spec else (),
         object=pod,
     )
+
+
+def _names_preemption(status: Object) -> bool:
+    for _, condition in read_items(status, "conditions", "status"):
+        if condition.get("type") == "DisruptionTarget":
+            return condition.get("status") == "True" and condition.get("reason") == "PreemptionByScheduler"
+    return False
 
 
 def _iterate_host_ports(spec: Object) -> Iterator[HostPortBinding]:
