@@ -20,9 +20,9 @@ import yaml
 from dev import embedded
 from runtime.cli import lazy_commands
 from runtime.files.scratch import LOCK, place, remove_left_behind, scratch_folder
-from tests.support.backends import Addresses, addresses
+from tests.support.backends import Addresses, start_backends
 from tests.support.reused_backends import reused_backends
-from tests.support.side_by_side import ModuleScheduling, place_in_the_run
+from tests.support.side_by_side import ModuleScheduling, find_position
 from tests.support.stress import load_profile
 
 _LEFT_BEHIND = pytest.StashKey[list[str]]()
@@ -94,7 +94,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that the workers end at about the same time: see tests/support/side_by_side.py."""
-    items.sort(key=lambda item: place_in_the_run(item.nodeid))
+    items.sort(key=lambda item: find_position(item.nodeid))
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("stress")
@@ -123,7 +123,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def backends() -> Iterator[Addresses]:
     """One Kafka and one OpenSearch for all tests, started when the first test asks: use names that nobody else uses."""
-    with addresses() as found:
+    with start_backends() as found:
         yield found
 
 

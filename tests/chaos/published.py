@@ -109,8 +109,8 @@ def _check_counts(topics: Topics, latest: Mapping[str, Json], indexed: Mapping[s
             yield f"attempt {attempt}: version {counted.get(attempt)} is counted, not {version}"
     wanted = Counter(value["status"] for value in latest.values())
     for where, rows in (("topic of trends", topics.trends), ("index of trends", indexed)):
-        if (counted := Counter(rows)) != wanted:
-            yield f"{where}: {dict(counted)} attempts by result, not {dict(wanted)}"
+        if (by_status := Counter(rows)) != wanted:
+            yield f"{where}: {dict(by_status)} attempts by result, not {dict(wanted)}"
 
 
 def _check_histories(topics: Topics, latest: Mapping[str, Json]) -> Iterable[str]:

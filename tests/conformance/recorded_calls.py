@@ -19,7 +19,7 @@ from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRe
 from schemas.events.node_states import state_id
 from tests.conformance.cluster import build_cluster, get_policy
 from tests.conformance.objects import build_pod
-from tests.support.harness.states_in_memory import LIFE, read_back, states_of
+from tests.support.harness.states_in_memory import LIFE, build_states, read_back
 
 Case = dict[str, Any]
 
@@ -37,7 +37,7 @@ def build_facts_of_decision(
     """Build the facts of our scheduler's decision, three minutes later."""
     ref = PodRef(**{key: pod["metadata"][key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.of(Identity("default", "hami-scheduler"), ref, started)
-    states = {state.id: state for state in states_of(columns)}
+    states = {state.id: state for state in build_states(columns)}
     annotations = pod["metadata"].get("annotations") or {}
     circumstances = Circumstances(constraints=constraints_of(annotations, columns.vendors))
     answer = decide(columns, pod, names, policy)

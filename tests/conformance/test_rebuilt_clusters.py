@@ -16,8 +16,8 @@ from tests.conformance.cluster import build_cluster, get_policy
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS
 from tests.conformance.objects import build_pod, build_quota
-from tests.support.harness.states_in_memory import states_of
-from tests.support.stress import in_make_stress
+from tests.support.harness.states_in_memory import build_states
+from tests.support.stress import run_in_make_stress
 
 KIND = KINDS["vendor filter"]
 
@@ -33,7 +33,7 @@ def test_a_share_of_the_vendors_clusters_can_be_rebuilt() -> None:
     assert len(seen) > 20
 
 
-@in_make_stress
+@run_in_make_stress
 def test_all_of_the_vendors_clusters_can_be_rebuilt() -> None:
     for case in KIND.read(SECOND / KIND.source):
         assert_rebuilt(case)
@@ -41,7 +41,7 @@ def test_all_of_the_vendors_clusters_can_be_rebuilt() -> None:
 
 def assert_rebuilt(case: Case) -> None:
     columns = build_cluster(case)
-    again = rebuilt(states_of(columns), columns.vendors)
+    again = rebuilt(build_states(columns), columns.vendors)
     # Quotas are no part of a node's state.
     for quota in case.get("quotas") or ():
         again.apply_quota(build_quota(quota))

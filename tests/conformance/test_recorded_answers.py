@@ -12,7 +12,7 @@ from tests.conformance.kinds import KINDS as ALL_KINDS
 from tests.conformance.kinds import judge
 from tests.conformance.rules import ALL
 from tests.conformance.vendors_page import read_table, write_table
-from tests.support.stress import in_make_stress
+from tests.support.stress import run_in_make_stress
 
 KINDS = {name: kind for name, kind in ALL_KINDS.items() if holds(COMMITTED, kind)}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "hami-differences.md"
@@ -35,12 +35,12 @@ def test_a_share_of_the_second_collection_is_answered_as_hami_answers() -> None:
     assert list_wrong(SECOND, a_share) == []
 
 
-@in_make_stress
+@run_in_make_stress
 def test_the_whole_second_collection_is_answered_as_hami_answers() -> None:
     assert list_wrong(SECOND, iter) == []
 
 
-@in_make_stress
+@run_in_make_stress
 def test_the_page_of_vendors_has_the_figures_of_the_whole_run() -> None:
     assert read_table() == write_table()
 
@@ -50,7 +50,7 @@ def test_a_share_of_the_attempts_is_judged_as_kube_scheduler_judges() -> None:
     assert list_wrong(KUBE, a_share) == []
 
 
-@in_make_stress
+@run_in_make_stress
 def test_all_attempts_are_judged_as_kube_scheduler_judges() -> None:
     assert list_wrong(KUBE, iter) == []
 
@@ -74,7 +74,7 @@ def list_wrong(folder: Path, some: Callable[[Iterator[Case]], Iterator[Case]]) -
     ]
 
 
-@in_make_stress
+@run_in_make_stress
 def test_every_rule_occurs_in_the_committed_cases() -> None:
     names = {
         name

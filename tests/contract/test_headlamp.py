@@ -19,7 +19,7 @@ def read(name: str) -> Any:
 
 def test_the_answers_of_its_tests_are_those_of_the_api() -> None:
     """`python -m tests.support.harness.headlamp_answers` writes them."""
-    assert headlamp_answers.FILE.read_bytes() == headlamp_answers.document()
+    assert headlamp_answers.FILE.read_bytes() == headlamp_answers.write_document()
 
 
 def test_its_dependencies_are_exact_and_locked_without_the_address_of_a_registry() -> None:

@@ -48,7 +48,7 @@ def test_folders_of_unit_tests_are_folders_of_the_code() -> None:
 
 
 def test_each_unit_test_is_in_one_session() -> None:
-    commands = unit_sessions.commands(["-k", "word"])
+    commands = unit_sessions.build_commands(["-k", "word"])
     folders = [tuple(part for part in command if Path(part).is_dir()) for command in commands]
     named = [folder for session in unit_sessions.FOLDERS for folder in session]
     assert folders == [*unit_sessions.FOLDERS, ("tests/unit", "tests/contract")]
@@ -64,9 +64,9 @@ def test_each_unit_test_is_in_one_session() -> None:
     [([0, 0], 0), ([0, 1], 1), ([2, 1], 2), ([5, 0], 0), ([1, 5], 1), ([5, 5], 5), ([0, -9], 1), ([5, 0, 5], 0)],
 )
 def test_a_session_without_tests_is_no_failure_unless_all_are(codes: list[int], expected: int) -> None:
-    assert unit_sessions.exit_code(codes) == expected
+    assert unit_sessions.derive_exit_code(codes) == expected
 
 
 def test_a_folder_that_the_caller_chose_for_temporary_files_remains(tmp_path: Path) -> None:
-    assert unit_sessions.environment({"TMPDIR": "/elsewhere"}, tmp_path) == {"TMPDIR": "/elsewhere"}
-    assert unit_sessions.environment({}, tmp_path / "missing") == {}
+    assert unit_sessions.build_environment({"TMPDIR": "/elsewhere"}, tmp_path) == {"TMPDIR": "/elsewhere"}
+    assert unit_sessions.build_environment({}, tmp_path / "missing") == {}

@@ -16,7 +16,7 @@ from cli.assistant.server import create_server
 from cli.client.url import UrlTransport
 from cli.command import app
 from page.texts import text
-from tests.support.harness.example_api import example_caller
+from tests.support.harness.example_api import build_caller
 from tests.support.harness.golden_api import golden_api
 
 NAMESPACE: Final = "default"
@@ -82,7 +82,7 @@ def simplify(value: str) -> str:
 
 @pytest.fixture(scope="module", params=PODS)
 def surfaces(request: pytest.FixtureRequest) -> Iterator[Surfaces]:
-    with golden_api(example_caller(PODS[request.param])) as url:
+    with golden_api(build_caller(PODS[request.param])) as url:
         yield Surfaces(url, request.param)
 
 

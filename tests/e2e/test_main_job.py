@@ -20,7 +20,7 @@ from dev.demo.kube_scheduler import read_pod
 from dev.demo.reader import schedulerlog_path, until
 from dev.demo.stack import Stack, stack
 from tests.support.panel_search import Imported, search_body
-from tests.support.promql import parsed, selected
+from tests.support.promql import list_selected, parse
 
 NODES = scenarios.ALL_NODES
 
@@ -184,7 +184,7 @@ def test_every_series_of_grafanas_dashboards_is_exposed_by_its_process(running: 
         re.sub("_(bucket|count|sum)$", "", series.name)
         for content in map(Path.read_text, Path("deploy/kustomize/components/grafana").glob("*.json"))
         for expression in re.findall(r'"expr": "(.*)"', content)
-        for series in selected(parsed(expression.replace('\\"', '"')))
+        for series in list_selected(parse(expression.replace('\\"', '"')))
     }
     of_these = {name for name in asked if name.startswith(tuple(f"schedulerlog_{service}_" for service in services))}
     assert len(of_these) > 20
@@ -196,8 +196,8 @@ def test_every_panel_of_attempts_has_rows_after_the_scenarios(
 ) -> None:
     found = Imported.read(export("http://127.0.0.1:9090"))
     asked = 0
-    for name, panel in found.of_type("visualization").items():
-        pattern = found.pattern_of(panel)
+    for name, panel in found.select_type("visualization").items():
+        pattern = found.get_pattern(panel)
         title = pattern["attributes"]["title"] if pattern else ""
         # Nothing observes pods here: no placements, and no findings.
         if not title.startswith(("schedulerlog-attempts", "schedulerlog-trends", "schedulerlog-pod-states")):

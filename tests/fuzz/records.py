@@ -23,7 +23,7 @@ from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS
 from tests.fuzz.mutate import NAUGHTY, change_bytes, change_value
-from tests.support.builders.attempts import STARTED, about, an_attempt
+from tests.support.builders.attempts import STARTED, an_attempt, build_common
 
 PIECES_PER_ATTEMPT = 100
 
@@ -151,6 +151,6 @@ def _an_attempt(number: int) -> list[AttemptEvent]:
         "node3": [["picked", "CardNotHealth"], ["CardTypeMismatch", "CardUuidMismatch"]],
         "node4": [["NumaNotFit", "CardTimeSlicingExhausted"]],
     }
-    common = about(f"pod-{number}")
+    common = build_common(f"pod-{number}")
     bound = BindConcluded(**common, node="node1", bound=True, bind_started_at=STARTED, ended_at=STARTED)
     return [*an_attempt(devices, chosen="node1", unregistered=["node5"], **common), bound]

@@ -16,7 +16,7 @@ from runtime.kafka.topics import missing, topic_names
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.settings import read
 from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
-from tests.support.backends import Addresses, chosen
+from tests.support.backends import Addresses, read_source
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
 from tests.support.secured_kafka.broker import SecuredKafka, secured_kafka
@@ -25,17 +25,17 @@ from tests.support.secured_kafka.rights import (
     PROVISION,
     Decision,
     Right,
-    decisions,
     grant,
-    rights_of_deploy,
+    parse_decisions,
+    read_deployed_rights,
 )
-from tests.support.secured_kafka.services import Services, Settings, Way, flags, services, spoil
-from tests.support.stress import IS_STRESS, in_make_stress
+from tests.support.secured_kafka.services import Services, Settings, Way, services, spoil, write_flags
+from tests.support.stress import IS_STRESS, run_in_make_stress
 from tests.support.waiting import eventually, until
 
 PROPOSAL: Final = Path("tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log").resolve()
 API: Final = "schedulerlog-api"
-RIGHTS: Final = rights_of_deploy()
+RIGHTS: Final = read_deployed_rights()
 BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")
 SELDOM: Final = {
     # Findings are published where records contradict each other.
@@ -54,7 +54,7 @@ SELDOM: Final = {
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
-    if chosen(os.environ) != "embedded":
+    if read_source(os.environ) != "embedded":
         pytest.skip("needs a broker whose rules the test makes")
     rights = RIGHTS | {"schedulerlog-provision": PROVISION}
     # Of each password Java derives a key when the broker is formatted.
@@ -72,7 +72,7 @@ def unused(seen: set[Decision], name: str) -> set[Right]:
 
 def wait_until_used(kafka: SecuredKafka, name: str) -> None:
     """Return when the process has used the rights that an attempt and a record that is no event need."""
-    until(lambda: unused(decisions(kafka.broker.log.read_text()), name) <= SELDOM[name])
+    until(lambda: unused(parse_decisions(kafka.broker.log.read_text()), name) <= SELDOM[name])
 
 
 async def send_garbage(kafka: SecuredKafka) -> None:
@@ -87,11 +87,13 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
     pod = a_pod("bound", namespace=namespace, uid=f"{namespace}-1")
     for _ in range(2):  # the second time the worker compares it with the first, which it reads where it is published
         node = running.scheduler.filter(pod)["NodeNames"][0]
-        answer = until(lambda: running.api.schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
+        answer = until(lambda: running.api.get_schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
     assert running.scheduler.bind(pod, node) == {"Error": ""}
     assert node in {item["name"] for item in answer.json()["filter"]["nodes"]}
-    eventually(lambda: running.documents("schedulerlog-attempts", namespace))
-    running.processes.run("hami-log", "ingest", "hami-log", str(PROPOSAL), *flags(running.settings("hami-log")))
+    eventually(lambda: running.count_documents("schedulerlog-attempts", namespace))
+    running.processes.run(
+        "hami-log", "ingest", "hami-log", str(PROPOSAL), *write_flags(running.get_settings("hami-log"))
+    )
     asyncio.run(send_garbage(kafka))
     wait_until_used(kafka, "worker")
     wait_until_used(kafka, "index")
@@ -101,18 +103,19 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
 def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.TempPathFactory) -> set[Decision]:
     """What the authorizer decided while an attempt passed all services, of which each proved in some way who it is."""
     ways: dict[str, Way] = {
-        "provision": kafka.scram, "scheduler": kafka.scram, "worker": kafka.scram, "index": kafka.certificate,
-        "hami-log": kafka.certificate, "api": lambda user: kafka.oauth(user, token),
+        "provision": kafka.use_scram, "scheduler": kafka.use_scram,
+        "worker": kafka.use_scram, "index": kafka.use_certificate,
+        "hami-log": kafka.use_certificate, "api": lambda user: kafka.use_oauth(user, token),
     }  # fmt: skip
     folder = tmp_path_factory.mktemp("services")
-    token = kafka.token_file(folder / "token", API, seconds=-100)
+    token = kafka.write_token_file(folder / "token", API, seconds=-100)
     with services(folder, backends.opensearch_url, ways) as running:
         # The service waits, and uses the token that replaces the one that has ended.
-        eventually(lambda: "the broker refuses the token" in running.api.part("attempts_topic")["why_not"])
-        kafka.token_file(token, API)
-        eventually(lambda: running.api.part("attempts_topic")["ready"])
+        eventually(lambda: "the broker refuses the token" in running.api.get_part("attempts_topic")["why_not"])
+        kafka.write_token_file(token, API)
+        eventually(lambda: running.api.get_part("attempts_topic")["ready"])
         pass_an_attempt(kafka, running, "secured")
-    return decisions(kafka.broker.log.read_text())
+    return parse_decisions(kafka.broker.log.read_text())
 
 
 def test_an_attempt_passes_from_the_decision_to_the_answer_and_no_right_was_missing(seen: set[Decision]) -> None:
@@ -129,7 +132,7 @@ def test_each_right_of_a_user_is_used(seen: set[Decision], name: str) -> None:
     assert asked_for >= {right.name for right in granted if right.kind == "topic"}
 
 
-@in_make_stress
+@run_in_make_stress
 @pytest.mark.parametrize("way", ["scram", "certificate", "oauth"])
 def test_every_process_proves_who_it_is_in_the_same_way(
     kafka: SecuredKafka, backends: Addresses, tmp_path: Path, way: str
@@ -138,7 +141,7 @@ def test_every_process_proves_who_it_is_in_the_same_way(
     before = len(kafka.broker.log.read_text())
 
     def log() -> set[Decision]:
-        return decisions(kafka.broker.log.read_text()[before:])
+        return parse_decisions(kafka.broker.log.read_text()[before:])
 
     # Nobody listens there: what is read from Kafka waits.
     kubeconfig = tmp_path / "kubeconfig"
@@ -154,7 +157,7 @@ def test_every_process_proves_who_it_is_in_the_same_way(
             "events": ("pipeline", "events", "--kubeconfig", str(kubeconfig)),
             "raw-logs": ("ingest", "raw-logs"),
         }.items():
-            running.processes.start(name, *arguments, **running.settings(name))
+            running.processes.start(name, *arguments, **running.get_settings(name))
         for name in ("worker", "placements", "alerts", "alertmanager", "events", "raw-logs"):
             until(lambda name=name: unused(log(), name) <= SELDOM.get(name, set()))  # type: ignore[misc]
             assert unused(log(), name) <= SELDOM.get(name, set())
@@ -176,15 +179,17 @@ def test_provision_needs_what_the_documents_list(seen: set[Decision]) -> None:
     assert "schedulerlog.decisions" in {decision.name for decision in mine if decision.operation == "Create"}
 
 
-@in_make_stress
+@run_in_make_stress
 @pytest.mark.usefixtures("seen")
 def test_provision_corrects_topics_with_its_rights(kafka: SecuredKafka, backends: Addresses, tmp_path: Path) -> None:
     asyncio.run(spoil(kafka.plain, RAW_LOGS, TRENDS))
-    settings = kafka.scram("schedulerlog-provision") | {"SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url}
+    settings = kafka.use_scram("schedulerlog-provision") | {"SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url}
     with ForkedProcesses(tmp_path, settings) as processes:
         processes.run("provision", "pipeline", "provision")
     mine = {
-        decision for decision in decisions(kafka.broker.log.read_text()) if decision.user == "schedulerlog-provision"
+        decision
+        for decision in parse_decisions(kafka.broker.log.read_text())
+        if decision.user == "schedulerlog-provision"
     }
     used = {(decision.operation, decision.name) for decision in mine if decision.is_allowed}
     assert used >= {("Alter", RAW_LOGS.name), ("AlterConfigs", TRENDS.name), ("DescribeConfigs", TRENDS.name)}
@@ -228,14 +233,14 @@ def test_a_refusal_names_its_cause_and_what_to_do(
 def test_a_right_that_is_missing_is_named(
     kafka: SecuredKafka, work: Callable[[KafkaConnection], Coroutine[None, None, None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = explained(asyncio.run(refusal(work(connection(kafka.scram(API), monkeypatch)))))
+    words = explained(asyncio.run(refusal(work(connection(kafka.use_scram(API), monkeypatch)))))
     assert "AuthorizationFailedError" in words
     assert words.endswith("give this user the right, docs/security.md lists them")
 
 
 @pytest.mark.usefixtures("seen")
 def test_topics_that_a_user_may_not_see_are_named(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = asyncio.run(topic_names(connection(kafka.scram(API), monkeypatch)))
+    known = asyncio.run(topic_names(connection(kafka.use_scram(API), monkeypatch)))
     line = missing([ATTEMPTS.name, DECISIONS.name], known)
     assert line.startswith("Kafka has no topic schedulerlog.decisions: run `schedulerlog pipeline provision`")
     assert line.endswith("(or this user may not see it: docs/security.md lists the rights)")

@@ -1,4 +1,4 @@
-"""Where the tests' Kafka and OpenSearch come from: ``SCHEDULERLOG_TEST_BACKENDS``, one setting for all tests.
+"""Sources of the tests' Kafka and OpenSearch: ``SCHEDULERLOG_TEST_BACKENDS``, one setting for all tests.
 
 ``embedded`` (the default) starts them on this machine, ``env`` takes the addresses of the environment,
 ``testcontainers`` starts images: those of SCHEDULERLOG_TEST_KAFKA_IMAGE and SCHEDULERLOG_TEST_OPENSEARCH_IMAGE.
@@ -31,19 +31,19 @@ class Addresses:
     opensearch_url: str
 
 
-def chosen(environment: Mapping[str, str]) -> str:
-    """The name of the source of this test run."""
+def read_source(environment: Mapping[str, str]) -> str:
+    """Read the name of the source of this test run."""
     return environment.get(SETTING) or "embedded"
 
 
-def addresses() -> AbstractContextManager[Addresses]:
-    """Backends for a whole test run from the chosen source."""
+def start_backends() -> AbstractContextManager[Addresses]:
+    """Start backends for a whole test run from the chosen source."""
     sources: dict[str, Callable[[], AbstractContextManager[Addresses]]] = {
         "embedded": _embedded,
         "env": _from_environment,
         "testcontainers": containers,
     }
-    source = chosen(os.environ)
+    source = read_source(os.environ)
     if source not in sources:
         raise pytest.UsageError(f"{SETTING}={source!r}: expected one of {', '.join(sources)}")
     return sources[source]()

@@ -18,8 +18,8 @@ def a_pair(folder: Path, name: str = "one", passphrase: bytes = b"") -> Certific
     key = ec.generate_private_key(ec.SECP256R1())
     locked = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
     pair = CertificatePair(folder / "tls.crt", folder / "tls.key")
-    pair.certificate.write_bytes(_pem(_builder(key, name), key))
-    pair.key.write_bytes(_private(key, locked))
+    pair.certificate.write_bytes(_encode_certificate(_build_certificate(key, name), key))
+    pair.key.write_bytes(_encode_key(key, locked))
     return pair
 
 
@@ -31,26 +31,32 @@ class Authority:
         self._folder, self._name, self._key = folder, name, ec.generate_private_key(ec.SECP256R1())
         self.ca_file = folder / "ca.crt"
         constraint = x509.BasicConstraints(ca=True, path_length=0)
-        self.ca_file.write_bytes(_pem(_builder(self._key, name).add_extension(constraint, critical=True), self._key))
+        self.ca_file.write_bytes(
+            _encode_certificate(_build_certificate(self._key, name).add_extension(constraint, critical=True), self._key)
+        )
 
     def issue(self, name: str, *, days: int = 1) -> CertificatePair:
-        """A pair for a server at 127.0.0.1, and for a client of this name; of -1 days: expired."""
+        """Issue a pair for a server at 127.0.0.1, and for a client of this name; of -1 days: expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         pair = CertificatePair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
-        pair.certificate.write_bytes(_pem(_builder(key, name, issuer=self._name, days=days), self._key))
-        pair.key.write_bytes(_private(key, serialization.NoEncryption()))
+        pair.certificate.write_bytes(
+            _encode_certificate(_build_certificate(key, name, issuer=self._name, days=days), self._key)
+        )
+        pair.key.write_bytes(_encode_key(key, serialization.NoEncryption()))
         return pair
 
 
-def _private(key: ec.EllipticCurvePrivateKey, locked: serialization.KeySerializationEncryption) -> bytes:
+def _encode_key(key: ec.EllipticCurvePrivateKey, locked: serialization.KeySerializationEncryption) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
 
 
-def _pem(builder: x509.CertificateBuilder, signed_by: ec.EllipticCurvePrivateKey) -> bytes:
+def _encode_certificate(builder: x509.CertificateBuilder, signed_by: ec.EllipticCurvePrivateKey) -> bytes:
     return builder.sign(signed_by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-def _builder(key: ec.EllipticCurvePrivateKey, name: str, *, issuer: str = "", days: int = 1) -> x509.CertificateBuilder:
+def _build_certificate(
+    key: ec.EllipticCurvePrivateKey, name: str, *, issuer: str = "", days: int = 1
+) -> x509.CertificateBuilder:
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     signer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer or name)])
     ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)

@@ -1,4 +1,4 @@
-"""Does the time of a reader grow with its input, or with the square of it?"""
+"""Growth of a reader's time: with its input, or with the square of it."""
 
 import time
 from collections.abc import Callable
@@ -9,22 +9,22 @@ _TRIES: Final = 20
 _UNSURE_SECONDS: Final = 0.02
 
 
-def seconds(read: Callable[[int], object], size: int) -> float:
-    """CPU."""
+def measure_seconds(read: Callable[[int], object], size: int) -> float:
+    """Measure CPU seconds."""
     began = time.process_time()
     read(size)
     return time.process_time() - began
 
 
 def is_linear(read: Callable[[int], object], size: int) -> bool:
-    """Of eight times the input it takes eight times as long, not sixty-four."""
+    """Tell whether eight times the input takes eight times as long, not sixty-four."""
     # Other work makes some measurements longer, and what grows with the square is too long in all of them.
     return any(_is_soon(read, size) for _ in range(_TRIES))
 
 
 def _is_soon(read: Callable[[int], object], size: int) -> bool:
     # The few milliseconds that any measurement may be wrong by do not count: most need no other to compare with.
-    if (longer := seconds(read, FACTOR * size)) < _UNSURE_SECONDS:
+    if (longer := measure_seconds(read, FACTOR * size)) < _UNSURE_SECONDS:
         return True
-    shorter = min(seconds(read, size) for _ in range(3))
+    shorter = min(measure_seconds(read, size) for _ in range(3))
     return longer < 3 * FACTOR * shorter + _UNSURE_SECONDS

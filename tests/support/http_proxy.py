@@ -27,12 +27,12 @@ class Passed(NamedTuple):
     answered: bytes
     """Empty for one that the proxy has not handed on."""
 
-    def json(self) -> Any:
+    def parse_json(self) -> Any:
         return json.loads(self.sent)
 
 
 class Replaced(NamedTuple):
-    """What is answered in place of the server's answer."""
+    """Answer in place of the server's."""
 
     status: int = 200
     body: bytes = b""
@@ -46,7 +46,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is what some tests are about."""
+        """Ignore the error: a client that hung up is what some tests are about."""
 
 
 class HttpProxy:
@@ -65,7 +65,7 @@ class HttpProxy:
         self._free.set()
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
         self._client = httpx.Client(base_url=target, verify=verify, trust_env=False, timeout=60, limits=limits)
-        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._build_handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -92,14 +92,14 @@ class HttpProxy:
         self.replace, self.change, self.is_down, self.max_at_once = (lambda _: None), None, False, 0
         self.passed.clear()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _build_handler(self) -> type[BaseHTTPRequestHandler]:
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
             def handle_request(self) -> None:
                 proxy._serve(self)
@@ -108,40 +108,42 @@ class HttpProxy:
             setattr(Handler, f"do_{method}", Handler.handle_request)
         return Handler
 
-    def _serve(self, asked: BaseHTTPRequestHandler) -> None:
-        sent = asked.rfile.read(int(asked.headers.get("content-length", 0)))
-        passed = Passed(asked.command, asked.path, sent, b"")
+    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+        sent = handler.rfile.read(int(handler.headers.get("content-length", 0)))
+        passed = Passed(handler.command, handler.path, sent, b"")
         with self._counted():
             self._free.wait()
-            answer = self._answer(asked, passed)
+            answer = self._answer(handler, passed)
         if answer is None:
-            asked.close_connection = True
+            handler.close_connection = True
             with contextlib.suppress(OSError):
-                asked.connection.shutdown(socket.SHUT_RDWR)
+                handler.connection.shutdown(socket.SHUT_RDWR)
             return
-        asked.send_response(answer.status)
+        handler.send_response(answer.status)
         for name, value in (*answer.headers, ("Content-Length", str(len(answer.body)))):
-            asked.send_header(name, value)
-        asked.end_headers()
-        if asked.command != "HEAD":
-            asked.wfile.write(answer.body)
+            handler.send_header(name, value)
+        handler.end_headers()
+        if handler.command != "HEAD":
+            handler.wfile.write(answer.body)
 
-    def _answer(self, asked: BaseHTTPRequestHandler, passed: Passed) -> Replaced | None:
-        """None: hang up."""
+    def _answer(self, handler: BaseHTTPRequestHandler, passed: Passed) -> Replaced | None:
+        """Answer a request; None: hang up."""
         if self.is_down:
             return None
         if replaced := self.replace(passed):
             self.passed.append(passed)
             return replaced
-        headers = [(name, value) for name, value in asked.headers.items() if name.lower() not in _OF_ONE_CONNECTION]
+        headers = [(name, value) for name, value in handler.headers.items() if name.lower() not in _OF_ONE_CONNECTION]
         headers = [(name, value) for name, value in headers if name.lower() != "host"]
-        found = self._client.request(passed.method, passed.path, content=passed.sent or None, headers=headers)
-        body = found.content
+        response = self._client.request(passed.method, passed.path, content=passed.sent or None, headers=headers)
+        body = response.content
         if self.change:
             body = json.dumps(self.change(passed, json.loads(body))).encode()
-        self.passed.append(passed._replace(answered=found.content))
-        kept = [(name, value) for name, value in found.headers.multi_items() if name not in _OF_ONE_CONNECTION]
-        return Replaced(found.status_code, body, tuple(kept))
+        self.passed.append(passed._replace(answered=response.content))
+        headers_of_response = [
+            (name, value) for name, value in response.headers.multi_items() if name not in _OF_ONE_CONNECTION
+        ]
+        return Replaced(response.status_code, body, tuple(headers_of_response))
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:

@@ -8,13 +8,13 @@ _ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (.*?) \|", re.MULTILINE)
 _OF_A_HISTOGRAM: Final = {"_bucket": {"le"}, "_count": set[str](), "_sum": set[str]()}
 
 
-def labels_of() -> dict[str, frozenset[str]]:
-    """Each series to its labels."""
-    found: dict[str, frozenset[str]] = {}
+def read_labels() -> dict[str, frozenset[str]]:
+    """Read the labels of each series."""
+    labels_by_series: dict[str, frozenset[str]] = {}
     for name, kind, labels in _ROW.findall(Path("docs/metrics.md").read_text("utf-8")):
-        own = frozenset(re.findall(r"`(\w+)`", labels))
+        labels_of_metric = frozenset(re.findall(r"`(\w+)`", labels))
         if kind == "histogram":
-            found |= {f"{name}{suffix}": own | more for suffix, more in _OF_A_HISTOGRAM.items()}
+            labels_by_series |= {f"{name}{suffix}": labels_of_metric | more for suffix, more in _OF_A_HISTOGRAM.items()}
         else:
-            found[name] = own
-    return found
+            labels_by_series[name] = labels_of_metric
+    return labels_by_series

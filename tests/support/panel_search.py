@@ -10,7 +10,7 @@ from typing import Any, Final
 
 _METRIC: Final = "metric"
 INTERVAL: Final = "1h"
-"""In the place of ``auto``, which Dashboards replaces by what suits the width of the panel."""
+"""Interval in the place of ``auto``, which Dashboards replaces by what suits the width of the panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Imported:
         lines = [json.loads(line) for line in content.splitlines()]
         return cls({(saved["type"], saved["id"]): saved for saved in lines})
 
-    def of_type(self, kind: str) -> dict[str, Any]:
-        return {name: saved for (found, name), saved in self.objects.items() if found == kind}
+    def select_type(self, kind: str) -> dict[str, Any]:
+        return {name: saved for (saved_kind, name), saved in self.objects.items() if saved_kind == kind}
 
-    def pattern_of(self, saved: Any) -> Any | None:
-        """The index pattern that the object searches; None for one that searches nothing."""
+    def get_pattern(self, saved: Any) -> Any | None:
+        """Return the index pattern that the object searches; None for one that searches nothing."""
         source = search_source(saved)
         if "indexRefName" not in source:
             return None
@@ -40,7 +40,7 @@ def search_source(saved: Any) -> Any:
     return json.loads(saved["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
 
 
-def aggs_of(panel: Any) -> list[Any]:
+def list_aggs(panel: Any) -> list[Any]:
     aggs: list[Any] = json.loads(panel["attributes"]["visState"])["aggs"]
     return aggs
 
@@ -56,23 +56,23 @@ def query_of(saved: Any, pattern: Any, since: str, until: str) -> Any:
 
 
 def search_body(panel: Any, pattern: Any, since: str, until: str) -> Any:
-    """The body of the request of a visualization."""
-    aggs = [agg for agg in aggs_of(panel) if agg["enabled"]]
-    metrics = {agg["id"]: _metric(agg) for agg in aggs if agg["schema"] == _METRIC and agg["type"] != "count"}
+    """Build the body of the request of a visualization."""
+    aggs = [agg for agg in list_aggs(panel) if agg["enabled"]]
+    metrics = {agg["id"]: _build_metric(agg) for agg in aggs if agg["schema"] == _METRIC and agg["type"] != "count"}
     counts = {agg["id"] for agg in aggs if agg["type"] == "count"}
     nested = metrics
     for agg in reversed([agg for agg in aggs if agg["schema"] != _METRIC]):
         # A bucket that is ordered by a metric needs that metric beside its inner buckets.
-        ordering = {name: metrics[name] for name in _orders_by(agg) if name in metrics}
-        nested = {agg["id"]: _bucket(agg, counts) | ({"aggs": nested | ordering} if nested | ordering else {})}
+        ordering = {name: metrics[name] for name in _list_orders(agg) if name in metrics}
+        nested = {agg["id"]: _build_bucket(agg, counts) | ({"aggs": nested | ordering} if nested | ordering else {})}
     return {"size": 0, "track_total_hits": True, "query": query_of(panel, pattern, since, until), "aggs": nested}
 
 
-def _orders_by(agg: Any) -> list[str]:
+def _list_orders(agg: Any) -> list[str]:
     return [agg["params"]["orderBy"]] if agg["type"] == "terms" else []
 
 
-def _metric(agg: Any) -> Any:
+def _build_metric(agg: Any) -> Any:
     params = agg["params"]
     if agg["type"] == "top_hits":
         order = [{params["sortField"]: {"order": params["sortOrder"]}}]
@@ -83,7 +83,7 @@ def _metric(agg: Any) -> Any:
     return {agg["type"]: {"field": params["field"]}}
 
 
-def _bucket(agg: Any, counts: set[str]) -> Any:
+def _build_bucket(agg: Any, counts: set[str]) -> Any:
     params = agg["params"]
     if agg["type"] == "date_histogram":
         assert params["interval"] == "auto"
@@ -95,11 +95,11 @@ def _bucket(agg: Any, counts: set[str]) -> Any:
             }
         }
     assert agg["type"] == "terms"
-    by = "_count" if params["orderBy"] in counts else params["orderBy"]
-    return {"terms": {"field": params["field"], "size": params["size"], "order": {by: params["order"]}}}
+    order_key = "_count" if params["orderBy"] in counts else params["orderBy"]
+    return {"terms": {"field": params["field"], "size": params["size"], "order": {order_key: params["order"]}}}
 
 
-def fields_of(panel: Any) -> set[str]:
-    """Every field that a visualization asks for."""
-    params = [agg["params"] for agg in aggs_of(panel)]
+def collect_fields(panel: Any) -> set[str]:
+    """Collect every field that a visualization asks for."""
+    params = [agg["params"] for agg in list_aggs(panel)]
     return {param[name] for param in params for name in ("field", "sortField") if name in param}

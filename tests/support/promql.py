@@ -1,6 +1,6 @@
 """PromQL read by a parser of Prometheus' grammar: which series an expression asks for, and its value for given rates.
 
-``value`` evaluates the few forms that the rules use, on increments as steady as a test says; it is not Prometheus.
+``evaluate`` evaluates the few forms that the rules use, on increments as steady as a test says; it is not Prometheus.
 """
 
 import math
@@ -22,31 +22,31 @@ GRAFANA: Final = re.compile(r"\$__rate_interval|\$__interval|\$__range")
 class Selected:
     name: str
     labels: frozenset[str]
-    """Of its matchers."""
+    """Labels of its matchers."""
 
 
-def parsed(expression: str) -> Node:
-    """Raises ``ValueError``. Grafana's variables for intervals are read as five minutes."""
+def parse(expression: str) -> Node:
+    """Parse an expression. Raises ``ValueError``. Grafana's variables for intervals are read as five minutes."""
     return promql.parse(GRAFANA.sub("5m", expression))
 
 
-def selected(node: Node) -> Iterator[Selected]:
-    """Every series that the expression asks for."""
+def list_selected(node: Node) -> Iterator[Selected]:
+    """List every series that the expression asks for."""
     if isinstance(node, promql.VectorSelector):
         yield Selected(node.name or "", frozenset(matcher.name for matcher in node.matchers.matchers))
-    for inner in _inner(node):
-        yield from selected(inner)
+    for inner in _list_inner(node):
+        yield from list_selected(inner)
 
 
-def grouped(node: Node) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """For each aggregation the labels that it groups by, and the names of the series below it."""
+def list_groups(node: Node) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """List for each aggregation the labels that it groups by, and the names of the series below it."""
     if isinstance(node, promql.AggregateExpr) and node.modifier is not None:
-        yield frozenset(node.modifier.labels), frozenset(selector.name for selector in selected(node.expr))
-    for inner in _inner(node):
-        yield from grouped(inner)
+        yield frozenset(node.modifier.labels), frozenset(selector.name for selector in list_selected(node.expr))
+    for inner in _list_inner(node):
+        yield from list_groups(inner)
 
 
-def _inner(node: Node) -> list[Node]:
+def _list_inner(node: Node) -> list[Node]:
     if isinstance(node, promql.BinaryExpr):
         return [node.lhs, node.rhs]
     if isinstance(node, promql.AggregateExpr):
@@ -66,35 +66,35 @@ class Numbers:
     gauges: dict[str, float] = field(default_factory=dict)
 
 
-def value(expression: str, numbers: Numbers) -> float | None:
-    """The value of an expression with at most one series without labels; None where it has no result."""
-    found = _value(parsed(expression), numbers)
-    if isinstance(found, float):
-        return found
-    assert len(found) <= 1
-    return found[0][1] if found else None
+def evaluate(expression: str, numbers: Numbers) -> float | None:
+    """Evaluate an expression with at most one series without labels; None where it has no result."""
+    result = _evaluate_node(parse(expression), numbers)
+    if isinstance(result, float):
+        return result
+    assert len(result) <= 1
+    return result[0][1] if result else None
 
 
-def _value(node: Node, numbers: Numbers) -> float | Vector:
+def _evaluate_node(node: Node, numbers: Numbers) -> float | Vector:
     if isinstance(node, promql.NumberLiteral):
         return float(node.val)
     if isinstance(node, promql.ParenExpr):
-        return _value(node.expr, numbers)
+        return _evaluate_node(node.expr, numbers)
     if isinstance(node, promql.VectorSelector):
         return [({}, numbers.gauges[node.name])] if node.name in numbers.gauges else []
     if isinstance(node, promql.Call) and node.func.name == "vector":
-        number = _value(node.args[0], numbers)
+        number = _evaluate_node(node.args[0], numbers)
         assert isinstance(number, float)
         return [({}, number)]
     if isinstance(node, promql.Call) and node.func.name == "rate":
         chosen = node.args[0].vector_selector
         return [(dict(labels), rate) for name, labels, rate in numbers.rates if _matches(chosen, name, labels)]
     if isinstance(node, promql.AggregateExpr) and str(node.op) == "sum" and node.modifier is None:
-        series = _value(node.expr, numbers)
+        series = _evaluate_node(node.expr, numbers)
         assert isinstance(series, list)
         return [({}, math.fsum(rate for _, rate in series))] if series else []
     assert isinstance(node, promql.BinaryExpr), f"no evaluation of {node}"
-    return _binary(str(node.op), _value(node.lhs, numbers), _value(node.rhs, numbers))
+    return _combine(str(node.op), _evaluate_node(node.lhs, numbers), _evaluate_node(node.rhs, numbers))
 
 
 def _matches(selector: Node, name: str, labels: Labels) -> bool:
@@ -107,24 +107,24 @@ def _matches(selector: Node, name: str, labels: Labels) -> bool:
     )
 
 
-def _binary(sign: str, left: float | Vector, right: float | Vector) -> float | Vector:
+def _combine(sign: str, left: float | Vector, right: float | Vector) -> float | Vector:
     if sign == "or":
         return left or right
     if sign == "and":
         return left if right else []
-    first, second = _number(left), _number(right)
+    first, second = _get_number(left), _get_number(right)
     if first is None or second is None:
         return []
     if sign == ">":
         return left if first > second else []
-    found = _divided(first, second) if sign == "/" else {"-": first - second, "*": first * second}[sign]
-    return found if isinstance(left, float) and isinstance(right, float) else [({}, found)]
+    result = _divide(first, second) if sign == "/" else {"-": first - second, "*": first * second}[sign]
+    return result if isinstance(left, float) and isinstance(right, float) else [({}, result)]
 
 
-def _number(side: float | Vector) -> float | None:
+def _get_number(side: float | Vector) -> float | None:
     return side if isinstance(side, float) else side[0][1] if side else None
 
 
-def _divided(first: float, second: float) -> float:
+def _divide(first: float, second: float) -> float:
     # As Prometheus divides: nothing by nothing is not a number, which is greater than nothing.
     return first / second if second else math.nan if not first else math.inf

@@ -21,7 +21,7 @@ from aiokafka.protocol.admin import DeleteGroupsRequest
 
 from dev import embedded
 from dev.embedded.lock import KINDS, ServerKind
-from tests.support.backends import SETTING, chosen
+from tests.support.backends import SETTING, read_source
 
 # A member of a group that was killed is in it until its session ends.
 _EMPTY_SECONDS: Final = 30.0
@@ -42,7 +42,7 @@ class ReusedBackends:
 
         Skips the test where it may not do this to the servers of the run.
         """
-        if chosen(os.environ) != "embedded":
+        if read_source(os.environ) != "embedded":
             pytest.skip(f"kills and empties servers, which it may do only to its own: needs {SETTING}=embedded")
         if self._is_taken:
             with embedded.backends(only=only) as servers:
@@ -50,7 +50,7 @@ class ReusedBackends:
             return
         self._is_taken = True
         try:
-            yield self._running((only,) if only else KINDS)
+            yield self._start_servers((only,) if only else KINDS)
         finally:
             self._is_taken = False
 
@@ -59,11 +59,11 @@ class ReusedBackends:
         self._servers = None
         self._stack.close()
 
-    def _running(self, kinds: Sequence[ServerKind]) -> embedded.Backends:
+    def _start_servers(self, kinds: Sequence[ServerKind]) -> embedded.Backends:
         if self._servers is not None:
             try:
                 _set_running(self._servers, kinds)
-                _emptied(self._servers, kinds)
+                _empty(self._servers, kinds)
             except (embedded.EmbeddedError, httpx.HTTPError, OSError, AssertionError) as error:
                 _LOG.warning("new servers instead of those that can't be emptied: %s", error)
                 self.close()
@@ -79,7 +79,7 @@ def _set_running(servers: embedded.Backends, kinds: Sequence[ServerKind]) -> Non
     servers.start(kinds)
 
 
-def _emptied(servers: embedded.Backends, kinds: Sequence[ServerKind]) -> None:
+def _empty(servers: embedded.Backends, kinds: Sequence[ServerKind]) -> None:
     if "kafka" in kinds:
         # In a thread: a test that is a coroutine asks for them while its loop runs.
         with ThreadPoolExecutor(1) as thread:
@@ -127,4 +127,4 @@ def _empty_opensearch(url: str) -> None:
 
 
 reused_backends: Final = ReusedBackends()
-"""Those of this worker."""
+"""Backends of this worker."""

@@ -1,4 +1,4 @@
-"""How the workers of pytest-xdist share the tests.
+"""Distribution of the tests among the workers of pytest-xdist.
 
 A module stays on one worker, because its tests share servers and processes. All modules that need the control plane
 stay on one worker as well: there is one kube-scheduler for all of them, and a machine starts one control plane. They
@@ -15,9 +15,9 @@ FOLDERS: Final = (CONTROL_PLANE, "tests/integration/", "tests/e2e/", "tests/conf
 """The folders in the order in which they are handed out."""
 
 
-def place_in_the_run(nodeid: str) -> int:
-    """The place of the test's folder in ``FOLDERS``."""
-    return next((place for place, folder in enumerate(FOLDERS) if nodeid.startswith(folder)), len(FOLDERS))
+def find_position(nodeid: str) -> int:
+    """Find the position of the test's folder in ``FOLDERS``."""
+    return next((position for position, folder in enumerate(FOLDERS) if nodeid.startswith(folder)), len(FOLDERS))
 
 
 class ModuleScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist is untyped

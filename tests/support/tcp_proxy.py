@@ -95,7 +95,7 @@ class TcpProxy:
 
 
 def _pump(source: socket.socket, sink: socket.socket, flows: threading.Event | None = None) -> None:
-    """Until either side ends; then both do."""
+    """Pump until either side ends; then both do."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             if flows:

@@ -23,7 +23,7 @@ FOLDERS: Final = tuple(
         ("engine/fit", "ingest", "pipeline", "scheduler"),
     )
 )
-"""Of the first session, which imports the API as the last does, and of the second, which need not."""
+"""Folders of the first session, which imports the API as the last does, and of the second, which need not."""
 NO_TESTS: Final = 5
 """pytest's exit code where it collected none, as most sessions do with ``-k word``."""
 
@@ -33,18 +33,18 @@ MEMORY: Final = Path("/dev/shm")  # noqa: S108 # our own folders in it have name
 ENOUGH_BYTES: Final = 1 << 30
 
 
-def environment(given: Mapping[str, str], memory: Path = MEMORY) -> dict[str, str]:
-    """The environment of all sessions: temporary files are in memory where there is room for them.
+def build_environment(variables: Mapping[str, str], memory: Path = MEMORY) -> dict[str, str]:
+    """Build the environment of all sessions: temporary files are in memory where there is room for them.
 
     The tests of the spool wait for the disk to flush. Where the caller chose a folder, it remains.
     """
-    if "TMPDIR" in given or not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < ENOUGH_BYTES:
-        return dict(given)
-    return {**given, "TMPDIR": str(memory)}
+    if "TMPDIR" in variables or not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < ENOUGH_BYTES:
+        return dict(variables)
+    return {**variables, "TMPDIR": str(memory)}
 
 
-def commands(arguments: Sequence[str]) -> list[list[str]]:
-    """The command lines of the sessions."""
+def build_commands(arguments: Sequence[str]) -> list[list[str]]:
+    """Build the command lines of the sessions."""
     # Files of tests that passed are removed at once, because they may take memory.
     python = [sys.executable, "-m", "pytest", "-n", "0", "-o", "tmp_path_retention_policy=failed", *arguments]
     others = [f"--ignore={folder}" for folders in FOLDERS for folder in folders]
@@ -55,24 +55,24 @@ def commands(arguments: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def exit_code(codes: Sequence[int]) -> int:
-    """What the run ends with: the worst of the sessions, and ``NO_TESTS`` only where none found one."""
+def derive_exit_code(codes: Sequence[int]) -> int:
+    """Derive the exit code of the run: the worst of the sessions, and ``NO_TESTS`` only where none found one."""
     # A session that a signal ended has a negative code.
-    found = [code if code >= 0 else 1 for code in codes if code != NO_TESTS]
-    return max(found, default=NO_TESTS)
+    exit_codes = [code if code >= 0 else 1 for code in codes if code != NO_TESTS]
+    return max(exit_codes, default=NO_TESTS)
 
 
 def main(arguments: Sequence[str]) -> int:
-    first, *others = commands(arguments)
+    first, *others = build_commands(arguments)
     with ExitStack() as stack:
         # What the others print is shown when the first has ended: lines of all would mix.
         outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in others]
         started = [
-            subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment(os.environ))
+            subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=build_environment(os.environ))
             for command, output in zip(others, outputs, strict=True)
         ]
         try:
-            codes = [subprocess.run(first, check=False, env=environment(os.environ)).returncode]
+            codes = [subprocess.run(first, check=False, env=build_environment(os.environ)).returncode]
         finally:
             other_codes = [process.wait() for process in started]
         # Those that failed come last, where one looks first.
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         ):
             output.seek(0)
             sys.stdout.write(output.read().decode("utf-8", "replace"))
-    return exit_code([*codes, *other_codes])
+    return derive_exit_code([*codes, *other_codes])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ class Visitor:
     wire_bytes: list[float] = field(default_factory=list)
 
     def open(self, path: str) -> None:
-        """Waits until the parts that come later are there."""
+        """Open a page, and wait until the parts that come later are there."""
         self.wrong.clear()
         self.wire_bytes.clear()
         answer = self.page.goto(self.origin + path)
@@ -26,20 +26,20 @@ class Visitor:
         self.page.wait_for_load_state("networkidle")
 
     def watch(self) -> None:
-        self.page.on("console", lambda message: self._logged(message.type, message.text))
+        self.page.on("console", lambda message: self._note_logged(message.type, message.text))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("request", lambda request: self._sent(request.url))
+        self.page.on("request", lambda request: self._note_sent(request.url))
         session = self.page.context.new_cdp_session(self.page)
         session.send("Network.enable")
-        session.on("Network.loadingFinished", self._received)
+        session.on("Network.loadingFinished", self._note_received)
 
-    def _received(self, event: dict[str, Any]) -> None:
+    def _note_received(self, event: dict[str, Any]) -> None:
         self.wire_bytes.append(event["encodedDataLength"])
 
-    def _logged(self, kind: str, text: str) -> None:
+    def _note_logged(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
             self.wrong.append(text)
 
-    def _sent(self, url: str) -> None:
+    def _note_sent(self, url: str) -> None:
         if not url.startswith((self.origin + "/", "data:")):
             self.elsewhere.append(url)

@@ -17,7 +17,7 @@ NOT_IN_TIME: Final = "it did not happen in time"
 
 
 def until(read: Callable[[], T], is_right: Callable[[T], Any] = bool, seconds: float = PATIENCE_SECONDS) -> T:
-    """What ``read`` gives as soon as it is right, or whatever it is when the time is up: for an assertion on it."""
+    """Return what ``read`` gives as soon as it is right, or as it is when the time is up: for an assertion on it."""
     deadline = time.monotonic() + seconds
     while True:
         began = time.monotonic()
@@ -30,7 +30,7 @@ def until(read: Callable[[], T], is_right: Callable[[T], Any] = bool, seconds: f
 def eventually(
     probe: Callable[[], T], otherwise: str | Callable[[], str] = NOT_IN_TIME, seconds: float = PATIENCE_SECONDS
 ) -> T:
-    """The first true answer of ``probe``; fails with ``otherwise`` when none comes in time."""
+    """Return the first true answer of ``probe``; fail with ``otherwise`` when none comes in time."""
     answer = until(probe, seconds=seconds)
     assert answer, otherwise() if callable(otherwise) else otherwise
     return answer
@@ -39,7 +39,7 @@ def eventually(
 async def eventually_async(
     probe: Callable[[], T], otherwise: str | Callable[[], str] = NOT_IN_TIME, seconds: float = PATIENCE_SECONDS
 ) -> T:
-    """As ``eventually``, while the event loop runs on."""
+    """Wait as ``eventually`` does, while the event loop runs on."""
     deadline = time.monotonic() + seconds
     while not (answer := probe()):
         assert time.monotonic() < deadline, otherwise() if callable(otherwise) else otherwise

@@ -21,78 +21,83 @@ ROOT = Path(__file__).parents[2]
 
 class Installed(NamedTuple):
     folder: Path
-    """Of the virtual environment."""
+    """Environment of the virtual environment's programs."""
     site_packages: Path
     added: set[str]
     """The names that the wheel brought into ``site_packages``."""
 
     def run(self, *command: str, also: Path | None = None, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment; ``also`` is a folder of further packages."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        kept |= {"COLUMNS": "120", "TERMINAL_WIDTH": "120", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environment |= {"COLUMNS": "120", "TERMINAL_WIDTH": "120", "PYTHONDONTWRITEBYTECODE": "1"}
         if also:
-            kept["PYTHONPATH"] = str(also)
+            environment["PYTHONPATH"] = str(also)
         program, *words = command
         return subprocess.run(
-            [str(self.folder / "bin" / program), *words], cwd=cwd, env=kept, capture_output=True, text=True, check=False
+            [str(self.folder / "bin" / program), *words],
+            cwd=cwd,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 
-def installed_wheel(folder: Path) -> Installed:
+def install_wheel(folder: Path) -> Installed:
     """Build the wheel and install it as pip does, without what it requires."""
-    _succeeds([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")], ROOT)
+    _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")], ROOT)
     [wheel] = (folder / "dist").glob("*.whl")
     environment = folder / "environment"
-    _succeeds([sys.executable, "-m", "venv", str(environment)], folder)
+    _run([sys.executable, "-m", "venv", str(environment)], folder)
     [site_packages] = environment.glob("lib/python*/site-packages")
-    before = _names_in(site_packages)
+    before = _list_names(site_packages)
     pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    _succeeds([*pip, "--no-index", "--no-deps", "--no-compile", str(wheel)], folder)
-    return Installed(environment, site_packages, _names_in(site_packages) - before)
+    _run([*pip, "--no-index", "--no-deps", "--no-compile", str(wheel)], folder)
+    return Installed(environment, site_packages, _list_names(site_packages) - before)
 
 
 def link_requirements(installed: Installed, extras: Iterable[str], folder: Path) -> None:
     """Put into ``folder`` what the installed wheel requires with these extras, and what that requires."""
     [metadata] = installed.site_packages.glob("schedulerlog-*.dist-info")
-    wanted = _closure(PathDistribution(metadata), frozenset(extras))
+    wanted = _close_over(PathDistribution(metadata), frozenset(extras))
     for name in wanted:
-        found = distribution(name)
-        for top in {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}:
+        package = distribution(name)
+        for top in {file.parts[0] for file in package.files or () if file.parts[0] not in ("..", "__pycache__")}:
             link = folder / top
             # Packages of several distributions share folders, as google/.
             if not link.exists():
-                link.symlink_to(Path(str(found.locate_file(top))))
+                link.symlink_to(Path(str(package.locate_file(top))))
 
 
-def _closure(project: Distribution, extras: frozenset[str]) -> set[str]:
+def _close_over(project: Distribution, extras: frozenset[str]) -> set[str]:
     seen: set[tuple[str, frozenset[str]]] = set()
     waiting: list[tuple[Distribution, frozenset[str]]] = [(project, extras)]
-    own = canonicalize_name(project.metadata["Name"])
+    project_name = canonicalize_name(project.metadata["Name"])
     # What nothing imports, though a requirement names it, is not in the lock file.
     excluded = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["uv"]["exclude-dependencies"]
     while waiting:
-        found, chosen = waiting.pop()
-        for text in found.requires or ():
+        package, chosen = waiting.pop()
+        for text in package.requires or ():
             requirement = Requirement(text)
             name, more = canonicalize_name(requirement.name), frozenset(requirement.extras)
             marker = requirement.marker
             applies = marker is None or any(marker.evaluate({"extra": extra}) for extra in chosen or {""})
             if applies and name not in excluded and (name, more) not in seen:
                 seen.add((name, more))
-                waiting.append((project if name == own else distribution(name), more))
-    return {name for name, _ in seen} - {own}
+                waiting.append((project if name == project_name else distribution(name), more))
+    return {name for name, _ in seen} - {project_name}
 
 
-def answered(done: subprocess.CompletedProcess[str]) -> object:
-    """What a program printed as JSON."""
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def parse_answer(process: subprocess.CompletedProcess[str]) -> object:
+    """Parse what a program printed as JSON."""
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
-def _names_in(folder: Path) -> set[str]:
+def _list_names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def _succeeds(command: list[str], cwd: Path) -> None:
+def _run(command: list[str], cwd: Path) -> None:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

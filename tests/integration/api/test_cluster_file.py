@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.events import DeviceKind, NodeStateChanged
-from tests.support.builders.events import devices_judged
+from tests.support.builders.events import build_devices_judged
 from tests.support.builders.node_states import a_node_state
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
@@ -61,7 +61,7 @@ def recorded(filling: Filling) -> str:
     """The id of an attempt that found f-node1 full and f-node2 half full; later, f-node1 became free."""
     attempt = an_attempt("llm/file", started_at=NOW - timedelta(minutes=20), nodes=["cpu", "f-node1", "f-node2"])
     attempt = attempt.model_copy(update={"cluster": CLUSTER, "attempt_id": "cf" * 16})
-    record = devices_judged(
+    record = build_devices_judged(
         ["f-node1", "f-node2"], per_node=2, cluster=CLUSTER, attempt_id=attempt.attempt_id, pod=attempt.pod,
         started_at=attempt.started_at, revision=[4, 7],
     )  # fmt: skip

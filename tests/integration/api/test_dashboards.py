@@ -31,7 +31,7 @@ from schemas.indices import ATTEMPTS, TRENDS
 from schemas.placements import PodPlacement
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
-from tests.support.panel_search import Imported, aggs_of, query_of, search_body, search_source
+from tests.support.panel_search import Imported, list_aggs, query_of, search_body, search_source
 
 API = "https://schedulerlog.example"
 FOUND = Imported.read(export(API))
@@ -124,7 +124,7 @@ def filled(filling: Filling) -> None:
     lines: list[bytes] = []
     for index, name, document in documents:
         lines += [orjson.dumps({"index": {"_index": index, "_id": name}}), encode_value(document)]
-    filling.bulk(b"\n".join([*lines, b""]))
+    filling.send_bulk(b"\n".join([*lines, b""]))
     filling.index_findings(*findings())
     filling.index_placements(
         a_placement("panels-b/placed", "pn-1", 10, 1, "GPU-p0", "GPU-p1"),
@@ -188,7 +188,7 @@ def search(filling: Filling, title: str, body: Any) -> Any:
 
 def request(panel: Any) -> tuple[str, Any]:
     """The pattern's title and the body."""
-    pattern = FOUND.pattern_of(panel)
+    pattern = FOUND.get_pattern(panel)
     assert pattern is not None
     since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
     return pattern["attributes"]["title"], search_body(panel, pattern, since, until)
@@ -196,8 +196,8 @@ def request(panel: Any) -> tuple[str, Any]:
 
 def rows(panel: Any, answer: Any) -> list[tuple[Any, ...]]:
     """A row for each innermost bucket: the keys of its buckets, then the metrics in their order."""
-    buckets = [agg for agg in aggs_of(panel) if agg["schema"] != "metric"]
-    metrics = [agg for agg in aggs_of(panel) if agg["schema"] == "metric"]
+    buckets = [agg for agg in list_aggs(panel) if agg["schema"] != "metric"]
+    metrics = [agg for agg in list_aggs(panel) if agg["schema"] == "metric"]
 
     def below(level: Any, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         if depth == len(buckets):
@@ -230,7 +230,7 @@ def number(agg: Any, bucket: Any) -> Any:
 
 
 def test_every_visualization_that_searches_is_expected_here() -> None:
-    searching = {name for name, panel in FOUND.of_type("visualization").items() if FOUND.pattern_of(panel)}
+    searching = {name for name, panel in FOUND.select_type("visualization").items() if FOUND.get_pattern(panel)}
     assert searching == set(EXPECTED)
 
 
@@ -257,7 +257,7 @@ PODS = {
 def hits(filling: Filling, name: str) -> list[Any]:
     """Of a saved search, with the computed field and the columns as Dashboards asks for them."""
     saved_search = FOUND.objects["search", name]
-    pattern = FOUND.pattern_of(saved_search)
+    pattern = FOUND.get_pattern(saved_search)
     assert pattern is not None
     attributes = saved_search["attributes"]
     computed = json.loads(pattern["attributes"].get("fields", "[]"))

@@ -11,7 +11,7 @@ import pytest
 
 from api.http.pagination import CONTINUE_HEADER, VERSION, _digest, _seal, derive_token_scope
 from api.http.query_params import RefusalsQuery
-from tests.support.builders.placements import checked
+from tests.support.builders.placements import a_check
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 
@@ -44,7 +44,7 @@ def filled(filling: Filling) -> Filling:
     of_pod = [an_attempt("api-forged/forged-a", started_at=NOW - n * minute, reason=f"R{n}") for n in range(3)]
     filling.index(*of_pod, an_attempt("api-forged/forged-b", started_at=NOW - minute))
     filling.index_findings(*(a_finding("api-forged/forged-a", device=f"GPU-forged-{n}") for n in range(2)))
-    filling.index_observations(*(checked(0, node=f"forged-node{n}") for n in range(2)))
+    filling.index_observations(*(a_check(0, node=f"forged-node{n}") for n in range(2)))
     return filling
 
 

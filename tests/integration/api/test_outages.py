@@ -24,10 +24,10 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
     filling = Filling(servers.bootstrap_servers, servers.opensearch_url)
     with serving(filling.bootstrap_servers, filling.url) as api:
         # Nothing is provisioned: the topic is missing, no index has ever been written.
-        assert until(lambda: "schedulerlog pipeline provision" in api.part("attempts_topic")["why_not"])
+        assert until(lambda: "schedulerlog pipeline provision" in api.get_part("attempts_topic")["why_not"])
         assert api.is_ready()
-        assert api.schedulerlog("default/none").status_code == 404
-        assert api.schedulerlog("default/none", "/history").status_code == 404
+        assert api.get_schedulerlog("default/none").status_code == 404
+        assert api.get_schedulerlog("default/none", "/history").status_code == 404
         empty = {"total": 0, "items": [], "continue": None}
         assert api.get("/api/v1/findings").json() == empty
         assert api.get("/api/v1/schedulerlogs").json() == empty | {"workloads": None, "nodes": None}
@@ -36,17 +36,17 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
 
         # Provisioned now: the running API finds the topic by itself.
         filling.provision()
-        assert until(lambda: api.part("attempts_topic")["ready"])
+        assert until(lambda: api.get_part("attempts_topic")["ready"])
         filling.publish(an_attempt("default/told"))
         filling.index(an_attempt("default/stored"))
-        assert until(lambda: api.schedulerlog("default/told").status_code == 200)
+        assert until(lambda: api.get_schedulerlog("default/told").status_code == 200)
 
         # The index dies: the latest pods are answered, the others are "try again", never "unknown".
         servers.opensearch.kill()
-        assert api.schedulerlog("default/told").status_code == 200
+        assert api.get_schedulerlog("default/told").status_code == 200
         for answer in (
-            api.schedulerlog("default/stored"),
-            api.schedulerlog("default/told", "/history"),
+            api.get_schedulerlog("default/stored"),
+            api.get_schedulerlog("default/told", "/history"),
             api.get("/api/v1/schedulerlogs"),
             api.get("/api/v1/findings"),
             api.get("/api/v1/nodes/node1"),
@@ -56,35 +56,35 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
             assert answer.status_code == 503
             assert {"error", "next"} < set(answer.json())
         assert api.is_ready()
-        assert not api.part("opensearch")["ready"]
+        assert not api.get_part("opensearch")["ready"]
         servers.opensearch.start()
-        assert until(lambda: api.schedulerlog("default/stored").status_code == 200)
+        assert until(lambda: api.get_schedulerlog("default/stored").status_code == 200)
 
         # The index hangs: the answer comes after the time that is set, not when the caller gives up.
         servers.opensearch.pause()
-        assert api.schedulerlog("default/stored").status_code == 503
-        assert api.schedulerlog("default/told").status_code == 200
+        assert api.get_schedulerlog("default/stored").status_code == 503
+        assert api.get_schedulerlog("default/told").status_code == 200
         _m14_callers_of_an_index_that_hangs(api)
         servers.opensearch.resume()
-        assert until(lambda: api.schedulerlog("default/stored").status_code == 200)
+        assert until(lambda: api.get_schedulerlog("default/stored").status_code == 200)
 
         # The broker dies: what memory knows is answered, and the index is asked whether it knows better.
         servers.kafka[0].kill()
-        assert api.schedulerlog("default/told").status_code == 200
-        assert until(lambda: "does not answer" in api.part("attempts_topic")["why_not"])
+        assert api.get_schedulerlog("default/told").status_code == 200
+        assert until(lambda: "does not answer" in api.get_part("attempts_topic")["why_not"])
         newer = an_attempt("default/told", nodes=["node7"], started_at=an_attempt().started_at.replace(year=2027))
         filling.index(newer)
-        assert api.schedulerlog("default/told").json()["filter"]["nodes"][0]["name"] == "node7"
+        assert api.get_schedulerlog("default/told").json()["filter"]["nodes"][0]["name"] == "node7"
         assert api.is_ready()
         servers.kafka[0].start()
-        assert until(lambda: api.part("attempts_topic")["ready"])
+        assert until(lambda: api.get_part("attempts_topic")["ready"])
         filling.publish(an_attempt("default/after"))
-        assert until(lambda: api.schedulerlog("default/after").status_code == 200)
+        assert until(lambda: api.get_schedulerlog("default/after").status_code == 200)
 
         # More partitions: records on the new ones are read too.
         asyncio.run(_add_partitions(filling.bootstrap_servers, 30))
         filling.publish(*(an_attempt(f"default/spread-{n}") for n in range(60)))
-        assert until(lambda: all(api.schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)))
+        assert until(lambda: all(api.get_schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)))
     assert httpx.get(filling.url).status_code == 200
 
 
@@ -99,7 +99,7 @@ def _m14_callers_of_an_index_that_hangs(api: Served) -> None:
         for _ in range(3):
             answers = list(pool.map(api.get, paths))
             assert {answer.status_code for answer in answers} == {503}
-        assert api.schedulerlog("default/told").status_code == 200
+        assert api.get_schedulerlog("default/told").status_code == 200
     # Not asked, so not waited for. Others try whether it answers again, one a second.
     refused = [body for body in (answer.json() for answer in answers) if NOT_ASKED in body["error"]]
     assert len(refused) > len(paths) / 2

@@ -9,10 +9,10 @@ import httpx
 import numpy as np
 
 from schemas.events import AttemptSummarized, Owner, PodDescription, PodRef, Refusal, Report
-from tests.support.builders.events import devices_judged
-from tests.support.builders.node_states import states_of
+from tests.support.builders.events import build_devices_judged
+from tests.support.builders.node_states import build_states
 from tests.support.harness.api_process import Served, serving
-from tests.support.harness.index_filling import NOW, Filling, an_attempt, in_one_episode
+from tests.support.harness.index_filling import NOW, Filling, an_attempt, join_episode
 from tests.support.waiting import until
 
 
@@ -22,8 +22,8 @@ def names(answer: httpx.Response) -> list[str]:
 
 def test_an_attempt_on_the_topic_is_answered_before_the_index_has_it(filling: Filling, api: Served) -> None:
     filling.publish(an_attempt("api-topic/a", chosen="node2", bound=True))
-    assert until(lambda: api.schedulerlog("api-topic/a").status_code == 200)
-    assert api.schedulerlog("api-topic/a").json() == {
+    assert until(lambda: api.get_schedulerlog("api-topic/a").status_code == 200)
+    assert api.get_schedulerlog("api-topic/a").json() == {
         "status": "succeeded",
         "filter": {
             "status": "passed",
@@ -48,18 +48,18 @@ def test_an_attempt_on_the_topic_is_answered_before_the_index_has_it(filling: Fi
 
 
 def test_garbage_between_attempts_is_counted_and_passed_over(filling: Filling, api: Served) -> None:
-    before = api.metric("schedulerlog_api_topic_rejected_records_total")
+    before = api.sum_metric("schedulerlog_api_topic_rejected_records_total")
     filling.publish(raw=[(b"api-topic/b", b"\xff\x00not json"), (b"api-topic/b", b"{}")])
     filling.publish(an_attempt("api-topic/b"))
-    assert until(lambda: api.schedulerlog("api-topic/b").status_code == 200)
-    assert api.metric("schedulerlog_api_topic_rejected_records_total") == before + 2
+    assert until(lambda: api.get_schedulerlog("api-topic/b").status_code == 200)
+    assert api.sum_metric("schedulerlog_api_topic_rejected_records_total") == before + 2
 
 
 def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Served) -> None:
     nodes = [f"gpu-node-{number:05d}.cluster.local" for number in range(5_000)]
     filling.publish(an_attempt("api-topic/large", nodes=nodes))
-    assert until(lambda: api.schedulerlog("api-topic/large").status_code == 200)
-    answer = api.schedulerlog("api-topic/large")
+    assert until(lambda: api.get_schedulerlog("api-topic/large").status_code == 200)
+    answer = api.get_schedulerlog("api-topic/large")
     assert names(answer) == nodes
     assert names(api.get(answer.request.url.path, limit="2", node="gpu-node-04999.cluster.local")) == nodes[-1:]
 
@@ -69,15 +69,15 @@ def test_an_api_started_later_replays_the_topic(filling: Filling, api: Served) -
     with serving(filling.bootstrap_servers, filling.url) as later:
         assert until(later.is_ready)
         for number in range(40):
-            assert names(later.schedulerlog(f"api-replay/{number}")) == [f"node{number}"]
-        assert later.metric('schedulerlog_api_lookups_total{outcome="miss"}') == 0
+            assert names(later.get_schedulerlog(f"api-replay/{number}")) == [f"node{number}"]
+        assert later.sum_metric('schedulerlog_api_lookups_total{outcome="miss"}') == 0
 
 
 def test_a_replay_is_bounded(filling: Filling, api: Served) -> None:
     filling.publish(*(an_attempt(f"api-bounded/{number}") for number in range(60)))
     with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_API_REPLAYED_RECORDS="12") as bounded:
         assert until(bounded.is_ready)
-        assert 0 < bounded.metric("schedulerlog_api_topic_records_total") <= 12
+        assert 0 < bounded.sum_metric("schedulerlog_api_topic_records_total") <= 12
 
 
 def test_an_older_pod_comes_from_the_index_by_its_latest_attempt(filling: Filling, api: Served) -> None:
@@ -85,7 +85,7 @@ def test_an_older_pod_comes_from_the_index_by_its_latest_attempt(filling: Fillin
         an_attempt("api-older/a", started_at=NOW - timedelta(days=2, minutes=m), nodes=[f"n{m}"]) for m in (5, 1, 9)
     ]
     filling.index(*tries)
-    assert names(api.schedulerlog("api-older/a")) == ["n1"]
+    assert names(api.get_schedulerlog("api-older/a")) == ["n1"]
 
 
 def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling, api: Served) -> None:
@@ -93,9 +93,9 @@ def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling,
     fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
     assert "no device records" in _full(api)["devices_note"]
-    record = devices_judged(("node1", "node2"), per_node=3, **fields)
-    filling.index_devices(record, devices_judged(("node9",), part=1, **fields))
-    (state, _) = states_of(record)
+    record = build_devices_judged(("node1", "node2"), per_node=3, **fields)
+    filling.index_devices(record, build_devices_judged(("node9",), part=1, **fields))
+    (state, _) = build_states(record)
     filling.index_states(state)
     answer = _full(api)
     devices = answer["devices"]
@@ -110,14 +110,14 @@ def test_a_state_written_the_day_before_is_found_and_a_missing_one_is_noted(fill
     attempt = an_attempt("api-devices/b")
     fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
-    record = devices_judged(("node1", "node2"), per_node=3, revision=[2, 3], **fields)
+    record = build_devices_judged(("node1", "node2"), per_node=3, revision=[2, 3], **fields)
     filling.index_devices(record)
     answer = _full(api, "b")
     assert [device["uuid"] for device in answer["devices"]] == ["", "", ""]
     assert [device["verdict"] for device in answer["devices"]] == [record.verdicts[code] for code in record.verdict[:3]]
     missing = f"default/hami-scheduler/node1/state/{record.epoch}/2"
     assert answer["devices_note"].endswith(f"past their retention): {missing}")
-    filling.index_states(*states_of(record, observed_at=attempt.started_at - timedelta(days=1)))
+    filling.index_states(*build_states(record, observed_at=attempt.started_at - timedelta(days=1)))
     answer = _full(api, "b")
     assert [device["uuid"] for device in answer["devices"]] == ["GPU-node1-0", "GPU-node1-1", "GPU-node1-2"]
     assert answer["devices_note"] == ""
@@ -142,7 +142,7 @@ def test_an_attempt_is_opened_by_its_id_or_by_that_of_a_report_after_others_have
     assert item["attempt"] == f"/api/v1/attempts/{first.attempt_id}"
     for path in (item["attempt"], "/api/v1/attempts/" + "5e" * 16):
         assert names(api.get(path)) == ["n9"]
-    (episode, _) = api.schedulerlog("api-by-id/a", "/history").json()["episodes"]
+    (episode, _) = api.get_schedulerlog("api-by-id/a", "/history").json()["episodes"]
     assert names(api.get(episode["attempt"])) == ["n1"]
     assert api.get("/api/v1/attempts/" + "6f" * 16).status_code == 404
 
@@ -163,7 +163,7 @@ def test_nothing_of_one_cluster_is_answered_for_another(filling: Filling, api: S
         assert [item["attempt_id"] for item in api.get(base + "/schedulerlogs").json()["items"]] == [attempt.attempt_id]
         assert names(api.get(f"{base}/attempts/{attempt.attempt_id}")) == attempt.nodes
     assert api.get(f"/api/v1/clusters/api-east/attempts/{west.attempt_id}").status_code == 404
-    assert api.schedulerlog("api-clusters/same").status_code == 404
+    assert api.get_schedulerlog("api-clusters/same").status_code == 404
     listed = {item["name"]: item["is_default"] for item in api.get("/api/v1/clusters").json()["items"]}
     assert (listed["api-east"], listed["api-west"], listed["default"]) == (False, False, True)
 
@@ -328,13 +328,13 @@ def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Se
     def tried(*minutes: int, reason: str = "NumaNotFit", **fields: Any) -> None:
         about = {"reason": reason} | fields
         times = [NOW + timedelta(minutes=minute) for minute in minutes]
-        filling.index(*in_one_episode(an_attempt("api-history/a", started_at=time, **about) for time in times))
+        filling.index(*join_episode(an_attempt("api-history/a", started_at=time, **about) for time in times))
 
     tried(0, 1, 2)
     tried(3, 4, reason="CardInsufficientMemory")
     tried(5)
     tried(6, chosen="node2", bound=True)
-    answer = api.schedulerlog("api-history/a", "/history").json()
+    answer = api.get_schedulerlog("api-history/a", "/history").json()
     outline = [(episode["status"], episode["attempts"], episode["reasons"]) for episode in answer["episodes"]]
     assert outline == [
         ("succeeded", 1, ["NumaNotFit"]),
@@ -352,14 +352,14 @@ def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Se
 
 
 def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Filling, api: Served) -> None:
-    first, second = in_one_episode(
+    first, second = join_episode(
         an_attempt("api-history/b", started_at=NOW + timedelta(minutes=minute)) for minute in range(2)
     )
     filling.index(first)
     filling.publish(second)
     # The index alone answers the first attempt, until memory has the second.
     [episode] = until(
-        lambda: api.schedulerlog("api-history/b", "/history").json()["episodes"],
+        lambda: api.get_schedulerlog("api-history/b", "/history").json()["episodes"],
         lambda found: bool(found) and found[0]["attempts"] == 2,
     )
     assert episode["attempt_ids"] == [second.attempt_id, first.attempt_id]
@@ -372,7 +372,7 @@ def test_a_history_of_thousands_is_counted_and_paged(filling: Filling, api: Serv
         times = [NOW - timedelta(minutes=minute + number) for number in range(count)]
         minute += count
         about: dict[str, Any] = {"reason": reason, "nodes": ["node1"]}
-        filling.index(*in_one_episode(an_attempt("api-history/long", started_at=time, **about) for time in times))
+        filling.index(*join_episode(an_attempt("api-history/long", started_at=time, **about) for time in times))
     counts: list[int] = []
     query = {"limit": "1"}
     while True:
@@ -390,7 +390,7 @@ def test_pods_of_one_name_in_two_namespaces_are_two_pods(filling: Filling, api: 
     two = two.model_copy(update={"pod": PodRef(namespace="api-ns2", name="same", uid="other"), "attempt_id": "22" * 16})
     filling.index(one, two)
     filling.publish(one)
-    assert [names(api.schedulerlog(pod)) for pod in ("api-ns1/same", "api-ns2/same")] == [["node1"], ["node2"]]
+    assert [names(api.get_schedulerlog(pod)) for pod in ("api-ns1/same", "api-ns2/same")] == [["node1"], ["node2"]]
 
 
 def test_h9_pods_that_are_asked_for_at_once_are_read_together_and_each_caller_gets_their_own(
@@ -405,14 +405,14 @@ def test_h9_pods_that_are_asked_for_at_once_are_read_together_and_each_caller_ge
     ]
     filling.index(*tried, _of_another_uid(tried[0]))
     answered = 'schedulerlog_api_opensearch_seconds_count{outcome="answered",request="_search"}'
-    before = api.metric(answered)
+    before = api.sum_metric(answered)
     asked = pods * 10
     for pod, answer in zip(asked, asyncio.run(_at_once(api, asked)), strict=True):
         if pod.endswith("none"):
             assert answer.status_code == 404
         else:
             assert names(answer) == [f"{pod.replace('/', '-')}-2"]
-    assert api.metric(answered) - before < len(asked)
+    assert api.sum_metric(answered) - before < len(asked)
 
 
 async def _at_once(api: Served, pods: list[str]) -> list[httpx.Response]:

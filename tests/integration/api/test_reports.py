@@ -14,7 +14,7 @@ import pytest
 from engine.diagnosis.waiting import wait_of
 from schemas.events import DeviceAllocation, PodDescription, PodRef, Request
 from schemas.placements import PodPlacement
-from tests.support.builders.events import some_trends
+from tests.support.builders.events import build_trends
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 
@@ -27,7 +27,7 @@ def counted(minutes: int, result: str, dimension: str, value: str, attempts: int
     minute = (NOW - timedelta(minutes=minutes)).replace(second=0, microsecond=0)
     count = np.array([attempts])
     row: dict[str, Any] = {"result": [result], "dimension": [dimension], "value": [value], "namespace": [NAMESPACE]}
-    return some_trends(
+    return build_trends(
         started_at=minute, recorded_at=minute, attempts=count, pods=count, nodes=2 * count, devices=8 * count, **row
     )
 
@@ -178,11 +178,11 @@ def test_the_devices_of_a_reason_do_not_depend_on_how_many_others_refused(fillin
         attempts, devices = np.array([50 - place]), np.array([1000 + place if place else 60])
         key: dict[str, Any] = {"namespace": ["api-reports-many"], "result": ["failed"], "dimension": ["reason"]}
         key |= {"value": [f"Reason{place}"], "attempts": attempts, "pods": attempts, "nodes": attempts}
-        rows.append(some_trends(started_at=minute, recorded_at=minute, partition=place, devices=devices, **key))
+        rows.append(build_trends(started_at=minute, recorded_at=minute, partition=place, devices=devices, **key))
     # Fewer than any of them, and in the report all the same.
     key["value"], one = [CONTENTION], np.array([1])
     few = dict.fromkeys(("attempts", "pods", "nodes"), one) | {"devices": np.array([0])}
-    rows.append(some_trends(started_at=minute, recorded_at=minute, partition=12, **(key | few)))
+    rows.append(build_trends(started_at=minute, recorded_at=minute, partition=12, **(key | few)))
     filling.index_trends(*rows)
     reasons = api.get("/api/v1/reports/failures", namespace="api-reports-many", since="24h").json()["reasons"]
     assert reasons.pop()["code"] == CONTENTION

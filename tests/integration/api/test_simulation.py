@@ -15,7 +15,7 @@ from schemas.placements import PodPlacement
 from tests.support.builders.node_states import a_node_state
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 from tests.support.waiting import until
 
 CLUSTER = "api-simulation"
@@ -136,7 +136,7 @@ def test_a_cluster_without_devices_and_another_method_are_refused(ready: Served)
         max_leaves=12,
     )
 )
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 def test_any_body_has_an_answer(ready: Served, spec: Any) -> None:
     pod = a_pod(1) | {"spec": spec}
     assert posted(ready, pod).status_code in (200, 400)

@@ -20,7 +20,7 @@ from schemas.events import (
     Request,
 )
 from schemas.placements import PodPlacement
-from tests.support.builders.events import devices_judged
+from tests.support.builders.events import build_devices_judged
 from tests.support.builders.node_states import a_node_state
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
@@ -55,7 +55,7 @@ def attempt_id(filling: Filling) -> str:
     then, now = a_state(4, [9_000, 7_000], 30), a_state(5, [9_000, 5_000], 10)
     filling.index(found)
     filling.index_devices(
-        devices_judged(
+        build_devices_judged(
             ["s-node1"], per_node=2, cluster=CLUSTER, attempt_id=found.attempt_id, pod=found.pod,
             started_at=found.started_at, revision=[4],
         )
@@ -148,7 +148,7 @@ def lost(filling: Filling) -> None:
     attempt = of_lost("lost")
     filling.index(attempt)
     filling.index_devices(
-        devices_judged(
+        build_devices_judged(
             ["l-full"], per_node=1, cluster=LOST, attempt_id=attempt.attempt_id, pod=attempt.pod,
             started_at=attempt.started_at, revision=[3],
         )
@@ -217,7 +217,7 @@ def test_a_lock_that_stopped_the_bind_of_a_pod_that_fits_is_named(filling: Filli
     free = a_lost_state("l-full", 30, 3, memory_used_mib=[0]).model_copy(update={"cluster": LOCKED})
     filling.index(attempt)
     filling.index_devices(
-        devices_judged(
+        build_devices_judged(
             ["l-full"], per_node=1, cluster=LOCKED, attempt_id=attempt.attempt_id, pod=attempt.pod,
             started_at=attempt.started_at, revision=[3],
         )

@@ -37,7 +37,7 @@ def test_a_watch_ends_when_the_pod_is_placed(filling: Filling, api: Served) -> N
     first = an_attempt("terminal-b/pod")
     second = an_attempt("terminal-b/pod", started_at=NOW + timedelta(minutes=1), chosen="node2", bound=True)
     filling.publish(first)
-    eventually(lambda: api.schedulerlog("terminal-b/pod").status_code == 200, "the attempt is not on the topic")
+    eventually(lambda: api.get_schedulerlog("terminal-b/pod").status_code == 200, "the attempt is not on the topic")
     command = [sys.executable, "-m", "schedulerlog", "watch", "terminal-b/pod", "--until-placed"]
     command += ["--api-url", str(api.client.base_url)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.builders.events import some_trends
+from tests.support.builders.events import build_trends
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling
 
@@ -21,7 +21,7 @@ def fill(filling: Filling, rows: list[tuple[int, str, str, str, int]]) -> None:
     for number, (minutes, result, dimension, value, attempts) in enumerate(rows):
         minute = HOUR - timedelta(minutes=minutes)
         counted = np.array([attempts])
-        one = some_trends(
+        one = build_trends(
             started_at=minute,
             recorded_at=minute,
             # Rows of one minute and key, from several partitions, are added up.

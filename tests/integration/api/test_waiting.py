@@ -21,8 +21,8 @@ from schemas.events import (
     WorkloadObserved,
 )
 from schemas.placements import PodPlacement
-from tests.support.builders.events import devices_judged
-from tests.support.builders.node_states import a_node_state, states_of
+from tests.support.builders.events import build_devices_judged
+from tests.support.builders.node_states import a_node_state, build_states
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
 from tests.support.waiting import until
@@ -314,14 +314,16 @@ def test_the_attempts_that_a_device_refused_are_found_with_its_numbers(filling: 
     def judged(number: int, verdict: list[int]) -> Any:
         pod = PodRef(namespace="api-refused", name=f"p{number}", uid=f"u{number}")
         fields: dict[str, Any] = {"attempt_id": f"{number:032x}", "started_at": NOW - timedelta(minutes=number)}
-        return devices_judged(["r-node1", "r-node2"], per_node=2, pod=pod, verdicts=words, verdict=verdict, **fields)
+        return build_devices_judged(
+            ["r-node1", "r-node2"], per_node=2, pod=pod, verdicts=words, verdict=verdict, **fields
+        )
 
     records = [
         judged(number, verdict)
         for number, verdict in enumerate([[2, 0, 0, 0], [2, 2, 0, 0], [2, 1, 0, 0], [0, 2, 2, 2]])
     ]
     filling.index_devices(*records)
-    states = states_of(records[0], observed_at=NOW)
+    states = build_states(records[0], observed_at=NOW)
     filling.index_states(*states)
     query = {"device": "GPU-r-node1-1"}
     answer = api.get("/api/v1/refusals", **query).json()

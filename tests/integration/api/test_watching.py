@@ -47,13 +47,13 @@ def version_of(event: dict[str, Any]) -> str:
 def test_a_watch_shows_an_attempt_that_is_published_after_it(filling: Filling, api: Served) -> None:
     first, second = attempts_of("watch-a/pod", 2)
     filling.publish(first)
-    eventually(lambda: api.schedulerlog("watch-a/pod").status_code == 200, "the attempt is not on the topic")
+    eventually(lambda: api.get_schedulerlog("watch-a/pod").status_code == 200, "the attempt is not on the topic")
     with watching(api, "/api/v1/namespaces/watch-a/pods/pod/schedulerlog?watch=true&timeoutSeconds=30") as events:
         assert next(events)["type"] == "ADDED"
         filling.publish(an_attempt("watch-a/other"), second)
         event = next(events)
     assert event["type"] == "MODIFIED"
-    answer = api.schedulerlog("watch-a/pod").json()
+    answer = api.get_schedulerlog("watch-a/pod").json()
     assert {name: event["object"][name] for name in answer} == answer
 
 

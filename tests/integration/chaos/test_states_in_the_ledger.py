@@ -13,11 +13,11 @@ from tests.chaos import states
 from tests.chaos.ledger import Entry, Verdict
 from tests.chaos.states import SchedulerRun, SeenStates
 from tests.support.builders.attempts import an_attempt
-from tests.support.builders.node_states import EPOCH, a_node_state, states_of
+from tests.support.builders.node_states import EPOCH, a_node_state, build_states
 
 TODAY, DAYS_AGO = "schedulerlog-node-states-2026.11.21", "schedulerlog-node-states-2026.11.19"
 ATTEMPT = an_attempt({"node1": [["picked", "fits"]], "node2": [["NumaNotFit"]]}, chosen="node1")
-STATES = states_of(*ATTEMPT)
+STATES = build_states(*ATTEMPT)
 STATE_1, STATE_2 = (state.id for state in STATES)
 
 

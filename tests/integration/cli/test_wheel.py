@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.builders.hami_lines import failed, started
-from tests.support.wheels import ROOT, Installed, answered, installed_wheel, link_requirements
+from tests.support.builders.hami_lines import write_failure, write_start
+from tests.support.wheels import ROOT, Installed, install_wheel, link_requirements, parse_answer
 
 SERVICES = ("scheduler", "pipeline", "sniffer", "api", "embedded", "mcp")
 # Renders the help of every command, and prints the command lines.
@@ -50,7 +50,7 @@ for module in pkgutil.walk_packages([str(folder / sys.argv[1])], f"{package}."):
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The wheel with what it requires without extras."""
-    wheel = installed_wheel(tmp_path_factory.mktemp("wheel"))
+    wheel = install_wheel(tmp_path_factory.mktemp("wheel"))
     link_requirements(wheel, (), wheel.site_packages)
     return wheel
 
@@ -76,7 +76,7 @@ def test_the_help_of_every_command_is_shown_where_all_extras_are(installed: Inst
 
 
 def test_a_log_is_explained_without_extras(installed: Installed, tmp_path: Path) -> None:
-    (tmp_path / "hami.log").write_bytes(b"\n".join([started(), failed(7)]) + b"\n")
+    (tmp_path / "hami.log").write_bytes(b"\n".join([write_start(), write_failure(7)]) + b"\n")
     words = ("explain", "hami.log", "trainer", "-o", "json", "--full")
     answer = json.loads(installed.run("schedulerlog", *words, cwd=tmp_path).stdout)
     assert answer["filter"]["summary"] == "no available node, 7 nodes do not meet"
@@ -84,7 +84,7 @@ def test_a_log_is_explained_without_extras(installed: Installed, tmp_path: Path)
 
 @pytest.mark.parametrize("program", [["schedulerlog"], ["kubectl-schedulerlog"]])
 def test_pods_of_a_log_are_explained_without_extras(installed: Installed, tmp_path: Path, program: list[str]) -> None:
-    (tmp_path / "hami.log").write_bytes(b"\n".join([started(), failed(7)]) + b"\n")
+    (tmp_path / "hami.log").write_bytes(b"\n".join([write_start(), write_failure(7)]) + b"\n")
     done = installed.run(*program, "explain", "hami.log", cwd=tmp_path)
     assert done.stdout.startswith("1 pod in hami.log: 0 placed, 1 not."), done.stderr
 
@@ -92,7 +92,7 @@ def test_pods_of_a_log_are_explained_without_extras(installed: Installed, tmp_pa
 def test_a_decision_is_simulated_without_extras(installed: Installed, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     files = ("--cluster", "examples/cluster.yaml", "--pod", "examples/pods/1-gpu-pod.yaml")
-    answer = answered(installed.run("schedulerlog", "scheduler", "simulate", *files, cwd=tmp_path))
+    answer = parse_answer(installed.run("schedulerlog", "scheduler", "simulate", *files, cwd=tmp_path))
     expected = json.loads((ROOT / "examples" / "expected" / "1-gpu-pod.json").read_text("utf-8"))
     assert isinstance(answer, dict)
     assert answer["filter"] == expected["filter"]

@@ -29,7 +29,7 @@ from schemas.events import (
 from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.harness import ingest_process as reading
 from tests.support.harness.forked import Forked
-from tests.support.harness.ingest_process import all_taken
+from tests.support.harness.ingest_process import wait_until_taken
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.scheduler_process import read_topic
 from tests.support.harness.topics import provision_all
@@ -40,7 +40,7 @@ LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
 
 
 def ingest(running: Pipeline, *arguments: str) -> Forked:
-    return reading.ingest(running, "hami-log", *arguments)
+    return reading.run_ingest(running, "hami-log", *arguments)
 
 
 def read(running: Pipeline, *arguments: str) -> str:
@@ -59,17 +59,17 @@ def attempts_of(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
 
 
 def indexed(running: Pipeline, scheduler: str) -> dict[str, Any]:
-    return running.documents({"term": {"scheduler": scheduler}})
+    return running.get_documents({"term": {"scheduler": scheduler}})
 
 
 def versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
-    return reading.versions(running, {"term": {"scheduler": scheduler}})
+    return reading.get_versions(running, {"term": {"scheduler": scheduler}})
 
 
 def verdicts_and_states(running: Pipeline, scheduler: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
     """The states that the verdicts on the topic name, and the states that are on theirs: node and revision."""
     decisions, node_states = (
-        [decode(record.value, record.headers) for record in running.topic(topic.name)]
+        [decode(record.value, record.headers) for record in running.read_topic(topic.name)]
         for topic in (DECISIONS, NODE_STATES)
     )
     named = {
@@ -101,10 +101,10 @@ def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: 
 def test_reading_a_log_twice_leaves_the_index_as_it_was(running: Pipeline) -> None:
     log = LOGS / "031.log"
     read(running, str(log), "--scheduler", "twice")
-    all_taken(running)
+    wait_until_taken(running)
     before = versions(running, "twice")
     read(running, str(log), "--scheduler", "twice")
-    all_taken(running)
+    wait_until_taken(running)
     assert len(before) > 5
     assert versions(running, "twice") == before
 
@@ -135,7 +135,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
         expected = {name: events for name, events in ended.items() if any(isinstance(e, ENDS) for e in events)}
         found = until(lambda: indexed(running, "killed"), lambda found: set(found) >= set(expected))
         assert set(found) == set(expected)
-        all_taken(running)
+        wait_until_taken(running)
         found = indexed(running, "killed")
         assert set(found) == set(expected)
         for attempt_id, events in expected.items():

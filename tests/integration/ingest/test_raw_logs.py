@@ -14,7 +14,7 @@ from schemas.codec.records import decode
 from schemas.events import AttemptEvent, NodeStateChanged
 from schemas.topics import DECISIONS, NODE_STATES, RAW_LOGS
 from tests.support.backends import Addresses
-from tests.support.builders.kai_lines import CONSOLE, block, printed, texts
+from tests.support.builders.kai_lines import CONSOLE, block, print_lines, read_texts
 from tests.support.builders.shipped_lines import FORMS, record
 from tests.support.harness.forked import Forked
 from tests.support.harness.scheduler_process import read_topic
@@ -45,13 +45,15 @@ def reading(kafka: str, group: str, log: Path) -> Iterator[Forked]:
 NEXT_SESSIONS = [
     line
     for session in ("s7aaaa", "s8aaaa", "s9aaaa")
-    for line in printed("framework/session.go: Taking cluster snapshot ...", BEGINS.format(session), session=session)
+    for line in print_lines(
+        "framework/session.go: Taking cluster snapshot ...", BEGINS.format(session), session=session
+    )
 ]
 """A session is over when three have followed it."""
 
 
 def log_of(namespace: str) -> list[bytes]:
-    return [line.replace(b"team-a/", f"{namespace}/".encode()) for line in [*texts(CONSOLE), *NEXT_SESSIONS]]
+    return [line.replace(b"team-a/", f"{namespace}/".encode()) for line in [*read_texts(CONSOLE), *NEXT_SESSIONS]]
 
 
 async def ship(kafka: str, namespace: str, form: str, lines: Sequence[bytes]) -> None:

@@ -11,7 +11,7 @@ from schemas.codec.records import decode
 from schemas.events import Event, NodeObserved, PodObserved
 from tests.support.builders.sniffer_lines import DOCUMENT
 from tests.support.harness.api_process import Served, serving
-from tests.support.harness.ingest_process import all_taken, read, versions
+from tests.support.harness.ingest_process import get_versions, read, wait_until_taken
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import until
 
@@ -36,8 +36,8 @@ def placements(running: Pipeline) -> None:
 
 
 def answer(api: Served, pod: str) -> dict[str, Any]:
-    got = until(lambda: (found := api.schedulerlog(pod)).is_success and found)
-    assert got, api.schedulerlog(pod).text
+    got = until(lambda: (found := api.get_schedulerlog(pod)).is_success and found)
+    assert got, api.get_schedulerlog(pod).text
     body: dict[str, Any] = got.json()
     return body
 
@@ -75,8 +75,8 @@ def test_the_debugging_tags_give_a_finding_with_its_numbers_and_lines(running: P
     assert finding in findings(api, "/api/v1/findings?node=gpu-0&device=grp-0")
     # isPipelineOnly=true: EnoughIdle is false, so KAI waits for the memory and binds nothing. Nothing is overcommitted.
     assert finding["numbers"]["is_waiting"] == 1
-    all_taken(running)
-    written = running.documents({"term": {"pod": "infer-0"}}, "schedulerlog-findings").values()
+    wait_until_taken(running)
+    written = running.get_documents({"term": {"pod": "infer-0"}}, "schedulerlog-findings").values()
     assert {document["finding"] for document in written} == {"ReleasingMemoryCounted"}
 
 
@@ -97,17 +97,17 @@ def test_a_pod_that_is_bound_to_memory_that_others_still_hold_is_an_overcommit(
 def test_reading_kais_log_twice_leaves_the_index_as_it_was(running: Pipeline, case: Path) -> None:
     of_kai = {"term": {"scheduler": "kai-scheduler"}}
     read(running, "kai-log", str(case))
-    all_taken(running)
-    before = until(lambda: versions(running, of_kai), bool)
+    wait_until_taken(running)
+    before = until(lambda: get_versions(running, of_kai), bool)
     read(running, "kai-log", str(case))
-    all_taken(running)
+    wait_until_taken(running)
     assert before
-    assert versions(running, of_kai) == before
+    assert get_versions(running, of_kai) == before
 
 
 def observed(running: Pipeline, topic: str, kind: type[Event]) -> dict[bytes, Event]:
     """The last record of every key, as a compacted topic keeps it."""
-    records = running.topic(topic)
+    records = running.read_topic(topic)
     found = {record.value: decode(record.value, record.headers) for record in records}
     return {value: event for value, event in found.items() if isinstance(event, kind)}
 
@@ -118,8 +118,8 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
     log = tmp_path / "sniffer.log"
     log.write_bytes(DOCUMENT)
     read(running, "sniffer", str(log), "--namespace", "sniffed")
-    all_taken(running)
-    before = versions(running, {"match_all": {}})
+    wait_until_taken(running)
+    before = get_versions(running, {"match_all": {}})
     nodes, pods = observed(running, "schedulerlog.nodes", NodeObserved), pods_of(running)
     assert any(
         isinstance(node, NodeObserved) and node.capacity.get("cpu") == "12" and node.conditions[0].type == "Ready"
@@ -130,8 +130,8 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
         ["ContainersReady", "PodScheduled"],
     ]
     read(running, "sniffer", str(log), "--namespace", "sniffed")
-    all_taken(running)
-    assert versions(running, {"match_all": {}}) == before
+    wait_until_taken(running)
+    assert get_versions(running, {"match_all": {}}) == before
     assert observed(running, "schedulerlog.nodes", NodeObserved).keys() == nodes.keys()
     assert pods_of(running) == pods
 

@@ -27,9 +27,9 @@ from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.builders.node_states import a_node_state
 from tests.support.control_plane.callers import Callers
-from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, combined, emptied, of_kind
+from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, build, combine, emptied, select_kinds
 from tests.support.control_plane.objects import created_namespace
-from tests.support.control_plane.rights import Right, granted, requests_of
+from tests.support.control_plane.rights import Right, list_granted, read_requests
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
 from tests.support.harness.api_process import serving
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
@@ -80,15 +80,15 @@ def world(
     at = NOW - timedelta(minutes=7)
     filling.index(*(an_attempt(pod, started_at=at).model_copy(update={"cluster": mark}) for pod in pods))
     filling.publish_states(a_node_state("node1", cluster=mark, observed_at=at))
-    objects = built(control_plane, combined(folder / "all", KUSTOMIZE / "base", ["aggregated-api"]))
+    objects = build(control_plane, combine(folder / "all", KUSTOMIZE / "base", ["aggregated-api"]))
     port = free_port(KUBERNETES_PORTS)
     with ExitStack() as stack:
         stack.enter_context(emptied(control_plane))
-        apply(control_plane, of_kind(objects, *RIGHTS))
+        apply(control_plane, select_kinds(objects, *RIGHTS))
         # While an APIService has no server, no namespace can be deleted to its end: first of all it has to go.
         stack.callback(control_plane.kubectl, "delete", "apiservice", API_SERVICE, "--ignore-not-found")
         stack.callback(control_plane.kubectl, "delete", "secret", "-n", NAMESPACE, "schedulerlog-api-tls")
-        apply(control_plane, [at_this_machine(item, port) for item in of_kind(objects, "APIService", "Service")])
+        apply(control_plane, [at_this_machine(item, port) for item in select_kinds(objects, "APIService", "Service")])
         certificate = made_certificate(control_plane, objects, folder)
         write_token(control_plane, NAMESPACE, "schedulerlog-api", folder / "api")
         settings = settings_of(objects) | {
@@ -121,13 +121,13 @@ def at_this_machine(found: Json, port: int) -> Json:
 
 def settings_of(objects: list[Json]) -> dict[str, str]:
     """Those of the ConfigMap about the API."""
-    (found,) = [config_map["data"] for config_map in of_kind(objects, "ConfigMap")]
+    (found,) = [config_map["data"] for config_map in select_kinds(objects, "ConfigMap")]
     return {name: value for name, value in found.items() if name.startswith("SCHEDULERLOG_API_")}
 
 
 def made_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
     """The files of the Secret, which the Job's command has made twice: the second time it is there."""
-    (job,) = [item for item in of_kind(objects, "Job") if item["metadata"]["name"] == "schedulerlog-certificate"]
+    (job,) = [item for item in select_kinds(objects, "Job") if item["metadata"]["name"] == "schedulerlog-certificate"]
     arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
     write_token(cluster, NAMESPACE, "schedulerlog-certificate", folder / "certificate")
     kubeconfig = a_kubeconfig(folder / "certificate", cluster)
@@ -145,11 +145,11 @@ def callers_with_kubernetes_own_roles(callers: Callers, team_a: str) -> dict[str
     """`view` and `edit` in a namespace, our role for the whole cluster, and nothing; the token of each."""
     names = ("viewer", "editor", "operator", "stranger")
     for name in names:
-        callers.account(name)
+        callers.create_account(name)
     callers.bind("viewer", "view", team_a)
     callers.bind("editor", "edit", team_a)
     callers.bind("operator", "schedulerlog-cluster-view")
-    return {name: callers.header(name, AUDIENCE)["Authorization"].removeprefix("Bearer ") for name in names}
+    return {name: callers.build_header(name, AUDIENCE)["Authorization"].removeprefix("Bearer ") for name in names}
 
 
 POD = "/namespaces/{a}/pods/train-0/schedulerlog"
@@ -371,8 +371,8 @@ def test_the_exit_code_is_the_same_by_the_apis_own_address(world: World) -> None
 
 @pytest.mark.parametrize("name", ["api", "certificate"])
 def test_every_right_is_used_and_no_other_asked_for(world: World, name: str) -> None:
-    requests = requests_of(world.cluster, NAMESPACE, f"schedulerlog-{name}")
-    rights = set(granted(world.objects, f"schedulerlog-{name}"))
+    requests = read_requests(world.cluster, NAMESPACE, f"schedulerlog-{name}")
+    rights = set(list_granted(world.objects, f"schedulerlog-{name}"))
     if name == "api":
         # Of Kubernetes' own roles, system:auth-delegator and extension-apiserver-authentication-reader; those of a
         # diagnosis are in test_diagnosis.py.

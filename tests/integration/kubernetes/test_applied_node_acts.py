@@ -16,19 +16,19 @@ import pytest
 from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
-from tests.support.control_plane.bookkeeping import shown
+from tests.support.control_plane.bookkeeping import list_placements
 from tests.support.control_plane.device_plugins import PHASE, DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
     LOCK,
     MERGE_PATCH,
     a_gpu_node,
     a_gpu_pod,
     annotate,
-    annotations_of,
     create_pods,
     created_namespace,
     created_nodes,
+    get_annotations,
     list_pods,
 )
 from tests.support.harness.api_process import Served, serving
@@ -58,7 +58,7 @@ class World:
 
     def placed(self, pod: str) -> tuple[str, list[str]] | None:
         """The node of the pod and its devices, as the API server has them."""
-        found = shown(list_pods(self.client, NAMESPACE)).get(pod)
+        found = list_placements(list_pods(self.client, NAMESPACE)).get(pod)
         return (found.node, [share.device for share in found.shares]) if found else None
 
     def would_go_to(self, pod: Json, node: str | None) -> bool:
@@ -76,7 +76,7 @@ class World:
     def is_allocated(self) -> bool:
         """Whether the device plugins are done with every pod that is on a node."""
         bound = [pod for pod in list_pods(self.client, NAMESPACE) if pod["spec"].get("nodeName")]
-        return all(annotations_of(pod).get(PHASE) == "success" for pod in bound)
+        return all(get_annotations(pod).get(PHASE) == "success" for pod in bound)
 
     def is_recorded(self, pod: str) -> bool:
         return self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/schedulerlog").is_success
@@ -94,7 +94,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=str(control_plane.kubeconfig)
         )
         with created_namespace(control_plane, NAMESPACE), created_nodes(control_plane, nodes), extender, api as served:
-            control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+            control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
             with DevicePlugins(control_plane, NAMESPACE), control_plane.client() as client:
                 yield World(client, served, extender.log)
 
@@ -104,7 +104,7 @@ def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
     create_pods(world.client, NAMESPACE, [a_gpu_pod("before", NAME, gpumem=60_000)])
     eventually(partial(world.is_recorded, "before"), world.log.read_text)
     node = f"/api/v1/nodes/{LARGE}"
-    registered = annotations_of(world.client.get(node).json())[REGISTER]
+    registered = get_annotations(world.client.get(node).json())[REGISTER]
     wants = a_gpu_pod("wants", NAME, gpumem=30_000)
     eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
     # As of a device plugin that is taken away: HAMi and we keep what was registered until the kubelet offers nothing.

@@ -15,9 +15,9 @@ from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.control_plane.bookkeeping import shown
+from tests.support.control_plane.bookkeeping import list_placements
 from tests.support.control_plane.device_plugins import DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
     a_gpu_node,
     a_gpu_pod,
@@ -62,11 +62,11 @@ class World:
     def counts_what_is_placed(self) -> bool:
         """Whether the API has read the states since a pod was placed: both devices are whole before the first one."""
         whole = self.simulated(a_gpu_pod("whole", NAME, gpus=2, gpumem=16_000))
-        return bool(whole) and (whole["node"] is None) == bool(shown(self.pods()))
+        return bool(whole) and (whole["node"] is None) == bool(list_placements(self.pods()))
 
     def placed(self, name: str) -> tuple[str, list[str]] | None:
         """The node of the pod and its devices, as the API server has them."""
-        found = shown(list_pods(self.client, self.namespace)).get(name)
+        found = list_placements(list_pods(self.client, self.namespace)).get(name)
         return (found.node, [share.device for share in found.shares]) if found else None
 
     def is_refused(self, name: str) -> bool:
@@ -103,7 +103,7 @@ def world(
     cordoned["metadata"]["annotations"][CORDON] = f"GPU-{large}-0"
     nodes = created_nodes(control_plane, [cordoned, a_gpu_node(small, devices=2, devmem=16_000)])
     with created_namespace(control_plane, namespace), nodes, extender, api as served, control_plane.client() as client:
-        control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+        control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
         with DevicePlugins(control_plane, namespace):
             yield World(client, served, extender.log, namespace)
 

@@ -19,16 +19,16 @@ import pytest
 from dev.embedded.control_plane import ControlPlane
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.control_plane.callers import rule
-from tests.support.harness.index_filling import an_attempt, lines_of
+from tests.support.control_plane.callers import build_rule
+from tests.support.harness.index_filling import an_attempt, write_lines
 from tests.support.harness.tenants import (
     ACCESS_REVIEW,
     OTHERS_POD,
     PODS,
     START,
     Tenants,
-    b64decoded,
-    b64encoded,
+    decode_base64,
+    encode_base64,
     tenants,
 )
 from tests.support.waiting import eventually, until
@@ -187,7 +187,7 @@ def test_a_row_of_the_matrix_by_its_request(
     }
     # Without what is remembered of the caller: a review would be seen.
     has_no_review = row in (2, 23, 24)
-    own = world.fresh(caller) if has_no_review and caller != "nobody" else world.headers[caller]
+    own = world.renew_header(caller) if has_no_review and caller != "nobody" else world.headers[caller]
     world.reviews.reset()
     sent = own | {name: value.format(**names) for name, value in headers.items()}
     answer = world.client.request(method, path.format(**names), headers=sent)
@@ -197,7 +197,7 @@ def test_a_row_of_the_matrix_by_its_request(
     if method == "HEAD":
         assert not answer.content
     if has_no_review:
-        assert world.asked(ACCESS_REVIEW) == []
+        assert world.list_reviews(ACCESS_REVIEW) == []
     if caller == "nobody":
         assert world.reviews.passed == []
 
@@ -248,7 +248,7 @@ def test_parts_and_lists_of_pages_need_the_rights_of_the_answers(world: Tenants)
     """Rows 19, 30, 32, 41 and 43 to 45, on pages."""
 
     def status(caller: str, path: str) -> tuple[int, str]:
-        answer = world.client.get("/ui" + world.named(path), headers=world.headers[caller])
+        answer = world.client.get("/ui" + world.fill_names(path), headers=world.headers[caller])
         return answer.status_code, answer.text
 
     parts = ("changes", "scores", "history", "records")
@@ -397,11 +397,11 @@ def test_a_continue_token_is_of_who_got_it(world: Tenants) -> None:
     """Rows 38 and 40: without HTTPS there is no key that seals it, and its fields are checked as parameters are."""
     path = "/schedulerlogs?namespace={team_a}&limit=1"
     token = world.get("lead", path).headers["x-continue"]
-    version, scope, position = json.loads(zlib.decompress(b64decoded(token)[16:]))
+    version, scope, position = json.loads(zlib.decompress(decode_base64(token)[16:]))
     changes: list[Json] = [{"pit": "_all"}, {"since": "rubbish"}, {"sort": [10**30]}]
     for change in changes:
         payload = zlib.compress(json.dumps([version, scope, position | change]).encode())
-        forged = b64encoded(blake2b(payload, digest_size=16).digest() + payload)
+        forged = encode_base64(blake2b(payload, digest_size=16).digest() + payload)
         assert world.get("lead", f"{path}&continue={forged}").status_code == 400, change
     assert world.get("lead", f"{path}&continue={token}").status_code == 200
     assert world.get("all", f"{path}&continue={token}").status_code == 400
@@ -416,7 +416,7 @@ def test_rights_are_taken_and_given_within_seconds(world: Tenants) -> None:
         return world.get("revoked", path).status_code
 
     assert status() == 403
-    binding = world.callers.grant("revoked", rule(PODS, "list"), namespace=world.team_a)
+    binding = world.callers.grant("revoked", build_rule(PODS, "list"), namespace=world.team_a)
     eventually(lambda: status() == 200, "the right is not taken up")
     token = world.get("revoked", path).headers["x-continue"]
     world.callers.delete(binding)
@@ -426,7 +426,7 @@ def test_rights_are_taken_and_given_within_seconds(world: Tenants) -> None:
 
 def test_a_deleted_account_is_refused(world: Tenants) -> None:
     """Row 9: the account, and the pod that a token is bound to."""
-    bound = world.callers.header_of_pod("leaving-pod", "holder")
+    bound = world.callers.build_header_of_pod("leaving-pod", "holder")
     log = POD + "/schedulerlog"
     assert world.get_with(bound, log).status_code == world.get("leaving", log).status_code == 200
     world.callers.delete_account("leaving")
@@ -453,8 +453,10 @@ def test_a_search_does_not_show_how_much_others_have(world: Tenants) -> None:
 
     before, quickest = answers()[0], min(answers()[1] for _ in range(10))
     one = an_attempt(f"{world.team_b}/{OTHERS_POD}", started_at=START).model_copy(update={"cluster": world.cluster})
-    document = lines_of(one)
-    world.filling.bulk(b"".join(document.replace(one.attempt_id.encode(), b"%032x" % id_) for id_ in range(10_000)))
+    document = write_lines(one)
+    world.filling.send_bulk(
+        b"".join(document.replace(one.attempt_id.encode(), b"%032x" % id_) for id_ in range(10_000))
+    )
     assert int(world.get("bob", "/schedulerlogs?namespace={team_b}").headers["x-total-count"]) > 10_000
     assert answers()[0] == before
     # Ten thousand more would take longer each time; other work, and the merges of OpenSearch, come to an end.
@@ -491,7 +493,7 @@ def test_a_watch_shows_the_own_namespace_alone(world: Tenants) -> None:
 
 def test_a_watch_ends_within_ten_seconds_of_a_revoked_right(world: Tenants) -> None:
     """Row 62."""
-    binding = world.callers.grant("ending", rule(PODS, "list"), namespace=world.team_a)
+    binding = world.callers.grant("ending", build_rule(PODS, "list"), namespace=world.team_a)
     eventually(lambda: world.get("ending", "/pods?namespace={team_a}").status_code == 200, "the right is not taken up")
     with world.watch("ending", WATCH) as events:
         world.publish(f"{world.team_a}/train-1", after=timedelta(minutes=4))
@@ -548,7 +550,7 @@ def test_no_token_and_no_query_is_in_a_log_line_a_metric_or_an_error(world: Tena
         world.client.get(f"{path}{'&' if '?' in path else '?'}{secret}", headers={"Authorization": value})
         for path in (LOG, OTHERS_LOG, "/no/such/path", "/api/v1/schedulerlogs?namespace={team_a}")
         for value in (f"Bearer {token}x", f"Basic {token}", f"Bearer {token}")
-        for path in [world.named(path)]
+        for path in [world.fill_names(path)]
     ]
     assert {answer.status_code for answer in answers} >= {400, 401}
     metrics = world.client.get("/metrics", headers=world.headers["prom"]).text

@@ -28,13 +28,21 @@ from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import CLIENT, SERVER, Authority, private_pem
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
-from tests.support.control_plane.callers import rule
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.callers import build_rule
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import a_gpu_node, a_gpu_pod, create, create_pods, created_nodes, list_pods
 from tests.support.control_plane.service_account import RBAC
 from tests.support.harness.api_process import serving
 from tests.support.harness.forked import Forked
-from tests.support.harness.tenants import ACCESS_REVIEW, PODS, TOKEN_REVIEW, Tenants, b64decoded, b64encoded, tenants
+from tests.support.harness.tenants import (
+    ACCESS_REVIEW,
+    PODS,
+    TOKEN_REVIEW,
+    Tenants,
+    decode_base64,
+    encode_base64,
+    tenants,
+)
 from tests.support.waiting import eventually, until
 
 LOG = "/api/v1/namespaces/{team_a}/pods/train-0/schedulerlog"
@@ -71,7 +79,7 @@ class Secured:
         """0 where the handshake is refused."""
         with httpx.Client(base_url=self.world.client.base_url, verify=self.context(shown), trust_env=False) as client:
             try:
-                return client.get(self.world.named(path), headers=headers).status_code
+                return client.get(self.world.fill_names(path), headers=headers).status_code
             except httpx.TransportError:
                 return 0
 
@@ -85,7 +93,7 @@ class Secured:
             return received(connection)
 
     def request(self, path: str, *headers: str, close: bool = True) -> bytes:
-        lines = [f"GET {self.world.named(path)} HTTP/1.1", "Host: x", *headers, *(["Connection: close"] * close)]
+        lines = [f"GET {self.world.fill_names(path)} HTTP/1.1", "Host: x", *headers, *(["Connection: close"] * close)]
         return "\r\n".join([*lines, "", ""]).encode()
 
 
@@ -156,7 +164,7 @@ def running(
 def let_in(cluster: ControlPlane, world: Tenants) -> None:
     """The user of a certificate, and the members of its group, may read the pods of the first team."""
     api = "rbac.authorization.k8s.io"
-    role = {"metadata": {"name": "certificates"}, "rules": [rule(PODS, "get")]}
+    role = {"metadata": {"name": "certificates"}, "rules": [build_rule(PODS, "get")]}
     subjects = [{"kind": "User", "name": CALLER, "apiGroup": api}, {"kind": "Group", "name": GROUP, "apiGroup": api}]
     binding = {"metadata": {"name": "certificates"}, "subjects": subjects}
     reference = {"apiGroup": api, "kind": "Role", "name": "certificates"}
@@ -175,11 +183,11 @@ def test_cn_is_the_user_and_each_o_a_group(api: Secured) -> None:
     """Row 66: a certificate of another name is let in for its group."""
     member = issued(api.clients, [(ORG, "others"), (ORG, GROUP), (CN, "cert-carol")])
     assert api.status(LOG, member) == 200
-    (spec,) = api.world.asked(ACCESS_REVIEW)
+    (spec,) = api.world.list_reviews(ACCESS_REVIEW)
     assert (spec["user"], spec["groups"]) == ("cert-carol", ["others", GROUP, "system:authenticated"])
     alice = issued(api.clients, [(CN, CALLER)])
     assert [api.status(path, alice) for path in (LOG, OTHERS_LOG)] == [200, 403]
-    assert api.world.asked(TOKEN_REVIEW) == []
+    assert api.world.list_reviews(TOKEN_REVIEW) == []
 
 
 def test_a_certificate_without_one_user_is_refused(api: Secured) -> None:
@@ -200,10 +208,10 @@ def test_a_certificate_without_one_user_is_refused(api: Secured) -> None:
 
 def test_the_certificate_alone_counts_beside_a_token(api: Secured) -> None:
     """Row 68: never the rights of two callers together."""
-    bob = api.world.fresh("bob")
+    bob = api.world.renew_header("bob")
     alice = issued(api.clients, [(CN, CALLER)])
     assert [api.status(path, alice, **bob) for path in (LOG, OTHERS_LOG)] == [200, 403]
-    assert api.world.asked(TOKEN_REVIEW) == []
+    assert api.world.list_reviews(TOKEN_REVIEW) == []
     assert [api.status(path, None, **bob) for path in (LOG, OTHERS_LOG)] == [403, 200]
     # Headers name nobody: no certificate of an API server is trusted here.
     assert api.status(OTHERS_LOG, alice, **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == 403
@@ -213,7 +221,7 @@ def test_a_continue_token_is_sealed_by_the_key_of_the_certificate(api: Secured) 
     """Row 40: what was in it is refused with a checksum that anybody can make."""
     path = "/schedulerlogs?namespace={team_a}&limit=1"
     token = api.world.get("lead", path).headers["x-continue"]
-    forged = b64encoded(blake2b(b64decoded(token)[16:], digest_size=16).digest() + b64decoded(token)[16:])
+    forged = encode_base64(blake2b(decode_base64(token)[16:], digest_size=16).digest() + decode_base64(token)[16:])
     statuses = [api.world.get("lead", f"{path}&continue={value}").status_code for value in (token, forged)]
     assert statuses == [200, 400]
 
@@ -255,15 +263,15 @@ def test_no_connection_is_upgraded(api: Secured) -> None:
 
 def test_a_path_is_judged_as_it_is_routed(api: Secured) -> None:
     """Rows 23 and 26: as bytes, which a client library would not send."""
-    own, other = (api.world.named(path) for path in (LOG, OTHERS_LOG))
-    token = f"Authorization: {api.world.fresh('alice')['Authorization']}"
+    own, other = (api.world.fill_names(path) for path in (LOG, OTHERS_LOG))
+    token = f"Authorization: {api.world.renew_header('alice')['Authorization']}"
     for path in (own, other):
         for target in (f"http://other{path}", f"https://{api.world.team_a}{path}"):
             (status,) = statuses(api.answer(api.request(target, token)))
             # A target with an address is refused, or judged by its path.
             assert status in ((200, 400, 404) if path == own else (400, 403, 404)), target
     api.world.reviews.reset()
-    everybody = f"Authorization: {api.world.fresh('all')['Authorization']}"
+    everybody = f"Authorization: {api.world.renew_header('all')['Authorization']}"
     odd = ("а", "\\..\\", "/./", "%00", "%2e%2e%2f", "//")
     for text in odd:
         path = other.replace(api.world.team_b, api.world.team_b + text)
@@ -271,7 +279,7 @@ def test_a_path_is_judged_as_it_is_routed(api: Secured) -> None:
     for raw in (b"\0", b"\xff", b" x"):
         sent = api.request(other, everybody).replace(b"/pods", raw + b"/pods")
         assert statuses(api.answer(sent)) in ([400], [404]), raw
-    assert api.world.asked(ACCESS_REVIEW) == []
+    assert api.world.list_reviews(ACCESS_REVIEW) == []
 
 
 def test_nothing_but_tls_is_answered(api: Secured) -> None:
@@ -310,7 +318,7 @@ def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured)
     began = time.monotonic()
     with ThreadPoolExecutor(len(half)) as threads:
         halves = [threads.submit(api.answer, sent) for sent in half]
-        assert {api.world.client.get(api.world.named(LOG), headers=own).status_code for _ in range(20)} == {200}
+        assert {api.world.client.get(api.world.fill_names(LOG), headers=own).status_code for _ in range(20)} == {200}
         # While all of them are still connected.
         assert time.monotonic() - began < PATIENCE
         for sent_half in halves:
@@ -451,7 +459,7 @@ def test_only_kube_scheduler_may_ask_the_scheduler(
 
         for path in ("/filter", "/bind"):
             assert [answered(path, who) for who in ("", "other", "kube-scheduler")] == [403, 0, 200], path
-        configuration = scheduler_configuration(extender.url, extender.ca, name)
+        configuration = build_scheduler_configuration(extender.url, extender.ca, name)
         certificate, key = map(str, files["kube-scheduler"])
         configuration["extenders"][0]["tlsConfig"] |= {"certFile": certificate, "keyFile": key}
         control_plane.start_scheduler(configuration)

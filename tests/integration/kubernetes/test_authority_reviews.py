@@ -20,10 +20,10 @@ from api.authority.reviewer import ALLOWED_SECONDS, Reviewer
 from dev.embedded.control_plane import ControlPlane
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.control_plane.callers import rule
+from tests.support.control_plane.callers import build_rule
 from tests.support.control_plane.objects import create
 from tests.support.control_plane.service_account import RBAC
-from tests.support.harness.api_app import Caller, nothing_found
+from tests.support.harness.api_app import Caller, answer_nothing
 from tests.support.harness.guarded_api import Clock
 from tests.support.harness.tenants import (
     ACCESS_REVIEW,
@@ -82,32 +82,32 @@ def other_source(world: Tenants, address: str) -> httpx.Client:
 def test_without_a_token_nothing_is_asked(world: Tenants) -> None:
     """Row 1."""
     assert world.get("nobody", LOG).status_code == 401
-    assert (world.reviews.passed, world.searched()) == ([], [])
+    assert (world.reviews.passed, world.list_searches()) == ([], [])
 
 
 def test_what_is_no_bearer_token_costs_no_review(world: Tenants) -> None:
     """Row 2."""
-    token = world.fresh("alice")["Authorization"]
-    path = "/api/v1" + world.named(LOG)
+    token = world.renew_header("alice")["Authorization"]
+    path = "/api/v1" + world.fill_names(LOG)
     for values in (["Basic YTpi"], ["Bearer"], ["bearer  x y"], [token, token]):
         answer = world.client.get(path, headers=[("Authorization", value) for value in values])
         assert answer.status_code == 401, values
         assert answer.headers["www-authenticate"].startswith("Bearer")
         assert set(answer.json()) >= {"error", "next", "code"}
     assert world.client.get(path, headers={"Authorization": "Bearer " + "x" * 100_000}).status_code == 431
-    assert (world.reviews.passed, world.searched()) == ([], [])
+    assert (world.reviews.passed, world.list_searches()) == ([], [])
 
 
 def test_a_token_that_the_api_server_does_not_know_is_remembered_for_two_seconds(world: Tenants) -> None:
     """Row 3."""
     bogus = {"Authorization": f"Bearer bogus-{time.time()}"}
     assert [world.get_with(bogus, LOG).status_code for _ in range(2)] == [401, 401]
-    before = len(world.asked(TOKEN_REVIEW))
+    before = len(world.list_reviews(TOKEN_REVIEW))
     assert before <= 2
     time.sleep(2)
     assert world.get_with(bogus, LOG).status_code == 401
-    assert len(world.asked(TOKEN_REVIEW)) == before + 1
-    assert world.asked(ACCESS_REVIEW) == []
+    assert len(world.list_reviews(TOKEN_REVIEW)) == before + 1
+    assert world.list_reviews(ACCESS_REVIEW) == []
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_a_token_without_our_audience_or_a_name_is_refused(world: Tenants, row: 
         return answer | {"status": answer["status"] | changed}
 
     world.reviews.change = change
-    assert world.get_with(world.fresh("alice"), LOG).status_code == 401
-    assert world.asked(ACCESS_REVIEW) == []
+    assert world.get_with(world.renew_header("alice"), LOG).status_code == 401
+    assert world.list_reviews(ACCESS_REVIEW) == []
 
 
 def test_headers_that_name_another_user_are_in_no_review(world: Tenants) -> None:
     """Row 7."""
-    assert world.get_with(world.fresh("alice") | ADMIN, OTHERS_LOG).status_code == 403
-    (spec,) = world.asked(ACCESS_REVIEW)
+    assert world.get_with(world.renew_header("alice") | ADMIN, OTHERS_LOG).status_code == 403
+    (spec,) = world.list_reviews(ACCESS_REVIEW)
     assert spec["user"] == user(world, "alice")
     assert "admin" not in str(spec)
     assert "system:masters" not in str(spec)
@@ -142,7 +142,7 @@ def test_headers_that_name_another_user_are_in_no_review(world: Tenants) -> None
 
 def test_a_token_that_has_ended_is_refused_at_once_and_ends_its_watch(world: Tenants) -> None:
     """Rows 8 and 62: whatever is remembered, and without a question."""
-    ending = world.token_ending("lead", 6)
+    ending = world.build_ending_header("lead", 6)
     watched: list[Json] = []
 
     def watch() -> float:
@@ -169,16 +169,16 @@ def test_a_token_that_has_ended_is_refused_at_once_and_ends_its_watch(world: Ten
 def test_a_review_has_everything_of_the_user_and_nothing_of_the_request(world: Tenants) -> None:
     """Row 10."""
     sent = {"X-Remote-Extra-Scopes": "all", "X-Remote-Group": "dev", "X-Remote-Uid": "u"}
-    assert world.get_with(world.fresh("alice") | sent, LOG).status_code == 200
+    assert world.get_with(world.renew_header("alice") | sent, LOG).status_code == 200
     (reviewed,) = (request for request in world.reviews.passed if request.path == TOKEN_REVIEW)
-    known = Passed(*reviewed[:2], reviewed.answered, b"").json()["status"]["user"]
+    known = Passed(*reviewed[:2], reviewed.answered, b"").parse_json()["status"]["user"]
     assert known["groups"] == [
         "system:serviceaccounts",
         f"system:serviceaccounts:{world.team_a}",
         "system:authenticated",
     ]
     assert "authentication.kubernetes.io/credential-id" in known["extra"]
-    (spec,) = world.asked(ACCESS_REVIEW)
+    (spec,) = world.list_reviews(ACCESS_REVIEW)
     asked = {name: value for name, value in spec.items() if name != "resourceAttributes"}
     assert asked == {
         "user": known["username"], "uid": known["uid"], "groups": known["groups"], "extra": known["extra"],
@@ -199,15 +199,15 @@ def test_a_review_has_everything_of_the_user_and_nothing_of_the_request(world: T
 def test_one_right_is_asked_for(
     world: Tenants, row: int, caller: str, method: str, path: str, attributes: dict[str, str]
 ) -> None:
-    headers = world.fresh(caller)
-    answer = world.client.request(method, "/api/v1" + world.named(path), headers=headers)
+    headers = world.renew_header(caller)
+    answer = world.client.request(method, "/api/v1" + world.fill_names(path), headers=headers)
     assert answer.status_code == 200, f"row {row}: {answer.text}"
     # Our group, not Kubernetes' own (the matrix was written before that was decided): its pods/log says nothing of us.
     ours = {"group": "schedulerlog.io", "version": "*", "subresource": "schedulerlog"}
-    (spec,) = world.asked(ACCESS_REVIEW)
-    assert spec["resourceAttributes"] == ours | {name: world.named(value) for name, value in attributes.items()}
+    (spec,) = world.list_reviews(ACCESS_REVIEW)
+    assert spec["resourceAttributes"] == ours | {name: world.fill_names(value) for name, value in attributes.items()}
     if method == "HEAD":
-        got = world.client.get("/api/v1" + world.named(path), headers=headers)
+        got = world.client.get("/api/v1" + world.fill_names(path), headers=headers)
         assert {**answer.headers, "date": ""} == {**got.headers, "date": ""}
 
 
@@ -216,13 +216,13 @@ def test_existence_does_not_show_in_what_is_asked_of_the_index(world: Tenants) -
     prom = world.headers["prom"]
 
     def work(path: str) -> tuple[int, list[Json], list[bytes], list[str]]:
-        headers = world.fresh("alice")
+        headers = world.renew_header("alice")
         memory = world.client.get("/metrics", headers=prom).text
         world.reviews.reset()
         world.searches.reset()
         status = world.get_with(headers, path).status_code
-        asked = [spec["resourceAttributes"] | {"name": ""} for spec in world.asked(ACCESS_REVIEW)]
-        searched = world.searched()
+        asked = [spec["resourceAttributes"] | {"name": ""} for spec in world.list_reviews(ACCESS_REVIEW)]
+        searched = world.list_searches()
         after = world.client.get("/metrics", headers=prom).text
         return status, asked, searched, sorted(set(_lookups(after)) ^ set(_lookups(memory)))
 
@@ -240,13 +240,13 @@ def _lookups(metrics: str) -> list[str]:
 def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_caller_has(world: Tenants) -> None:
     """Row 35: nothing is narrowed by itself, so there is no fan-out."""
     names = [f"many-{number:02}-{world.cluster}" for number in range(30)]
-    world.callers.account("many")
+    world.callers.create_account("many")
     role = f"many-{world.cluster}"
     subject = {"kind": "ServiceAccount", "name": "many", "namespace": world.team_a}
     binding = {"metadata": {"name": role}, "subjects": [subject]}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
     with world.control_plane.client() as client, ThreadPoolExecutor(8) as threads:
-        create(client, f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": [rule(PODS, "list")]})
+        create(client, f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": [build_rule(PODS, "list")]})
 
         def bind(name: str) -> None:
             create(client, "/api/v1/namespaces", {"metadata": {"name": name}})
@@ -254,14 +254,14 @@ def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_caller_
 
         try:
             list(threads.map(bind, names))
-            header = world.fresh("many")
+            header = world.renew_header("many")
             eventually(lambda: world.get_with(header, f"/pods?namespace={names[-1]}").status_code == 200)
             world.reviews.reset()
             world.searches.reset()
-            answer = world.get_with(world.fresh("many"), "/schedulerlogs")
+            answer = world.get_with(world.renew_header("many"), "/schedulerlogs")
             assert (answer.status_code, "namespace=" in answer.json()["next"]) == (403, True)
-            assert len(world.asked(ACCESS_REVIEW)) == 1
-            assert world.searched() == []
+            assert len(world.list_reviews(ACCESS_REVIEW)) == 1
+            assert world.list_searches() == []
         finally:
             list(threads.map(lambda name: client.delete(f"/api/v1/namespaces/{name}"), names))
             client.delete(f"{RBAC}/clusterroles/{role}")
@@ -279,7 +279,9 @@ def test_the_namespace_is_a_filter_beside_the_words_of_a_search(world: Tenants) 
     for path in ("?namespace={team_a}&q=fit", "?namespace={team_a}&node={node}&q=fit&reason=CardInsufficientMemory"):
         world.searches.reset()
         assert world.get("lead", "/schedulerlogs" + path).status_code == 200
-        bodies = [call.json() for call in world.searches.passed if call.path.partition("?")[0].endswith("_search")]
+        bodies = [
+            call.parse_json() for call in world.searches.passed if call.path.partition("?")[0].endswith("_search")
+        ]
         assert bodies
         for body in bodies:
             clauses = body["query"]["bool"]["filter"]
@@ -288,11 +290,11 @@ def test_the_namespace_is_a_filter_beside_the_words_of_a_search(world: Tenants) 
 
 def test_max_20_namespaces_are_asked_about_for_a_node(world: Tenants) -> None:
     """Row 45: pods of further ones count as those of others."""
-    answer = world.get_with(world.fresh("nodes-lead"), "/nodes/{node}-many/occupancy")
+    answer = world.get_with(world.renew_header("nodes-lead"), "/nodes/{node}-many/occupancy")
     assert answer.status_code == 200
     assert (answer.json()["pods"], answer.json()["other_pods"]) == ([], MANY)
     assert "held-" not in answer.text
-    asked = [spec["resourceAttributes"] for spec in world.asked(ACCESS_REVIEW)]
+    asked = [spec["resourceAttributes"] for spec in world.list_reviews(ACCESS_REVIEW)]
     assert [spec["verb"] for spec in asked] == ["get"] + ["list"] * 21
     assert "namespace" not in asked[1]
     assert len({spec["namespace"] for spec in asked[2:]}) == 20
@@ -300,14 +302,14 @@ def test_max_20_namespaces_are_asked_about_for_a_node(world: Tenants) -> None:
 
 def test_two_requests_cost_one_review_of_each_kind(world: Tenants) -> None:
     """Row 51."""
-    headers = world.fresh("alice")
+    headers = world.renew_header("alice")
     assert [world.get_with(headers, LOG).status_code for _ in range(2)] == [200, 200]
-    assert (len(world.asked(TOKEN_REVIEW)), len(world.asked(ACCESS_REVIEW))) == (1, 1)
+    assert (len(world.list_reviews(TOKEN_REVIEW)), len(world.list_reviews(ACCESS_REVIEW))) == (1, 1)
 
 
 def test_without_the_api_server_only_what_is_remembered_is_answered(world: Tenants) -> None:
     """Rows 54 and 55."""
-    known, unknown = world.fresh("alice"), world.fresh("alice")
+    known, unknown = world.renew_header("alice"), world.renew_header("alice")
     assert world.get_with(known, LOG).status_code == 200
     answered_at = time.monotonic()
     world.reviews.is_down = True
@@ -340,7 +342,7 @@ RUBBISH = [
 @pytest.mark.parametrize("answer", RUBBISH, ids=lambda answer: f"{answer.status} {answer.body[:20]!r}")
 def test_an_answer_that_is_not_a_review_is_503(world: Tenants, answer: Replaced) -> None:
     """Row 56."""
-    headers = world.fresh("alice")
+    headers = world.renew_header("alice")
     for kind in (TOKEN_REVIEW, ACCESS_REVIEW):
         world.reviews.replace = lambda passed, kind=kind: answer if passed.path == kind else None  # type: ignore[misc]
         assert world.get_with(headers, LOG).status_code == 503, kind
@@ -356,22 +358,22 @@ def test_denied_wins_over_allowed(world: Tenants) -> None:
         return answer | {"status": answer["status"] | {"denied": True}} if is_access else answer
 
     world.reviews.change = change
-    assert world.get_with(world.fresh("alice"), LOG).status_code == 403
+    assert world.get_with(world.renew_header("alice"), LOG).status_code == 403
 
 
 def test_our_own_missing_right_is_in_the_log(world: Tenants) -> None:
     """Row 56: 401 and 403 are about our own account."""
     world.reviews.replace = lambda _: Replaced(403, b'{"kind": "Status", "message": "may not create tokenreviews"}')
-    assert world.get_with(world.fresh("alice"), LOG).status_code == 503
+    assert world.get_with(world.renew_header("alice"), LOG).status_code == 503
     eventually(lambda: "callers can't be checked and are refused: 403" in world.log.read_text(), "nothing is logged")
 
 
 def test_an_api_server_that_hangs_delays_no_caller_who_is_remembered(world: Tenants) -> None:
     """Row 57."""
-    known, unknown = world.fresh("alice"), world.fresh("alice")
+    known, unknown = world.renew_header("alice"), world.renew_header("alice")
     assert world.get_with(known, LOG).status_code == 200
     with ThreadPoolExecutor(101) as threads, other_source(world, "127.0.0.4") as guessing:
-        path = "/api/v1" + world.named(LOG)
+        path = "/api/v1" + world.fill_names(LOG)
 
         def guess(number: int) -> int:
             return guessing.get(path, headers={"Authorization": f"Bearer held-{number}"}, timeout=30).status_code
@@ -392,9 +394,9 @@ def test_an_api_server_that_hangs_delays_no_caller_who_is_remembered(world: Tena
 
 def test_many_guesses_cost_few_reviews_and_keep_no_caller_waiting(world: Tenants) -> None:
     """Row 58: fifty in ten seconds for an address; who is known is answered from memory."""
-    known = world.fresh("alice")
+    known = world.renew_header("alice")
     assert world.get_with(known, LOG).status_code == 200
-    before, path = len(world.asked(TOKEN_REVIEW)), "/api/v1" + world.named(LOG)
+    before, path = len(world.list_reviews(TOKEN_REVIEW)), "/api/v1" + world.fill_names(LOG)
     with other_source(world, "127.0.0.5") as guessing, ThreadPoolExecutor(8) as threads:
 
         def guess(number: int) -> int:
@@ -408,13 +410,13 @@ def test_many_guesses_cost_few_reviews_and_keep_no_caller_waiting(world: Tenants
     assert known_statuses == {200}
     assert set(statuses) == {401, 429}
     # Eight may be under way when the fiftieth is refused.
-    assert len(world.asked(TOKEN_REVIEW)) - before <= 58 * windows + windows
+    assert len(world.list_reviews(TOKEN_REVIEW)) - before <= 58 * windows + windows
     assert statuses.count(401) <= 58 * windows
 
 
 async def test_callers_at_once_share_one_review(world: Tenants) -> None:
     """Row 59: one of them hangs up, and takes the answer from nobody."""
-    headers, path = world.fresh("alice"), "/api/v1" + world.named(LOG)
+    headers, path = world.renew_header("alice"), "/api/v1" + world.fill_names(LOG)
     limits = httpx.Limits(max_connections=200)
     async with httpx.AsyncClient(base_url=world.client.base_url, limits=limits, timeout=30) as client:
         with world.reviews.holding():
@@ -423,20 +425,20 @@ async def test_callers_at_once_share_one_review(world: Tenants) -> None:
             asking[0].cancel()
             await asyncio.sleep(0.1)
         assert [answer.status_code for answer in await asyncio.gather(*asking[1:])] == [200] * 199
-    assert (len(world.asked(TOKEN_REVIEW)), len(world.asked(ACCESS_REVIEW))) == (1, 1)
+    assert (len(world.list_reviews(TOKEN_REVIEW)), len(world.list_reviews(ACCESS_REVIEW))) == (1, 1)
 
 
 def test_a_token_that_begins_as_another_is_another(world: Tenants) -> None:
     """Row 60. A newline can't be sent in a header; spaces before the token are not part of it."""
-    headers = world.fresh("alice")
+    headers = world.renew_header("alice")
     assert world.get_with(headers, LOG).status_code == 200
     longer = {"Authorization": headers["Authorization"] + "e"}
     shorter = {"Authorization": headers["Authorization"][:-1]}
     assert [world.get_with(header, LOG).status_code for header in (longer, shorter)] == [401, 401]
-    assert len(world.asked(TOKEN_REVIEW)) == 3
+    assert len(world.list_reviews(TOKEN_REVIEW)) == 3
     spaced = {"Authorization": headers["Authorization"].replace(" ", "   ")}
     assert world.get_with(spaced, LOG).status_code == 200
-    assert len(world.asked(TOKEN_REVIEW)) == 3
+    assert len(world.list_reviews(TOKEN_REVIEW)) == 3
 
 
 async def test_a_clock_that_is_set_changes_nothing_of_how_long_a_right_is_remembered(world: Tenants) -> None:
@@ -444,8 +446,8 @@ async def test_a_clock_that_is_set_changes_nothing_of_how_long_a_right_is_rememb
     clock, today = Clock(), Clock()
     today.now = time.time()
     async with ReviewApi(choose_loader(world.kubeconfig, None)) as reviews:
-        api = Caller(nothing_found, Reviewer(reviews, "schedulerlog", clock=clock, now=today))
-        headers, path = world.fresh("alice"), "/api/v1" + world.named(LOG)
+        api = Caller(answer_nothing, Reviewer(reviews, "schedulerlog", clock=clock, now=today))
+        headers, path = world.renew_header("alice"), "/api/v1" + world.fill_names(LOG)
 
         async def reviews_of_one_request() -> int:
             before = len(world.reviews.passed)
@@ -469,7 +471,7 @@ async def test_a_route_that_asks_for_no_right_is_403(world: Tenants) -> None:
         return JSONResponse({"secret": "of another tenant"})
 
     async with ReviewApi(choose_loader(world.kubeconfig, None)) as reviews:
-        api = Caller(nothing_found, Reviewer(reviews, "schedulerlog"))
+        api = Caller(answer_nothing, Reviewer(reviews, "schedulerlog"))
         api.app.add_route("/forgotten", forgetful)
         answer = await api.client.get("/forgotten", headers=world.headers["all"])
     assert (answer.status_code, "secret" in answer.text) == (403, False)

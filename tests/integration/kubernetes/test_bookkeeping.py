@@ -7,10 +7,10 @@ from tests.support.control_plane.bookkeeping import (
     Placement,
     PodRecords,
     Share,
-    astray,
-    differences,
-    overbooked,
-    shares_in,
+    find_overbooked,
+    list_astray,
+    list_differences,
+    parse_shares,
 )
 from tests.support.control_plane.objects import ALLOCATED, CHOSEN, DEVICE_MEMORY_MIB
 
@@ -28,37 +28,40 @@ def some_records(node: str = "node1", device: str = "GPU-a", **fields: Any) -> P
 
 
 def test_a_container_without_devices_leaves_an_empty_place() -> None:
-    assert shares_in(";GPU-b,NVIDIA,20480,20:GPU-a,NVIDIA,1,0:;") == (Share("GPU-a", 1, 0), Share("GPU-b", 20480, 20))
+    assert parse_shares(";GPU-b,NVIDIA,20480,20:GPU-a,NVIDIA,1,0:;") == (
+        Share("GPU-a", 1, 0),
+        Share("GPU-b", 20480, 20),
+    )
 
 
 def test_a_device_that_is_full_is_not_overbooked_and_one_percent_more_is() -> None:
     full = [Placement("node1", (HALF,)), Placement("node1", (HALF,))]
-    assert overbooked(full) == {}
-    assert set(overbooked([*full, Placement("node1", (Share("GPU-a", 0, 1),))])) == {"GPU-a"}
+    assert find_overbooked(full) == {}
+    assert set(find_overbooked([*full, Placement("node1", (Share("GPU-a", 0, 1),))])) == {"GPU-a"}
 
 
 def test_an_eleventh_container_is_one_too_many_for_a_device_of_ten_slots() -> None:
     small = Placement("node1", (Share("GPU-a", 1, 1),))
-    assert overbooked([small] * 10) == {}
-    assert overbooked([small] * 11)
+    assert find_overbooked([small] * 10) == {}
+    assert find_overbooked([small] * 11)
 
 
 def test_devices_of_another_node_than_the_pods_are_seen() -> None:
-    assert astray([a_bound_pod(), a_bound_pod("lost", chosen="node2")]) == ["lost"]
+    assert list_astray([a_bound_pod(), a_bound_pod("lost", chosen="node2")]) == ["lost"]
 
 
 def test_sources_that_agree_have_no_differences() -> None:
-    assert differences([a_bound_pod()], {"pod": some_records()}) == []
+    assert list_differences([a_bound_pod()], {"pod": some_records()}) == []
 
 
 def test_another_node_another_device_and_silence_are_differences() -> None:
     for records in ({"pod": some_records("node2")}, {"pod": some_records(device="GPU-b")}, {}):
-        assert differences([a_bound_pod()], records)
+        assert list_differences([a_bound_pod()], records)
 
 
 def test_a_conclusion_that_names_other_devices_than_the_verdicts_is_a_difference() -> None:
     for taken in ({"1": {"GPU-b"}}, {}):
-        (found,) = differences([a_bound_pod()], {"pod": some_records(taken=taken)})
+        (found,) = list_differences([a_bound_pod()], {"pod": some_records(taken=taken)})
         assert found.startswith("pod holds ['GPU-a'], but its conclusions name ")
 
 
@@ -67,9 +70,9 @@ def test_a_bound_pod_without_a_recorded_bind_is_a_difference_and_so_is_one_with_
     unrecorded.bound.clear()
     twice.bound["2"], twice.picked["2"], twice.taken["2"] = "node1", {("node1", "GPU-a")}, {"GPU-a"}
     for records in (unrecorded, twice):
-        assert differences([a_bound_pod()], {"pod": records})
+        assert list_differences([a_bound_pod()], {"pod": records})
 
 
 def test_a_pod_that_waits_though_its_bind_is_recorded_is_a_difference() -> None:
     waiting = {"metadata": {"name": "pod"}, "spec": {}}
-    assert differences([waiting], {"pod": some_records()})
+    assert list_differences([waiting], {"pod": some_records()})

@@ -13,12 +13,12 @@ from tests.support.control_plane.deployed import (
     NAMESPACE,
     OVERLAYS,
     apply,
-    built,
-    combined,
+    build,
+    combine,
     define_others_kinds,
     emptied,
-    of_kind,
-    pod_templates,
+    list_pod_templates,
+    select_kinds,
 )
 from tests.support.control_plane.objects import created_nodes
 from tests.support.waiting import eventually
@@ -35,7 +35,7 @@ POLICIES = ("event-reporters", "device-annotations")
 def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with a node on which pods run, with the kinds of other projects, and empty at the end."""
     define_others_kinds(control_plane)
-    apply(control_plane, of_kind(built(control_plane, KUSTOMIZE / "base"), "Namespace", "ServiceAccount"))
+    apply(control_plane, select_kinds(build(control_plane, KUSTOMIZE / "base"), "Namespace", "ServiceAccount"))
     control_plane.start_scheduler({})
     with emptied(control_plane), created_nodes(control_plane, [{"metadata": {"name": "deploy-node"}}]):
         yield control_plane
@@ -78,7 +78,7 @@ def refused(cluster: ControlPlane, found: Json) -> str:
 
 
 def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
-    objects = built(cluster, folder)
+    objects = build(cluster, folder)
     # As docs/deploy.md has it: a Job can't be changed.
     with cluster.client() as client:
         for name in ("provision", "certificate", "mcp-certificate"):
@@ -90,7 +90,7 @@ def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_overlay_is_taken_and_its_pods_are_admitted_under_restricted(cluster: ControlPlane, overlay: str) -> None:
-    templates = dict(pod_templates(installed(cluster, KUSTOMIZE / "overlays" / overlay)))
+    templates = dict(list_pod_templates(installed(cluster, KUSTOMIZE / "overlays" / overlay)))
     assert len(templates) >= 8
     assert {name: why for name, spec in templates.items() if (why := admitted(cluster, spec))} == {}
 
@@ -98,8 +98,8 @@ def test_an_overlay_is_taken_and_its_pods_are_admitted_under_restricted(cluster:
 def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPlane, tmp_path: Path) -> None:
     # The control plane of the tests is one for all, and they write events as its administrator.
     names = [name for name in OPTIONAL if name not in ("events", *POLICIES)]
-    objects = installed(cluster, combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
-    assert {name: why for name, spec in pod_templates(objects) if (why := admitted(cluster, spec))} == {}
+    objects = installed(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+    assert {name: why for name, spec in list_pod_templates(objects) if (why := admitted(cluster, spec))} == {}
     wanted = {
         "worker", "index", "placements", "alerts", "api", "provision", "raw-logs", "alertmanager", "events",
         "kube-events", "scheduler", "mcp",
@@ -109,8 +109,8 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
 
 @pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "ism", "strimzi", "aggregated-api"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
-    alone = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
-    assert alone != built(cluster, KUSTOMIZE / "base")
+    alone = build(cluster, combine(tmp_path / "one", KUSTOMIZE / "base", [component]))
+    assert alone != build(cluster, KUSTOMIZE / "base")
     apply(cluster, [found for found in alone if found["kind"] != "Job"], "--dry-run=server", "--force-conflicts")
 
 
@@ -135,34 +135,34 @@ def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str
 def test_the_definitions_of_other_projects_refuse_what_they_do_not_know(
     cluster: ControlPlane, component: str, kind: str, field: str, wrong: object, why: str, tmp_path: Path
 ) -> None:
-    ours = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
-    [one, *_] = of_kind(ours, kind)
+    ours = build(cluster, combine(tmp_path / "one", KUSTOMIZE / "base", [component]))
+    [one, *_] = select_kinds(ours, kind)
     assert refused(cluster, one) == ""
     assert why in refused(cluster, one | {"spec": one["spec"] | {field: wrong}})
 
 
 def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: ControlPlane, tmp_path: Path) -> None:
     sources = ["raw-logs", "alertmanager", "hami-log", "kai-log", "high-availability", "strimzi"]
-    objects = built(cluster, combined(tmp_path / "strimzi", KUSTOMIZE / "overlays/scheduler", sources))
+    objects = build(cluster, combine(tmp_path / "strimzi", KUSTOMIZE / "overlays/scheduler", sources))
     mounted = {
         spec["serviceAccountName"]: [source["secret"]["name"] for source in volume["projected"]["sources"]]
-        for _, spec in pod_templates(objects)
+        for _, spec in list_pod_templates(objects)
         for volume in spec["volumes"]
         if volume["name"] == "kafka"
     }
-    users = [found["metadata"]["name"] for found in of_kind(objects, "KafkaUser")]
+    users = [found["metadata"]["name"] for found in select_kinds(objects, "KafkaUser")]
     assert mounted == {user: ["kafka-cluster-ca-cert", user] for user in users}
-    provision = next(spec for name, spec in pod_templates(objects) if name.endswith("-provision"))
+    provision = next(spec for name, spec in list_pod_templates(objects) if name.endswith("-provision"))
     assert provision["containers"][0]["args"] == ["pipeline", "provision-templates"]
 
 
 def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster: ControlPlane, tmp_path: Path) -> None:
-    objects = built(cluster, combined(tmp_path / "opensearch", KUSTOMIZE / "overlays/observe", ["opensearch", "ism"]))
+    objects = build(cluster, combine(tmp_path / "opensearch", KUSTOMIZE / "overlays/observe", ["opensearch", "ism"]))
     # A Job that is there can't be changed.
     others = [found for found in objects if found["metadata"]["name"] != "schedulerlog-provision"]
     apply(cluster, others, "--dry-run=server", "--force-conflicts")
     users, secrets = {}, {}
-    for _, spec in pod_templates(objects):
+    for _, spec in list_pod_templates(objects):
         given = {variable["name"]: variable.get("value") for variable in spec["containers"][0].get("env", [])}
         name = spec["serviceAccountName"].removeprefix("schedulerlog-")
         if "SCHEDULERLOG_OPENSEARCH_USERNAME" in given:
@@ -177,12 +177,14 @@ def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster:
     of_jobs = dict.fromkeys(("roles", "policies"), "schedulerlog-opensearch-administrator")
     assert secrets == {name: ["schedulerlog-opensearch", own] for name, own in (suffix | of_jobs).items()}
     assert administrators == [None, None]
-    [retention] = [spec for name, spec in pod_templates(objects) if name.endswith("-retention")]
+    [retention] = [spec for name, spec in list_pod_templates(objects) if name.endswith("-retention")]
     assert retention["containers"][0]["args"] == ["pipeline", "retention", "--beside-policies"]
 
 
 def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> None:
-    (spec,) = [spec for name, spec in pod_templates(built(cluster, KUSTOMIZE / "base")) if name.endswith("-worker")]
+    (spec,) = [
+        spec for name, spec in list_pod_templates(build(cluster, KUSTOMIZE / "base")) if name.endswith("-worker")
+    ]
     assert not admitted(cluster, spec)
     del spec["securityContext"]["seccompProfile"]
     assert 'violates PodSecurity "restricted:latest"' in admitted(cluster, spec)
@@ -190,8 +192,8 @@ def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> No
 
 def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: ControlPlane, tmp_path: Path) -> None:
     names = [name for name in OPTIONAL if name != "events"]
-    for name, spec in pod_templates(
-        built(cluster, combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+    for name, spec in list_pod_templates(
+        build(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
     ):
         assert spec["enableServiceLinks"] is False, name
         assert spec["securityContext"]["runAsUser"] == 10001, name
@@ -202,23 +204,25 @@ def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: Con
 
 
 def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path: Path) -> None:
-    everything = combined(
+    everything = combine(
         tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log", "mcp"]
     )
-    objects = built(cluster, everything)
-    bindings = of_kind(objects, "ClusterRoleBinding", "RoleBinding")
+    objects = build(cluster, everything)
+    bindings = select_kinds(objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"] for binding in bindings for subject in binding["subjects"]}
-    given = {spec["serviceAccountName"]: spec["automountServiceAccountToken"] for _, spec in pod_templates(objects)}
+    given = {
+        spec["serviceAccountName"]: spec["automountServiceAccountToken"] for _, spec in list_pod_templates(objects)
+    }
     assert {account for account, has_token in given.items() if has_token} == bound
     # Also of a pod that somebody else starts under the account.
-    assert all(found["automountServiceAccountToken"] is False for found in of_kind(objects, "ServiceAccount"))
+    assert all(found["automountServiceAccountToken"] is False for found in select_kinds(objects, "ServiceAccount"))
 
 
 def test_a_changed_setting_starts_all_processes_again(cluster: ControlPlane, tmp_path: Path) -> None:
     def settings_of(folder: Path) -> dict[str, str]:
         return {
             name: spec["containers"][0]["envFrom"][0]["configMapRef"]["name"]
-            for name, spec in pod_templates(built(cluster, folder))
+            for name, spec in list_pod_templates(build(cluster, folder))
         }
 
     before = settings_of(KUSTOMIZE / "overlays/observe")

@@ -8,7 +8,7 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from schemas.json_types import Json
-from tests.support.control_plane.admission_policies import account_client, policy_in
+from tests.support.control_plane.admission_policies import connect_account, policy_in
 from tests.support.control_plane.service_account import service_account
 from tests.support.waiting import eventually
 
@@ -36,7 +36,7 @@ def annotated(client: httpx.Client, path: str, annotations: Json) -> int:
 def test_m8_a_tenant_writes_no_annotation_that_holds_devices_and_takes_none_away(
     control_plane: ControlPlane, namespace: str, pods: str, tmp_path: Path
 ) -> None:
-    with service_account(control_plane, namespace, RULES, tmp_path), account_client(control_plane, tmp_path) as tenant:
+    with service_account(control_plane, namespace, RULES, tmp_path), connect_account(control_plane, tmp_path) as tenant:
         # The API server notices a new policy after a moment.
         eventually(
             lambda: tenant.post(pods, json=a_pod("forged", HELD), params={"dryRun": "All"}).status_code == 403,
@@ -62,5 +62,8 @@ def test_m8_a_tenant_writes_no_annotation_that_holds_devices_and_takes_none_away
 def test_m8_accounts_of_the_schedulers_namespaces_write_them(
     control_plane: ControlPlane, pods: str, tmp_path: Path
 ) -> None:
-    with service_account(control_plane, "kube-system", RULES, tmp_path), account_client(control_plane, tmp_path) as own:
+    with (
+        service_account(control_plane, "kube-system", RULES, tmp_path),
+        connect_account(control_plane, tmp_path) as own,
+    ):
         assert own.post(pods, json=a_pod("placed", HELD)).status_code == 201

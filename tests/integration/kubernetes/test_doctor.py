@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dev.embedded.control_plane import ControlPlane
-from tests.support.control_plane.deployed import KUSTOMIZE, apply, built, emptied, of_kind
+from tests.support.control_plane.deployed import KUSTOMIZE, apply, build, emptied, select_kinds
 from tests.support.control_plane.objects import create
 from tests.support.waiting import eventually
 
@@ -21,7 +21,7 @@ KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "C
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     with emptied(control_plane):
-        apply(control_plane, of_kind(built(control_plane, KUSTOMIZE / "overlays/scheduler"), *KINDS))
+        apply(control_plane, select_kinds(build(control_plane, KUSTOMIZE / "overlays/scheduler"), *KINDS))
         yield control_plane
 
 
@@ -40,7 +40,7 @@ def test_what_deploy_installs_is_sound(installed: ControlPlane) -> None:
 def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
     installed.kubectl("delete", "clusterrolebinding", "schedulerlog-events")
     code, findings = doctor(installed)
-    apply(installed, of_kind(built(installed, KUSTOMIZE / "overlays/scheduler"), "ClusterRoleBinding"))
+    apply(installed, select_kinds(build(installed, KUSTOMIZE / "overlays/scheduler"), "ClusterRoleBinding"))
     assert code == 1
     assert {(finding["check"], finding["about"]) for finding in findings} == {("rights", "schedulerlog-events")}
     assert "may not patch events.events.k8s.io" in {finding["problem"] for finding in findings}
@@ -49,7 +49,7 @@ def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
 
 def test_secrets_that_were_not_made_and_pods_that_wait_are_named(installed: ControlPlane) -> None:
     """A step of docs/deploy.md that was left out, each found by what the pods of that overlay name."""
-    apply(installed, of_kind(built(installed, KUSTOMIZE / "overlays/production"), "ConfigMap", "Deployment"))
+    apply(installed, select_kinds(build(installed, KUSTOMIZE / "overlays/production"), "ConfigMap", "Deployment"))
     secrets = "-n", "schedulerlog", "secret"
 
     def missing() -> dict[str, str]:

@@ -14,7 +14,7 @@ from ingest.reading.metrics import Metrics
 from runtime.kubernetes.credentials import from_kubeconfig
 from schemas.events import AttemptConcluded, Event
 from schemas.json_types import Json
-from tests.support.control_plane.admission_policies import account_client, policy_in
+from tests.support.control_plane.admission_policies import connect_account, policy_in
 from tests.support.control_plane.service_account import service_account
 from tests.support.waiting import eventually
 
@@ -47,7 +47,7 @@ def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
     control_plane: ControlPlane, policy: None, namespace: str, tmp_path: Path
 ) -> None:
     events, core = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", f"/api/v1/namespaces/{namespace}/events"
-    with service_account(control_plane, namespace, RULES, tmp_path), account_client(control_plane, tmp_path) as tenant:
+    with service_account(control_plane, namespace, RULES, tmp_path), connect_account(control_plane, tmp_path) as tenant:
 
         def status(path: str, event: Json) -> int:
             return tenant.post(path, json=event).status_code
@@ -63,7 +63,10 @@ def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
         taken = {"reportingController": "default-scheduler"}
         patch = {"Content-Type": "application/merge-patch+json"}
         assert tenant.patch(f"{events}/own", json=taken, headers=patch).status_code in (403, 422)
-    with service_account(control_plane, "kube-system", RULES, tmp_path), account_client(control_plane, tmp_path) as own:
+    with (
+        service_account(control_plane, "kube-system", RULES, tmp_path),
+        connect_account(control_plane, tmp_path) as own,
+    ):
         assert own.post(events, json=refusal(namespace, "true", "default-scheduler")).status_code == 201
 
 

@@ -12,7 +12,7 @@ from typer.main import get_command
 from cli.command import app
 from dev.embedded.control_plane import ControlPlane
 from schemas.json_types import Json
-from tests.support.control_plane.deployed import KUSTOMIZE, built
+from tests.support.control_plane.deployed import KUSTOMIZE, build
 from tests.support.control_plane.objects import create
 
 FILES = KUSTOMIZE / "components/hami"
@@ -131,7 +131,7 @@ def test_the_component_does_the_same_to_a_rendered_chart(
     (tmp_path / "kustomization.yaml").write_text(
         yaml.safe_dump({"resources": ["hami.yaml"], "components": [component]})
     )
-    objects = {(item["kind"], item["metadata"]["name"]): item for item in built(control_plane, tmp_path)}
+    objects = {(item["kind"], item["metadata"]["name"]): item for item in build(control_plane, tmp_path)}
     for kind in ("deployment", "service"):
         patched(control_plane, hami, kind, "in")
     there, selected = specs(control_plane, hami)

@@ -18,9 +18,9 @@ from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.builders.api_server_objects import a_pod_group
 from tests.support.control_plane.objects import a_gpu_node, create, created_nodes
-from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, read_events
+from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, list_attempts, read_events
 from tests.support.harness.forked import Forked
-from tests.support.harness.ingest_process import all_taken, versions
+from tests.support.harness.ingest_process import get_versions, wait_until_taken
 from tests.support.harness.pipeline_process import pipeline
 from tests.support.harness.topics import provision_all
 from tests.support.reused_backends import reused_backends
@@ -92,10 +92,10 @@ async def events_of_namespace(kafka: str, namespace: str, names: set[str], log: 
         found = await read_events(
             kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
         )
-        if names <= {attempt.pod.name for attempt in attempts(found)}:
+        if names <= {attempt.pod.name for attempt in list_attempts(found)}:
             return found
         await asyncio.sleep(0.5)
-    raise AssertionError(f"only {sorted({attempt.pod.name for attempt in attempts(found)})} of {names}; see {log}")
+    raise AssertionError(f"only {sorted({attempt.pod.name for attempt in list_attempts(found)})} of {names}; see {log}")
 
 
 async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
@@ -103,7 +103,7 @@ async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
 ) -> None:
     log = tmp_path / "kube-events.log"
     with watching(control_plane, namespace, kafka, log) as process:
-        first = attempts(await events_of_namespace(kafka, namespace, set(PODS), log))
+        first = list_attempts(await events_of_namespace(kafka, namespace, set(PODS), log))
         process.kill()
     counts = {summary.pod.name: summary for summary in first}
     cpu, extended, selector = (counts[name] for name in ("cpu", "extended", "selector"))
@@ -124,7 +124,7 @@ async def _eventually_equal(client: httpx.Client, kafka: str, namespace: str, na
         found = await read_events(
             kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
         )
-        starts = [attempt.started_at for attempt in attempts(found) if attempt.pod.name == name]
+        starts = [attempt.started_at for attempt in list_attempts(found) if attempt.pod.name == name]
         tried = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
         if tried <= set(starts):
             break
@@ -155,7 +155,7 @@ async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
         found = await events_of_namespace(kafka, namespace, {"low", "high"}, log)
         about_nodes = await read_events(kafka, lambda event: getattr(event, "node", "") == refused_pods)
         client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{important}")
-    high = [attempt for attempt in attempts(found) if attempt.pod.name == "high"]
+    high = [attempt for attempt in list_attempts(found) if attempt.pod.name == "high"]
     assert high[0].refused_nodes["Insufficient cpu"] >= 1
     assert any(attempt.nominated == refused_pods or attempt.chosen == refused_pods for attempt in high)
     conditions = [condition for event in found if isinstance(event, PodObserved) for condition in event.conditions]
@@ -177,10 +177,10 @@ def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
 
         def watched() -> dict[str, tuple[int, Any]]:
             with watching(control_plane, namespace, servers.bootstrap_servers, log):
-                until(lambda: running.documents(mine), lambda found: len(found) >= len(PODS))
+                until(lambda: running.get_documents(mine), lambda found: len(found) >= len(PODS))
                 time.sleep(CONDITION_SECONDS + 2)
-            all_taken(running)
-            return versions(running, mine)
+            wait_until_taken(running)
+            return get_versions(running, mine)
 
         before = watched()
         assert {source["pod"] for _, source in before.values() if "pod" in source} == set(PODS)
@@ -218,7 +218,7 @@ async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
             kind = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}
             create(client, groups, kind | group)
             with watching(control_plane, namespace, kafka, log := tmp_path / "kube-events.log"):
-                found = attempts(await events_of_namespace(kafka, namespace, {"infer-0"}, log))
+                found = list_attempts(await events_of_namespace(kafka, namespace, {"infer-0"}, log))
         finally:
             client.delete(f"{definitions}/{POD_GROUPS['metadata']['name']}")
     assert [(attempt.scheduler, attempt.scheduler_message) for attempt in found] == [("kai-scheduler", why)]

@@ -11,9 +11,9 @@ from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.control_plane.bookkeeping import agreed, astray, overbooked, shown
+from tests.support.control_plane.bookkeeping import find_overbooked, list_astray, list_placements, wait_for_agreement
 from tests.support.control_plane.device_plugins import DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
     DEVICES_PER_NODE,
     a_gpu_node,
@@ -94,7 +94,7 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
         control_plane.client() as client,
     ):
         url = f"https://127.0.0.1:{service.port}"
-        control_plane.start_scheduler(scheduler_configuration(url, both[0].ca, NAME))
+        control_plane.start_scheduler(build_scheduler_configuration(url, both[0].ca, NAME))
         create_pods(client, namespace, pods)
         gaps = []
         for bound in (PODS // 5, 2 * PODS // 5, 3 * PODS // 5):
@@ -102,12 +102,12 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
             gaps.append(change_leader(both))
         eventually(lambda: len(bound_pods(list_pods(client, namespace))) == PODS, lambda: logs(both))
         found = list_pods(client, namespace)
-        assert overbooked(shown(found).values()) == {}
-        assert astray(found) == []
+        assert find_overbooked(list_placements(found).values()) == {}
+        assert list_astray(found) == []
         # The killed ones had decisions in their spools that nobody has sent: all of them are up again for that.
         assert all(extender.is_alive for extender in both), logs(both)
         # What they were binding when they were killed is published too.
-        await agreed(backends.bootstrap_servers, namespace, found)
+        await wait_for_agreement(backends.bootstrap_servers, namespace, found)
         settled = sum(extender.log.read_text().count(": was bound") for extender in both)
         figure(
             f"leader change: {PODS} pods over {len(gaps)} killed leaders; the next one answered after {gaps} s; "

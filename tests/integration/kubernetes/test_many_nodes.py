@@ -13,16 +13,16 @@ import pytest
 from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
 from tests.support.backends import Addresses
-from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
+from tests.support.control_plane.bookkeeping import find_overbooked, list_placements, wait_for_agreement
 from tests.support.control_plane.device_plugins import DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import a_gpu_node, a_gpu_pod, create_pods, created_nodes, list_pods
 from tests.support.harness.topics import provision_all
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 from tests.support.waiting import eventually
 
 NAME = "hami-many"
-NODES = examples(50)
+NODES = count_examples(50)
 DEVICES_PER_NODE = 8
 PODS = 2 * NODES
 
@@ -56,8 +56,8 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
         DevicePlugins(control_plane, namespace) as plugins,
         control_plane.client() as client,
     ):
-        control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
-        began, cpu = time.monotonic(), extender.cpu_seconds()
+        control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
+        began, cpu = time.monotonic(), extender.get_cpu_seconds()
         create_pods(client, namespace, pods)
         written = time.monotonic() - began
         eventually(
@@ -65,12 +65,14 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
             lambda: f"{len(plugins.bound)} of {PODS} are bound\n{extender.log.read_text()[-8000:]}",
             480,
         )
-        took, cpu = time.monotonic() - began, extender.cpu_seconds() - cpu
-        eventually(lambda: not extender.metric("schedulerlog_scheduler_spool_bytes"), "Kafka does not have all of it")
+        took, cpu = time.monotonic() - began, extender.get_cpu_seconds() - cpu
+        eventually(
+            lambda: not extender.sum_metric("schedulerlog_scheduler_spool_bytes"), "Kafka does not have all of it"
+        )
         behind = time.monotonic() - began - took
         found = list_pods(client, namespace)
-        assert overbooked(shown(found).values()) == {}
-        records = await agreed(backends.bootstrap_servers, namespace, found)
+        assert find_overbooked(list_placements(found).values()) == {}
+        records = await wait_for_agreement(backends.bootstrap_servers, namespace, found)
         attempts = sum(len(pod_records.chosen) for pod_records in records.values())
     figure(
         f"{PODS} pods over {NODES} nodes x {DEVICES_PER_NODE} devices: {PODS / took:.0f} pods/s "

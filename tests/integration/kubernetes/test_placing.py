@@ -10,9 +10,9 @@ from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.control_plane.bookkeeping import Placement, Share, agreed, shares_in, shown
+from tests.support.control_plane.bookkeeping import Placement, Share, list_placements, parse_shares, wait_for_agreement
 from tests.support.control_plane.device_plugins import DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
     ALLOCATED,
     CHOSEN,
@@ -21,9 +21,9 @@ from tests.support.control_plane.objects import (
     a_gpu_node,
     a_gpu_pod,
     annotate,
-    annotations_of,
     create_pods,
     created_nodes,
+    get_annotations,
     list_pods,
 )
 from tests.support.control_plane.webhook import webhook_of
@@ -42,7 +42,7 @@ def extender(
     authority = Authority.new("the tests' authority")
     flags = ("--kafka", backends.bootstrap_servers)
     with Extender(folder, control_plane.kubeconfig, authority, NAME, *flags) as running:
-        control_plane.start_scheduler(scheduler_configuration(running.url, running.ca, NAME))
+        control_plane.start_scheduler(build_scheduler_configuration(running.url, running.ca, NAME))
         yield running
 
 
@@ -81,18 +81,18 @@ async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_has_the_same(
             create_pods(client, namespace, [pod])
             eventually(lambda: pod_of("placed")["status"]["phase"] == "Running", extender.log.read_text)
             found = pod_of("placed")
-            eventually(lambda: LOCK not in annotations_of(client.get(f"/api/v1/nodes/{node}").json()), "still locked")
-        annotations = annotations_of(found)
+            eventually(lambda: LOCK not in get_annotations(client.get(f"/api/v1/nodes/{node}").json()), "still locked")
+        annotations = get_annotations(found)
         assert found["spec"]["nodeName"] == annotations[CHOSEN] == found["metadata"]["labels"][CHOSEN] == node
         assert annotations["hami.io/vgpu-time"].isdecimal()
         assert annotations["hami.io/bind-time"].isdecimal()
         assert annotations["hami.io/bind-phase"] in {"allocating", "success"}
-        shares = shares_in(annotations[ALLOCATED])
+        shares = parse_shares(annotations[ALLOCATED])
         assert {(share.memory_mib, share.cores_percent) for share in shares} == {(20480, 20)}
         assert len({share.device for share in shares}) == 2
         assert annotations[ALLOCATED].endswith(":;")
         assert annotations["hami.io/vgpu-devices-to-allocate"] == annotations[ALLOCATED]
-        await agreed(kafka, namespace, [found])
+        await wait_for_agreement(kafka, namespace, [found])
 
 
 async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
@@ -102,7 +102,7 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
     nodes = [a_gpu_node(small, devices=4, devmem=8192), a_gpu_node(few, devices=1)]
     with created_nodes(control_plane, nodes), control_plane.client() as client:
         # kube-scheduler may ask before the nodes' watch has brought both, and then has no reason to try again.
-        eventually(lambda: extender.metric("schedulerlog_scheduler_registered_nodes") == len(nodes), "other nodes")
+        eventually(lambda: extender.sum_metric("schedulerlog_scheduler_registered_nodes") == len(nodes), "other nodes")
         create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
         (message, *_) = eventually(
             lambda: events_of(control_plane, namespace, "refused", "FailedScheduling"), extender.log.read_text
@@ -116,7 +116,7 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
         assert [(condition["type"], condition["status"], condition["reason"]) for condition in conditions] == [
             ("PodScheduled", "False", "Unschedulable")
         ]
-        records = await agreed(kafka, namespace, list_pods(client, namespace))
+        records = await wait_for_agreement(kafka, namespace, list_pods(client, namespace))
         assert set(records["refused"].chosen.values()) == {None}
 
 
@@ -137,11 +137,11 @@ async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lo
         )
         assert f"node {node} has been locked within 5m0s: node lock contention" in message
         assert "nodeName" not in pod_of("waits")["spec"]
-        assert annotations_of(client.get(f"/api/v1/nodes/{node}").json())[LOCK].endswith("owner")
+        assert get_annotations(client.get(f"/api/v1/nodes/{node}").json())[LOCK].endswith("owner")
 
         annotate(client, f"/api/v1/nodes/{node}", {LOCK: None})
         eventually(lambda: pod_of("waits")["spec"].get("nodeName") == node, extender.log.read_text)
-        records = await agreed(kafka, namespace, list_pods(client, namespace))
+        records = await wait_for_agreement(kafka, namespace, list_pods(client, namespace))
         assert f"node {node} has been locked within 5m0s: node lock contention" in records["waits"].bind_errors
 
 
@@ -149,7 +149,7 @@ async def test_nodes_sent_whole_lead_to_the_same_placement(
     control_plane: ControlPlane, extender: Extender, kafka: str, namespace: str, pod_of: Callable[[str], Json]
 ) -> None:
     node, other = f"{namespace}-whole", f"{namespace}-other"
-    configuration = scheduler_configuration(extender.url, extender.ca, NAME, node_cache_capable=False)
+    configuration = build_scheduler_configuration(extender.url, extender.ca, NAME, node_cache_capable=False)
     control_plane.start_scheduler(configuration)
     try:
         with (
@@ -159,12 +159,12 @@ async def test_nodes_sent_whole_lead_to_the_same_placement(
         ):
             create_pods(client, namespace, [a_gpu_pod("whole", NAME, gpumem=2000, gpucores=10)])
             eventually(lambda: pod_of("whole")["status"]["phase"] == "Running", extender.log.read_text)
-            (share,) = shown([pod_of("whole")])["whole"].shares
+            (share,) = list_placements([pod_of("whole")])["whole"].shares
             assert share == Share(share.device, 2000, 10)
             assert share.device.startswith(f"GPU-{node}-")
-            await agreed(kafka, namespace, list_pods(client, namespace))
+            await wait_for_agreement(kafka, namespace, list_pods(client, namespace))
     finally:
-        control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+        control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
 
 
 @pytest.fixture
@@ -202,8 +202,8 @@ async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_place
         assert found["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
         eventually(lambda: pod_of("hooked")["status"]["phase"] == "Running", extender.log.read_text)
         pods = list_pods(client, namespace)
-        assert shown(pods)["hooked"] == Placement(node, (Share(f"GPU-{node}-0", 3000, 0),))
-        await agreed(kafka, namespace, pods)
+        assert list_placements(pods)["hooked"] == Placement(node, (Share(f"GPU-{node}-0", 3000, 0),))
+        await wait_for_agreement(kafka, namespace, pods)
 
 
 def test_the_webhook_lets_pods_of_others_pass(

@@ -16,9 +16,9 @@ from dev.embedded.control_plane import ControlPlane
 from dev.embedded.ports import KUBERNETES_PORTS, free_port
 from schemas.events import AttemptSummarized
 from tests.support.backends import Addresses
-from tests.support.builders.hami_lines import a_line, failed, requested, started, unfit
+from tests.support.builders.hami_lines import a_line, write_failure, write_request, write_start, write_unfit
 from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
-from tests.support.control_plane.plain_scheduler import attempts, read_events
+from tests.support.control_plane.plain_scheduler import list_attempts, read_events
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all
@@ -48,8 +48,8 @@ def kafka(backends: Addresses) -> str:
 def an_attempt(name: str, namespace: str) -> list[bytes]:
     """Of a pod that is refused by one node, written in five lines and one of several lines."""
     pod = f"{namespace}/{name}"
-    text = [started(name, namespace), requested(1, pod=pod), unfit("node-a", REFUSAL, pod)]
-    return [*text, *TWO_LINES, failed(1, pod)]
+    text = [write_start(name, namespace), write_request(1, pod=pod), write_unfit("node-a", REFUSAL, pod)]
+    return [*text, *TWO_LINES, write_failure(1, pod)]
 
 
 class Reader:
@@ -126,7 +126,7 @@ def summaries_of(kafka: str, namespace: str) -> list[AttemptSummarized]:
     events = asyncio.run(
         read_events(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
     )
-    return attempts(events)
+    return list_attempts(events)
 
 
 def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(

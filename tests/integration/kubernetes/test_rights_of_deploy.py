@@ -28,12 +28,12 @@ from tests.support.control_plane.deployed import (
     KUSTOMIZE,
     NAMESPACE,
     apply,
-    built,
-    combined,
-    crd,
+    build,
+    build_definition,
+    combine,
     emptied,
-    of_kind,
-    pod_templates,
+    list_pod_templates,
+    select_kinds,
 )
 from tests.support.control_plane.kubelet import CONTAINER, serving_the_log_of
 from tests.support.control_plane.objects import (
@@ -44,7 +44,7 @@ from tests.support.control_plane.objects import (
     created_namespace,
     created_nodes,
 )
-from tests.support.control_plane.rights import Request, Right, granted, requests_of
+from tests.support.control_plane.rights import Request, Right, list_granted, read_requests
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
 from tests.support.harness.forked import Forked
 from tests.support.harness.topics import provision_all
@@ -75,7 +75,7 @@ class Deployed:
     @contextmanager
     def running(self, name: str, *others: str) -> Iterator[None]:
         """``others``: arguments in the place of the manifest's."""
-        (pod,) = [spec for kind, spec in pod_templates(self.objects) if kind.endswith(f"/schedulerlog-{name}")]
+        (pod,) = [spec for kind, spec in list_pod_templates(self.objects) if kind.endswith(f"/schedulerlog-{name}")]
         package, *arguments = pod["containers"][0]["args"]
         command = [package, *arguments, "--kubeconfig", str(self.kubeconfig(name)), *others]
         environment = os.environ | {
@@ -91,7 +91,7 @@ class Deployed:
                 process.wait(timeout=120)
 
     def requests(self, name: str) -> list[Request]:
-        return requests_of(self.cluster, NAMESPACE, f"schedulerlog-{name}")
+        return read_requests(self.cluster, NAMESPACE, f"schedulerlog-{name}")
 
     def has_asked(self, name: str, verb: str, resource: str) -> bool:
         ours = (request for request in self.requests(name) if OURS in request.agent)
@@ -111,13 +111,13 @@ def done(
     """All processes have done what each of their rights is for."""
     folder = tmp_path_factory.mktemp("rights")
     asyncio.run(provision_all(backends.bootstrap_servers))
-    everything = combined(folder / "all", KUSTOMIZE / "overlays/scheduler", ["hami-log", "kai-log"])
-    objects = built(control_plane, everything)
+    everything = combine(folder / "all", KUSTOMIZE / "overlays/scheduler", ["hami-log", "kai-log"])
+    objects = build(control_plane, everything)
     deployed = Deployed(control_plane, objects, backends.bootstrap_servers, folder)
-    rights = of_kind(objects, *RIGHTS)
+    rights = select_kinds(objects, *RIGHTS)
     with ExitStack() as stack:
         stack.enter_context(emptied(control_plane))
-        apply(control_plane, [*rights, crd("scheduling.run.ai/v2alpha2", "PodGroup")])
+        apply(control_plane, [*rights, build_definition("scheduling.run.ai/v2alpha2", "PodGroup")])
         stack.callback(control_plane.kubectl, "delete", "crd", "podgroups.scheduling.run.ai")
         stack.enter_context(created_namespace(control_plane, "rights-work"))
         stack.enter_context(created_nodes(control_plane, [a_gpu_node(NODE)]))
@@ -152,7 +152,7 @@ def _kube_scheduler(deployed: Deployed, port: int) -> Json:
     """The configuration that is deployed, with the extender's port on this machine."""
     (found,) = [
         config_map
-        for config_map in of_kind(deployed.objects, "ConfigMap")
+        for config_map in select_kinds(deployed.objects, "ConfigMap")
         if config_map["metadata"]["name"].startswith("schedulerlog-kube-scheduler-")
     ]
     configuration: Json = yaml.safe_load(found["data"]["scheduler.yaml"])
@@ -227,7 +227,7 @@ async def _sent(servers: str, message: MessageEmitted) -> None:
 @pytest.mark.parametrize("name", PROCESSES)
 def test_every_right_is_used(done: Deployed, name: str) -> None:
     requests = [request for request in done.requests(name) if OURS in request.agent or request.resource == "leases"]
-    rights = set(granted(done.objects, f"schedulerlog-{name}"))
+    rights = set(list_granted(done.objects, f"schedulerlog-{name}"))
     assert rights
     assert {right for right in rights if not any(request.uses(right) for request in requests)} == set[Right]()
 
@@ -241,7 +241,9 @@ def test_nothing_is_asked_for_that_is_not_allowed(done: Deployed, name: str) -> 
 
 def test_the_rights_of_the_other_readers_are_those_that_were_counted(done: Deployed) -> None:
     def rules(name: str) -> list[Json]:
-        (role,) = [item for item in of_kind(done.objects, "Role") if item["metadata"]["name"] == f"schedulerlog-{name}"]
+        (role,) = [
+            item for item in select_kinds(done.objects, "Role") if item["metadata"]["name"] == f"schedulerlog-{name}"
+        ]
         found: list[Json] = role["rules"]
         return found
 
@@ -250,7 +252,7 @@ def test_the_rights_of_the_other_readers_are_those_that_were_counted(done: Deplo
 
 
 def test_every_account_with_a_right_was_counted(done: Deployed) -> None:
-    bindings = of_kind(done.objects, "ClusterRoleBinding", "RoleBinding")
+    bindings = select_kinds(done.objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"].removeprefix("schedulerlog-") for binding in bindings for subject in binding["subjects"]}
     # What the API and the Job of its certificate use is counted in test_aggregated_api.py.
     assert bound == {*PROCESSES, "kai-log", "api", "certificate"}

@@ -17,7 +17,7 @@ from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.topics import ATTEMPTS, DECISIONS
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
     DEVICE_MEMORY_MIB,
     LOCK,
@@ -51,7 +51,7 @@ def published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]
     """Attempt id to its latest summary, whole."""
     parts: dict[str, list[AttemptSummarized]] = defaultdict(list)
     repeated: dict[str, AttemptRepeated] = {}
-    for record in running.topic(ATTEMPTS.name):
+    for record in running.read_topic(ATTEMPTS.name):
         event = decode(record.value, record.headers)
         if isinstance(event, AttemptSummarized) and event.pod.namespace == namespace:
             parts[event.attempt_id].append(event)
@@ -68,7 +68,7 @@ def published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]
 def reported_by(running: Pipeline, namespace: str, reader: str) -> dict[str, AttemptSummarized]:
     """Attempt id to what this source alone reported."""
     folds: dict[str, AttemptFold] = defaultdict(AttemptFold)
-    for record in running.topic(DECISIONS.name):
+    for record in running.read_topic(DECISIONS.name):
         event = decode(record.value, record.headers)
         if isinstance(event, AttemptEvent) and event.reader == reader and event.pod.namespace == namespace:
             folds[event.attempt_id].add(event)
@@ -103,7 +103,7 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
                 log=log,
             ),
         ):
-            control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+            control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
             create_pods(client, namespace, [a_gpu_pod("owner", "nobody", gpumem=1000)])
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             annotate(client, f"/api/v1/nodes/{namespace}-a", {LOCK: f"{now},{namespace},owner"})

@@ -8,10 +8,17 @@ from dev.embedded.control_plane import ControlPlane
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
+from tests.support.builders.vendor_examples import NAMES, VENDORS, read_node, read_pod
 from tests.support.control_plane.device_plugins import DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
-from tests.support.control_plane.objects import CHOSEN, a_gpu_pod, annotations_of, create_pods, created_nodes, list_pods
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
+from tests.support.control_plane.objects import (
+    CHOSEN,
+    a_gpu_pod,
+    create_pods,
+    created_nodes,
+    get_annotations,
+    list_pods,
+)
 from tests.support.control_plane.webhook import webhook_of
 from tests.support.waiting import eventually
 
@@ -26,12 +33,12 @@ def extender(
     flags = ("--kafka", backends.bootstrap_servers)
     authority = Authority.new("the tests' authority")
     with Extender(tmp_path_factory.mktemp("vendors"), control_plane.kubeconfig, authority, NAME, *flags) as running:
-        control_plane.start_scheduler(scheduler_configuration(running.url, running.ca, NAME))
+        control_plane.start_scheduler(build_scheduler_configuration(running.url, running.ca, NAME))
         yield running
 
 
 def node_of(vendor: str, name: str) -> Json:
-    node = example_node(vendor, name)
+    node = read_node(vendor, name)
     status = node.setdefault("status", {})
     node["status"] = {key: {**status.get(key, {}), **AMOUNTS} for key in ("allocatable", "capacity")}
     return node
@@ -39,7 +46,7 @@ def node_of(vendor: str, name: str) -> Json:
 
 def pod_of(vendor: str) -> Json:
     """As a user writes it: no scheduler."""
-    pod = example_pod(vendor)
+    pod = read_pod(vendor)
     pod["metadata"] = {"name": vendor}
     spec = pod["spec"]
     spec.pop("schedulerName", None)
@@ -68,7 +75,7 @@ def test_the_example_of_every_vendor_is_placed_on_its_vendors_node(
     assert set(pods) == set(NAMES)
     keys = {vendor.pod.allocated for vendor in VENDORS}
     for vendor, pod in pods.items():
-        annotations = annotations_of(pod)
+        annotations = get_annotations(pod)
         # A pod of one vendor of a mixed node may be on that one, too.
         assert pod["spec"]["nodeName"] == annotations[CHOSEN]
         assert pod["spec"]["nodeName"] in {f"{namespace}-{vendor}", f"{namespace}-mixed"}

@@ -11,9 +11,9 @@ from dev.embedded.control_plane.credentials import kubeconfig
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
-from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
+from tests.support.control_plane.bookkeeping import find_overbooked, list_placements, wait_for_agreement
 from tests.support.control_plane.device_plugins import DevicePlugins
-from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
     DEVICE_MEMORY_MIB,
     DEVICES_PER_NODE,
@@ -50,7 +50,7 @@ async def extender(
     )
     authority = Authority.new("the tests' authority")
     with Extender(tmp_path / "extender", file, authority, NAME, "--kafka", backends.bootstrap_servers) as running:
-        control_plane.start_scheduler(scheduler_configuration(running.url, running.ca, NAME))
+        control_plane.start_scheduler(build_scheduler_configuration(running.url, running.ca, NAME))
         yield running
 
 
@@ -68,7 +68,7 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
         control_plane.client() as client,
     ):
         create_pods(client, namespace, [whole_device("first")])
-        eventually(lambda: "first" in shown(list_pods(client, namespace)), extender.log.read_text)
+        eventually(lambda: "first" in list_placements(list_pods(client, namespace)), extender.log.read_text)
         wire.sever()
         client.delete(f"/api/v1/namespaces/{namespace}/pods/first").raise_for_status()
         with created_nodes(control_plane, [a_gpu_node(new, devices=1)]):
@@ -78,13 +78,13 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
             def both_are_bound() -> bool:
                 # kube-scheduler tries a refused pod again when something changes, and here nothing else would.
                 annotate(client, f"/api/v1/nodes/{old}", {"tests/nudge": str(time.monotonic())})
-                return len(shown(list_pods(client, namespace))) == 2
+                return len(list_placements(list_pods(client, namespace))) == 2
 
             # Both devices are free only for a scheduler that heard of the deletion and of the new node.
             eventually(both_are_bound, extender.log.read_text)
             found = list_pods(client, namespace)
-            assert {placement.node for placement in shown(found).values()} == {old, new}
-            await agreed(backends.bootstrap_servers, namespace, found)
+            assert {placement.node for placement in list_placements(found).values()} == {old, new}
+            await wait_for_agreement(backends.bootstrap_servers, namespace, found)
 
 
 async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
@@ -105,14 +105,14 @@ async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
             # Bounded: on a busy machine a request may take longer than the time between two cuts.
             if next(cuts_left, None) is not None:
                 wire.cut()
-            return len(shown(list_pods(client, namespace))) == count
+            return len(list_placements(list_pods(client, namespace))) == count
 
         # A bind whose answer and look-up are both cut keeps its lock, in case the pod is bound: for five minutes.
         eventually(all_are_bound, extender.log.read_text, seconds=420)
         assert wire.cuts > 5
         found = list_pods(client, namespace)
-        assert overbooked(shown(found).values()) == {}
-        await agreed(backends.bootstrap_servers, namespace, found)
+        assert find_overbooked(list_placements(found).values()) == {}
+        await wait_for_agreement(backends.bootstrap_servers, namespace, found)
 
 
 async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_that_continues(
@@ -124,11 +124,11 @@ async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_tha
         control_plane.client() as client,
     ):
         create_pods(client, namespace, [whole_device("before")])
-        eventually(lambda: "before" in shown(list_pods(client, namespace)), extender.log.read_text)
+        eventually(lambda: "before" in list_placements(list_pods(client, namespace)), extender.log.read_text)
         control_plane.api_server.kill()
         control_plane.api_server.start()
         create_pods(client, namespace, [whole_device("after")])
-        eventually(lambda: "after" in shown(list_pods(client, namespace)), extender.log.read_text)
+        eventually(lambda: "after" in list_placements(list_pods(client, namespace)), extender.log.read_text)
         found = list_pods(client, namespace)
-        assert overbooked(shown(found).values()) == {}
-        await agreed(backends.bootstrap_servers, namespace, found)
+        assert find_overbooked(list_placements(found).values()) == {}
+        await wait_for_agreement(backends.bootstrap_servers, namespace, found)

@@ -22,7 +22,7 @@ def api(backends: Addresses) -> Iterator[Served]:
     fill(filling)
     with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_CLUSTER_NAME=CLUSTER) as api:
         assert until(api.is_ready)
-        assert until(lambda: all(api.schedulerlog(pod).status_code == 200 for pod in (REFUSED, LARGE)))
+        assert until(lambda: all(api.get_schedulerlog(pod).status_code == 200 for pod in (REFUSED, LARGE)))
         # Node states are read beside the attempts.
         pod = Path("examples/pods/1-gpu-pod.yaml").read_bytes()
         assert until(lambda: api.client.post("/api/v1/simulate", content=pod).status_code == 200)

@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from page.views.error_meanings import error_meanings
-from tests.support.harness.api_app import Caller, down, nothing_found
-from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.harness.api_app import Caller, answer_nothing, refuse
+from tests.support.harness.golden_index import answer_search, read_attempt
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.page_server import page_server
 from tests.support.visitor import Visitor
@@ -42,11 +42,11 @@ STATES: Final = {
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, str]]:
-    guarded, golden = Guarded(), Caller(golden_index)
+    guarded, golden = Guarded(), Caller(answer_search)
     guarded.begin()
-    guarded.reviews.caller("alice", READS_LLM)
-    golden.remember(attempt())
-    callers = {"guarded": guarded, "away": Caller(down), "nothing": Caller(nothing_found), "golden": golden}
+    guarded.reviews.build_header("alice", READS_LLM)
+    golden.remember(read_attempt())
+    callers = {"guarded": guarded, "away": Caller(refuse), "nothing": Caller(answer_nothing), "golden": golden}
     with ExitStack() as stack:
         yield {name: stack.enter_context(page_server(caller)) for name, caller in callers.items()}
 

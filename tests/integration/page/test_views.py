@@ -182,7 +182,7 @@ def test_without_scripts_the_answer_and_every_name_are_there(visitor: Visitor, a
 def test_a_token_is_pasted_once_and_leads_to_the_page_that_was_asked_for(browser: Browser) -> None:
     api = Guarded()
     api.begin()
-    api.reviews.caller("alice", READS_LLM)
+    api.reviews.build_header("alice", READS_LLM)
     with page_server(api) as address:
         context = browser.new_context()
         page = context.new_page()

@@ -17,7 +17,7 @@ from schemas.codec.records import encode
 from schemas.events import BindOutcome, Event, FindingReported, PickedDevice, PodObserved, PodRef
 from schemas.indices import INDICES
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, NODES, PODS, SCHEDULERS, Topic
-from tests.support.builders.events import ATTEMPT, STARTED, a_request, a_summary, devices_judged
+from tests.support.builders.events import ATTEMPT, STARTED, a_request, a_summary, build_devices_judged
 from tests.support.builders.node_states import a_node_state
 from tests.support.harness.pipeline_process import INDEX_WRITERS, INDEXED, Pipeline
 from tests.support.waiting import eventually
@@ -55,7 +55,7 @@ def facts(number: int) -> Records:
     seen = [("Running", 5), ("Succeeded", 30)]
     return [
         *((ATTEMPTS, part) for part in split(whole)),
-        (DEVICE_VERDICTS, devices_judged(**head)),
+        (DEVICE_VERDICTS, build_devices_judged(**head)),
         (FINDINGS, FindingReported(**head, finding="Imbalance", found_at=at, node="node1")),
         (NODE_STATES, a_node_state("node1", 2, revision=number, observed_at=at)),
         *((PODS, observed(ref, phase, at + timedelta(seconds=seconds))) for phase, seconds in seen),
@@ -83,7 +83,7 @@ def settle(running: Pipeline) -> None:
 
 
 def documents(running: Pipeline) -> dict[str, dict[str, Any]]:
-    return {index.alias: running.documents(alias=index.alias) for index in INDICES}
+    return {index.alias: running.get_documents(alias=index.alias) for index in INDICES}
 
 
 def opensearch(running: Pipeline, method: str, path: str, body: Any = None) -> Any:
@@ -167,7 +167,7 @@ def test_a_lost_index_is_written_again_from_the_topics_or_from_a_snapshot_and_wh
     expire(running, at_snapshot)
     running.processes.run("provision", "pipeline", "provision")
     opensearch(running, "POST", "/_snapshot/backup/first/_restore?wait_for_completion=true", everything)
-    eventually(lambda: len(running.documents()) == 20, "the snapshot is not restored")
+    eventually(lambda: len(running.get_documents()) == 20, "the snapshot is not restored")
     set_back(running, at_snapshot)
     start(running)
     settle(running)

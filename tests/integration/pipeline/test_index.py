@@ -30,11 +30,11 @@ from tests.support.builders.events import (
     a_repetition,
     a_report,
     a_summary,
-    devices_judged,
-    some_trends,
+    build_devices_judged,
+    build_trends,
 )
 from tests.support.builders.node_states import OBSERVED, a_node_state, a_random_state
-from tests.support.builders.summary_parts import summary_in_parts
+from tests.support.builders.summary_parts import build_parts
 from tests.support.harness.pipeline_process import INDEX_WRITERS, INDEXED, Pipeline
 from tests.support.waiting import until
 
@@ -86,7 +86,7 @@ def states(revisions: int) -> list[NodeStateChanged]:
 def minute_of(version: int) -> Event:
     names = {name: ["index"] for name in ("namespace", "dimension", "value")}
     counts = {name: [version] for name in ("attempts", "pods", "nodes", "devices")}
-    return some_trends(**names, result=["failed"], **counts, version=version)
+    return build_trends(**names, result=["failed"], **counts, version=version)
 
 
 def everything(numbers: range) -> Records:
@@ -95,11 +95,11 @@ def everything(numbers: range) -> Records:
     for number in numbers:
         head = about(number)
         for version, parts in ((1, 1), (2, 3)):
-            found += [(ATTEMPTS, part) for part in summary_in_parts(parts, **head, version=version)]
+            found += [(ATTEMPTS, part) for part in build_parts(parts, **head, version=version)]
         again = head | {"attempt_id": f"{number:031}r", "repeats": head["attempt_id"]}
         found += [
             (ATTEMPTS, a_repetition(**again)),
-            (DEVICE_VERDICTS, devices_judged(**head)),
+            (DEVICE_VERDICTS, build_devices_judged(**head)),
             (FINDINGS, FindingReported(**ATTEMPT | head, finding="Imbalance", found_at=STARTED, node="")),
             (TRENDS, minute_of(number + 1)),
         ]
@@ -108,7 +108,7 @@ def everything(numbers: range) -> Records:
 
 def documents(running: Pipeline) -> dict[str, dict[str, Json]]:
     names = ("attempts", "devices", "findings", "trends", "node-states")
-    return {name: running.documents(alias=f"schedulerlog-{name}") for name in names}
+    return {name: running.get_documents(alias=f"schedulerlog-{name}") for name in names}
 
 
 def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stands_still(running: Pipeline) -> None:
@@ -133,24 +133,24 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
     found = documents(running)
     attempts = {name: document for name, document in found["attempts"].items() if document["namespace"] == "index"}
     assert attempts.keys() == {f"{n:032}" for n in range(240)} | {f"{n:031}r" for n in range(240)}
-    whole = join(summary_in_parts(3, **about(7), version=2))
+    whole = join(build_parts(3, **about(7), version=2))
     assert encode_value(whole) == orjson.dumps(attempts[whole.attempt_id]["summary"])
     assert {len(document["nodes"]) for name, document in attempts.items() if not name.endswith("r")} == {3}
     assert {document["repeats"] for name, document in attempts.items() if name.endswith("r")} == {
         f"{number:032}" for number in range(240)
     }
     devices = {name: document["record"] for name, document in found["devices"].items()}
-    judged = [devices_judged(**about(number)) for number in range(240)]
+    judged = [build_devices_judged(**about(number)) for number in range(240)]
     assert devices == {event.id: orjson.loads(encode(event).value) for event in judged}
     assert sorted(finding["attempt_id"] for finding in found["findings"].values()) == [f"{n:032}" for n in range(240)]
     assert [trend["attempts"] for trend in found["trends"].values()] == [240]
     assert stored_states(running) == {state.id: encode_value(state) for state in states(10)}
-    assert not running.topic(DEAD_LETTERS.name)
+    assert not running.read_topic(DEAD_LETTERS.name)
 
 
 def stored_states(running: Pipeline) -> dict[str, bytes]:
     """Id to event, encoded, of every state in the index."""
-    found = running.documents(alias="schedulerlog-node-states")
+    found = running.get_documents(alias="schedulerlog-node-states")
     return {name: encode_value(node_state_of(document)) for name, document in found.items()}
 
 
@@ -164,13 +164,13 @@ def test_a_revision_that_is_used_twice_and_what_cant_be_read_or_stored_are_dead_
     wrong = [(NODE_STATES, encode(first)), (NODE_STATES, encode(second)), (NODE_STATES, broken)]
     send(running, [*wrong, (FINDINGS, encode(endless)), (ATTEMPTS, encode(a_summary(**about(1_000))))])
     settle(running)
-    dead = {letter.value: dict(letter.headers) for letter in running.topic(DEAD_LETTERS.name)}
+    dead = {letter.value: dict(letter.headers) for letter in running.read_topic(DEAD_LETTERS.name)}
     causes = {value: headers["dead_letter_cause"] for value, headers in dead.items()}
     assert causes.keys() == {encode(second).value, b"{", encode(endless).value}
     assert b"another state of the node has this epoch and revision" in causes[encode(second).value]
     assert b"too long" in causes[encode(endless).value]
     assert stored_states(running)[first.id] == encode_value(first)
-    assert f"{1_000:032}" in running.attempts("index")
+    assert f"{1_000:032}" in running.get_attempts("index")
 
 
 def test_the_process_says_that_it_waits_while_the_index_is_down(running: Pipeline) -> None:
@@ -182,12 +182,12 @@ def test_the_process_says_that_it_waits_while_the_index_is_down(running: Pipelin
     running.servers.opensearch.start()
     assert until(running.is_index_ready)
     settle(running)
-    assert f"{2_000:032}" in running.attempts("index")
+    assert f"{2_000:032}" in running.get_attempts("index")
 
 
 def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(running: Pipeline) -> None:
     url = running.servers.opensearch_url
-    before = len(running.topic(DEAD_LETTERS.name))
+    before = len(running.read_topic(DEAD_LETTERS.name))
     running.start_index()
     running.wait_index_ready()
     # A limit of no shards is not allowed.
@@ -205,7 +205,7 @@ def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(runn
     try:
         assert httpx.put(f"{url}/_cluster/settings", json={"transient": limit}, timeout=30).is_success
         publish(running, [(ATTEMPTS, attempt) for attempt in attempts])
-        waits = until(running.index_readiness, lambda text: "can't be made" in text)
+        waits = until(running.get_index_readiness, lambda text: "can't be made" in text)
         assert "shards open" in waits
         assert "schedulerlog-attempts-2026.10.12" in waits
     finally:
@@ -213,13 +213,13 @@ def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(runn
         httpx.put(f"{url}/_cluster/settings", json=none, timeout=30)
         httpx.delete(f"{url}/filler", timeout=30)
     settle(running)
-    found = running.documents({"ids": {"values": [attempt.attempt_id for attempt in attempts]}})
+    found = running.get_documents({"ids": {"values": [attempt.attempt_id for attempt in attempts]}})
     assert len(found) == 20
-    assert len(running.topic(DEAD_LETTERS.name)) == before
+    assert len(running.read_topic(DEAD_LETTERS.name)) == before
 
 
 def test_h5_attempts_of_the_year_9000_make_no_index(running: Pipeline) -> None:
-    before = len(running.topic(DEAD_LETTERS.name))
+    before = len(running.read_topic(DEAD_LETTERS.name))
     running.start_index()
     running.wait_index_ready()
     days = [STARTED.replace(year=9000) + timedelta(days=number) for number in range(25)]
@@ -234,7 +234,7 @@ def test_h5_attempts_of_the_year_9000_make_no_index(running: Pipeline) -> None:
     names = httpx.get(f"{running.servers.opensearch_url}/_cat/indices?h=index", timeout=30).text
     assert "9000" not in names
     # Of each the document of the attempt; that of the pod's state is in an index that is not daily.
-    letters = running.topic(DEAD_LETTERS.name)[before:]
+    letters = running.read_topic(DEAD_LETTERS.name)[before:]
     assert len(letters) == 25
     assert all(b"more than a day ahead" in dict(letter.headers)["dead_letter_cause"] for letter in letters)
 

@@ -23,7 +23,7 @@ from schemas.events import (
     TrendsCounted,
 )
 from schemas.topics import ALERTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES, TRENDS
-from tests.support.builders.attempts import about, an_attempt
+from tests.support.builders.attempts import an_attempt, build_common
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.pipeline_process import Pipeline, pipeline
 from tests.support.waiting import eventually, until
@@ -37,7 +37,7 @@ PENDING_MINUTES = (40, 35, 30, 25, 10, 1)
 
 def tried(pod: str, minutes_ago: float, devices: Any, chosen: str | None = None) -> list[AttemptEvent]:
     started = datetime.now(UTC) - timedelta(minutes=minutes_ago)
-    common = about(pod, NAMESPACE) | {"attempt_id": f"{pod}-{minutes_ago}", "started_at": started}
+    common = build_common(pod, NAMESPACE) | {"attempt_id": f"{pod}-{minutes_ago}", "started_at": started}
     # Alerts go by the time at which an attempt ended.
     ended = {"ended_at": started + timedelta(milliseconds=13)}
     events = an_attempt(devices, chosen=chosen, **common)
@@ -68,7 +68,7 @@ def api(running: Pipeline) -> Iterator[Served]:
 
 
 def events(running: Pipeline, topic: str) -> list[Any]:
-    return [decode(record.value, record.headers) for record in running.topic(topic)]
+    return [decode(record.value, record.headers) for record in running.read_topic(topic)]
 
 
 def announced(running: Pipeline) -> set[str]:
@@ -113,7 +113,7 @@ def test_attempts_are_answered_announced_counted_and_alerted_on_and_indexed_late
     try:
         running.send([event for attempt in sent.values() for event in attempt])
         for pod, status in (("pending", "failed"), ("refused-7", "failed"), ("placed-7", "pending")):
-            answer = until(partial(api.schedulerlog, f"{NAMESPACE}/{pod}"), lambda found: found.is_success)
+            answer = until(partial(api.get_schedulerlog, f"{NAMESPACE}/{pod}"), lambda found: found.is_success)
             assert answer.json().get("status") == status, answer.text
         assert until(lambda: announced(running), lambda found: found >= sent.keys()) >= sent.keys()
         assert until(lambda: counted(running), lambda found: found == expected) == expected

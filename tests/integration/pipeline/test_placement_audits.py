@@ -133,13 +133,13 @@ async def send(running: Pipeline, records: Sequence[Sent]) -> None:
 
 
 def findings(running: Pipeline) -> list[FindingReported]:
-    events = [decode(record.value, record.headers) for record in running.topic(FINDINGS.name)]
+    events = [decode(record.value, record.headers) for record in running.read_topic(FINDINGS.name)]
     return [event for event in events if isinstance(event, FindingReported) and event.finding in WRONG]
 
 
 def in_index(running: Pipeline) -> dict[str, Any]:
     try:
-        found = running.documents(alias="schedulerlog-findings")
+        found = running.get_documents(alias="schedulerlog-findings")
     except Exception:  # noqa: BLE001 - there is no index before the first finding
         return {}
     return {id_: source for id_, source in found.items() if source["finding"] in WRONG}
@@ -165,13 +165,15 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
     running.processes.stop("placements")
     before = in_index(running)
     running.start_placements("--group", "from-zero")
-    read = sum(len(running.topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
-    assert until(lambda: running.metric("schedulerlog_placements_records_total"), lambda taken: taken >= read) == read
+    read = sum(len(running.read_topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
+    assert (
+        until(lambda: running.sum_metric("schedulerlog_placements_records_total"), lambda taken: taken >= read) == read
+    )
     running.settle_group("from-zero", (ATTEMPTS, PODS, NODES))
     # Once the audits reach the present, which they do one after the other, all of it has been judged again.
     present = (LATE + GRACE).total_seconds() + 60
-    reached = until(lambda: running.metric(AUDIT_LAG), lambda seconds: 0 < seconds < present)
+    reached = until(lambda: running.sum_metric(AUDIT_LAG), lambda seconds: 0 < seconds < present)
     assert 0 < reached < present
-    assert until(lambda: running.metric(AUDIT_LAG), lambda seconds: seconds != reached) != reached
+    assert until(lambda: running.sum_metric(AUDIT_LAG), lambda seconds: seconds != reached) != reached
     assert len(findings(running)) == len(WRONG)
     assert in_index(running) == before

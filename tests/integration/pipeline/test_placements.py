@@ -159,12 +159,12 @@ def everything(running: Pipeline) -> dict[str, Any]:
 
 
 def findings(running: Pipeline) -> list[FindingReported]:
-    events = [decode(record.value, record.headers) for record in running.topic(FINDINGS.name)]
+    events = [decode(record.value, record.headers) for record in running.read_topic(FINDINGS.name)]
     return [event for event in events if isinstance(event, FindingReported)]
 
 
 def taken(running: Pipeline) -> float:
-    return running.metric("schedulerlog_placements_records_total")
+    return running.sum_metric("schedulerlog_placements_records_total")
 
 
 def test_placements_are_known_however_often_the_process_is_killed(running: Pipeline) -> None:
@@ -188,7 +188,7 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
 
     running.start_placements("--group", "from-zero")
     topics = (ATTEMPTS, PODS, NODES)
-    count = sum(len(running.topic(topic.name)) for topic in topics)
+    count = sum(len(running.read_topic(topic.name)) for topic in topics)
     assert until(lambda: taken(running), lambda read: read >= count) == count
     running.settle_group("from-zero", topics)
     assert everything(running) == before
@@ -212,7 +212,7 @@ def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pi
     send(running, bound(ends[0], "node8", "GPU-8-0", 10))
     assert until(lambda: ("one", "uid-one") in placements(running))
     assert readiness(waiting.port) == another
-    assert waiting.metric("schedulerlog_placements_records_total") == 0
+    assert waiting.sum_metric("schedulerlog_placements_records_total") == 0
     # Stopped and not killed: when it continues it finds that another one works, and waits.
     os.kill(running.processes.pid("placements"), signal.SIGSTOP)
     send(running, bound(ends[1], "node8", "GPU-8-1", 20))
@@ -282,26 +282,26 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
 def test_records_that_say_nothing_are_dead_lettered_and_their_neighbours_taken(running: Pipeline) -> None:
     ref = PodRef(namespace="odd", name="after", uid="uid-odd")
     running.start_placements()
-    before = len(running.topic("schedulerlog.dead-letters"))
+    before = len(running.read_topic("schedulerlog.dead-letters"))
     late = PodObserved(
         cluster="default", pod=ref, observed_at=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1"
     )
     asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
     send(running, [(PODS, late), seen(ref, "node1", 5)])
     assert until(lambda: ("after", "uid-odd") in placements(running), bool)
-    assert len(running.topic("schedulerlog.dead-letters")) == before + 2
+    assert len(running.read_topic("schedulerlog.dead-letters")) == before + 2
 
 
 def test_while_the_broker_is_away_no_time_passes_for_audits_and_readiness_names_it(running: Pipeline) -> None:
     running.start_placements()
     lag = "schedulerlog_placements_lag_seconds"
-    assert until(lambda: 0 < running.metric(lag) < 10)
+    assert until(lambda: 0 < running.sum_metric(lag) < 10)
     running.servers.kafka[0].kill()
-    assert until(lambda: re.match(r"waiting for Kafka for \d+ s: .", running.readiness())), running.readiness()
-    assert until(lambda: running.metric(lag) > 15)
+    assert until(lambda: re.match(r"waiting for Kafka for \d+ s: .", running.get_readiness())), running.get_readiness()
+    assert until(lambda: running.sum_metric(lag) > 15)
     running.servers.kafka[0].start()
-    assert until(lambda: running.readiness() == "ok\n"), running.readiness()
-    assert until(lambda: running.metric(lag) < 10)
+    assert until(lambda: running.get_readiness() == "ok\n"), running.get_readiness()
+    assert until(lambda: running.sum_metric(lag) < 10)
 
 
 async def _send_bytes(servers: str, value: bytes) -> None:

@@ -31,17 +31,17 @@ from tests.support.harness.secured_opensearch import (
     DAY,
     PASSWORD,
     assert_all_succeeded,
-    by_certificate,
-    by_password,
-    environment,
+    build_settings,
+    connect_by_certificate,
+    connect_by_password,
     make_templates,
     provide,
     read,
-    settings,
     write,
+    write_environment,
 )
 from tests.support.reused_backends import reused_backends
-from tests.support.stress import in_make_stress
+from tests.support.stress import run_in_make_stress
 from tests.support.waiting import PATIENCE_SECONDS, eventually_async, until
 
 ROLES_API: Final = "/_plugins/_security/api/roles"
@@ -67,7 +67,7 @@ def node() -> Iterator[SecuredOpenSearch]:
             node.administrator.put(f"{USERS}/{user}", json={"password": PASSWORD}) for user in (WRITER, PROVISIONER)
         ]
         assert_all_succeeded([*answers, node.administrator.put("/payroll/_doc/1", json={"salary": 1})])
-        asyncio.run(make_roles(by_certificate(node, "administrator"), print))
+        asyncio.run(make_roles(connect_by_certificate(node, "administrator"), print))
         yield node
 
 
@@ -79,14 +79,14 @@ def kafka() -> Iterator[embedded.Backends]:
 
 def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path) -> None:
     """The worker, which makes attempts of decisions, does not know OpenSearch."""
-    asyncio.run(provision(provisioning(kafka, by_password(node, PROVISIONER)), timedelta(0), print))
+    asyncio.run(provision(provisioning(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
     ports = free_ports("index", "placements")
     with ForkedProcesses(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
         services = Pipeline(kafka, processes, 0)
-        writers = {"index": by_password(node, WRITER), "placements": by_certificate(node, WRITER)}
+        writers = {"index": connect_by_password(node, WRITER), "placements": connect_by_certificate(node, WRITER)}
         for name, connection in writers.items():
             at = ("--metrics-address", ports[name])
-            processes.start(name, "pipeline", name, *at, **environment(connection))
+            processes.start(name, "pipeline", name, *at, **write_environment(connection))
         attempts = [an_attempt(f"ml/{pod}", chosen="node1", bound=True, devices=["GPU-0"]) for pod in ("one", "two")]
         Filling(kafka.bootstrap_servers, node.url).publish(*attempts)
         for name, port in ports.items():
@@ -94,10 +94,10 @@ def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.
         services.settle_group("schedulerlog-index", [ATTEMPTS])
         services.settle_group("schedulerlog-placements", [ATTEMPTS])
     # The first of the nodes is away.
-    reader = by_certificate(node, READER, opensearch_url=f"https://127.0.0.1:9,{node.url}")
-    with serving(kafka.bootstrap_servers, node.url, **environment(reader)) as api:
+    reader = connect_by_certificate(node, READER, opensearch_url=f"https://127.0.0.1:9,{node.url}")
+    with serving(kafka.bootstrap_servers, node.url, **write_environment(reader)) as api:
         assert until(api.is_ready)
-        assert api.schedulerlog("ml/one").json()["status"] == "succeeded"
+        assert api.get_schedulerlog("ml/one").json()["status"] == "succeeded"
         first = until(lambda: api.get("/api/v1/schedulerlogs", limit="1").json(), lambda page: page["total"] == 2)
         second = api.get("/api/v1/schedulerlogs", limit="1", **{"continue": first["continue"]}).json()
         assert {item["name"] for page in (first, second) for item in page["items"]} == {"one", "two"}
@@ -108,11 +108,11 @@ async def test_each_role_is_enough_for_its_processes(node: SecuredOpenSearch) ->
     await make_templates(node)
     # A writer that lacks a right waits for it.
     await asyncio.wait_for(write(node), PATIENCE_SECONDS)
-    await read(by_certificate(node, READER))
-    await provide(node, by_certificate(node, PROVISIONER))
+    await read(connect_by_certificate(node, READER))
+    await provide(node, connect_by_certificate(node, PROVISIONER))
 
 
-@in_make_stress
+@run_in_make_stress
 @pytest.mark.parametrize(("role", "kind", "permission"), PERMISSIONS)
 def test_without_one_of_its_permissions_a_role_is_not_enough(
     node: SecuredOpenSearch, role: str, kind: str, permission: str
@@ -121,7 +121,7 @@ def test_without_one_of_its_permissions_a_role_is_not_enough(
     (less["cluster_permissions"] if kind == "cluster" else less["index_permissions"][0]["allowed_actions"]).remove(
         permission
     )
-    connection = by_certificate(node, role)
+    connection = connect_by_certificate(node, role)
     work = {
         WRITER: lambda: write(node),
         READER: lambda: read(connection),
@@ -161,7 +161,7 @@ def test_without_one_of_its_permissions_a_role_is_not_enough(
     ],
 )
 async def test_what_a_role_is_not_for_is_refused(node: SecuredOpenSearch, user: str, method: str, path: str) -> None:
-    client = new_client(by_certificate(node, user))
+    client = new_client(connect_by_certificate(node, user))
     # What can't be understood would be refused as such.
     body: dict[str, Any] = {"index_patterns": ["x-*"]} if "template" in path else {"query": {"match_all": {}}}
     try:
@@ -172,7 +172,7 @@ async def test_what_a_role_is_not_for_is_refused(node: SecuredOpenSearch, user: 
 
 
 def provisioning(kafka: embedded.Backends, connection: OpenSearchConnection) -> ProvisionSettings:
-    return settings(ProvisionSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
+    return build_settings(ProvisionSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
 
 
 def provisioned_with(node: SecuredOpenSearch, kafka: embedded.Backends, connection: OpenSearchConnection) -> str:
@@ -185,28 +185,28 @@ def provisioned_with(node: SecuredOpenSearch, kafka: embedded.Backends, connecti
 def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
     node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
 ) -> None:
-    wrong = provisioned_with(node, kafka, by_password(node, PROVISIONER, "not-Its-password-1"))
+    wrong = provisioned_with(node, kafka, connect_by_password(node, PROVISIONER, "not-Its-password-1"))
     assert wrong == (
         "AuthenticationException(401, 'Unauthorized'): correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or "
         "the client certificate"
     )
-    missing = provisioned_with(node, kafka, by_certificate(node, "nobody"))
+    missing = provisioned_with(node, kafka, connect_by_certificate(node, "nobody"))
     assert "no permissions for [cluster:admin/component_template/put]" in missing
     assert missing.endswith(": its user needs the role schedulerlog-provisioner")
     other = tmp_path / "other.crt"
     other.write_bytes(Authority.new("another").certificate_pem)
-    unknown = provisioned_with(node, kafka, by_password(node, PROVISIONER, opensearch_ca_file=other))
+    unknown = provisioned_with(node, kafka, connect_by_password(node, PROVISIONER, opensearch_ca_file=other))
     assert "certificate verify failed" in unknown
     assert unknown.endswith(": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE")
     with pytest.raises(UnreachableError, match="its user needs all rights in its security plugin"):
-        asyncio.run(make_roles(by_certificate(node, READER), print))
+        asyncio.run(make_roles(connect_by_certificate(node, READER), print))
 
 
 async def test_a_writer_without_its_role_waits_and_says_what_it_needs(
     node: SecuredOpenSearch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await make_templates(node)
-    waiting = asyncio.create_task(write(node, by_certificate(node, "nobody")))
+    waiting = asyncio.create_task(write(node, connect_by_certificate(node, "nobody")))
     await eventually_async(lambda: caplog.messages)
     assert "no permissions for [indices:admin/index_template/get]" in caplog.messages[0]
     assert "its user needs the role schedulerlog-writer. Nothing is lost" in caplog.messages[0]
@@ -215,11 +215,11 @@ async def test_a_writer_without_its_role_waits_and_says_what_it_needs(
     await waiting
     # Made again, a role takes its permissions, and leaves to whom the operator has given it.
     lines: list[str] = []
-    await make_roles(by_certificate(node, "administrator"), lines.append)
+    await make_roles(connect_by_certificate(node, "administrator"), lines.append)
     assert lines[0] == "role schedulerlog-writer: written, its mapping is left as it is"
-    await write(node, by_certificate(node, "nobody"))
+    await write(node, connect_by_certificate(node, "nobody"))
 
 
 async def test_the_api_names_the_role_that_its_user_lacks(node: SecuredOpenSearch) -> None:
     with pytest.raises(IndexRefusedError, match="its user needs the role schedulerlog-reader"):
-        await read(by_certificate(node, "nobody"))
+        await read(connect_by_certificate(node, "nobody"))

@@ -13,7 +13,7 @@ from dev import embedded
 from dev.demo.processes import free_ports
 from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS
-from tests.support.builders.attempts import about, an_attempt
+from tests.support.builders.attempts import an_attempt, build_common
 from tests.support.harness.pipeline_process import Pipeline, pipeline
 from tests.support.stress import IS_STRESS
 from tests.support.waiting import until
@@ -30,7 +30,8 @@ def on_all_partitions(namespace: str) -> list[AttemptEvent]:
         event
         for number in range(PODS)
         for event in an_attempt(
-            DEVICES, **about(f"pod-{number}", namespace) | {"started_at": started + timedelta(milliseconds=number)}
+            DEVICES,
+            **build_common(f"pod-{number}", namespace) | {"started_at": started + timedelta(milliseconds=number)},
         )
     ]
 
@@ -40,7 +41,7 @@ def send_and_wait(running: Pipeline, namespace: str) -> None:
     sent = on_all_partitions(namespace)
     running.send(sent)
     wanted = {event.attempt_id for event in sent}
-    assert until(lambda: wanted <= {_attempt_id(record) for record in running.topic(ATTEMPTS.name)})
+    assert until(lambda: wanted <= {_attempt_id(record) for record in running.read_topic(ATTEMPTS.name)})
 
 
 def _attempt_id(record: Any) -> str:

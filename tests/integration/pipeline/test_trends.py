@@ -71,7 +71,7 @@ def rows(running: Pipeline) -> dict[str, int]:
     """Result to number of attempts, of the rows with the greatest version."""
     latest: dict[tuple[object, ...], TrendsCounted] = {}
     contents: dict[str, bytes] = {}
-    for record in running.topic(TRENDS.name):
+    for record in running.read_topic(TRENDS.name):
         event = decode(record.value, record.headers)
         assert isinstance(event, TrendsCounted)
         # Published again by another worker, the same id has the same content.
@@ -136,5 +136,5 @@ def test_what_is_no_attempt_count_is_a_dead_letter(running: Pipeline) -> None:
     running.start()
     running.wait_ready()
     asyncio.run(sent())
-    found = until(lambda: [letter.value for letter in running.topic(DEAD_LETTERS.name) if letter.key == b"broken"])
+    found = until(lambda: [letter.value for letter in running.read_topic(DEAD_LETTERS.name) if letter.key == b"broken"])
     assert set(found) == {b"{"}

@@ -13,7 +13,7 @@ from schemas.events import AttemptEvent, DeviceAllocation, Event, NodeRegistered
 from schemas.ids import attempt_id
 from schemas.topics import ATTEMPTS, NODES, PODS, Topic
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt
-from tests.support.builders.node_states import uuid_of
+from tests.support.builders.node_states import write_uuid
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import until
@@ -45,7 +45,8 @@ def registered(cluster: str) -> NodeRegistered:
     return NodeRegistered.model_validate(
         {
             "cluster": cluster, "node": "gpu-1", "observed_at": STARTED, "scheduler": "hami-scheduler",
-            "registered": True, "uuid": [uuid_of("gpu-1", 0)], "model": ["A100"], "mode": ["hami-core"], "index": [0],
+            "registered": True, "uuid": [write_uuid("gpu-1", 0)],
+             "model": ["A100"], "mode": ["hami-core"], "index": [0],
             "memory_mib": [30_000], "cores_percent": [100], "slots": [10], "numa": [0], "healthy": [True],
         }
     )  # fmt: skip
@@ -53,7 +54,7 @@ def registered(cluster: str) -> NodeRegistered:
 
 def carrying(cluster: str, memory_mib: int) -> PodObserved:
     """A pod from before the installation."""
-    held = DeviceAllocation(uuid=uuid_of("gpu-1", 0), container="main", memory_mib=memory_mib, cores_percent=10)
+    held = DeviceAllocation(uuid=write_uuid("gpu-1", 0), container="main", memory_mib=memory_mib, cores_percent=10)
     return PodObserved(cluster=cluster, pod=OLD, observed_at=STARTED, phase="Running", node="gpu-1", allocations=[held])
 
 
@@ -115,6 +116,6 @@ def test_equal_pods_and_nodes_of_two_clusters_do_not_touch_each_other(running: P
         }  # fmt: skip
         assert [of(api, cluster, "findings")["items"] for cluster in logs] == [[], []]
         assert of(api, "north", "namespaces/ml/pods/trainer/schedulerlog") == 404
-        assert api.schedulerlog("ml/trainer").status_code == 404
-    placements = running.documents({"term": {"pod": "trainer"}}, "schedulerlog-occupancy").values()
+        assert api.get_schedulerlog("ml/trainer").status_code == 404
+    placements = running.get_documents({"term": {"pod": "trainer"}}, "schedulerlog-occupancy").values()
     assert [(placement["cluster"], placement["waited_for"]) for placement in placements] == [("east", ["NumaNotFit"])]

@@ -20,7 +20,7 @@ from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import ATTEMPTS, INDICES
-from tests.support.builders.attempts import about, an_attempt
+from tests.support.builders.attempts import an_attempt, build_common
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.stress import IS_STRESS
 from tests.support.waiting import until
@@ -78,9 +78,9 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     assert f"index {day}: mapping version was {version}, is now {MAPPING_VERSION}" in output
     assert version_of(url, day) == MAPPING_VERSION
     running.start_index()
-    events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started_at": began})
+    events = an_attempt(DEVICES, **build_common("upgraded", f"upgraded-{version}") | {"started_at": began})
     running.send(events)
-    (document,) = until(lambda: running.attempts(f"upgraded-{version}"), bool).values()
+    (document,) = until(lambda: running.get_attempts(f"upgraded-{version}"), bool).values()
     summary = summary_of(document)
     assert isinstance(summary, AttemptSummarized)
     # The first attempt of a pod begins an episode.
@@ -88,7 +88,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     own = {"episode": events[0].attempt_id, "episode_started_at": began_at, "first_judged_at": began_at, "attempts": 1}
     whole = summarize(events)
     assert encode_value(summary) == encode_value(whole.model_copy(update={**own, "wait": wait_of(whole)}))
-    assert f"old-{version}" in running.attempts("old")
+    assert f"old-{version}" in running.get_attempts("old")
 
 
 @pytest.mark.parametrize(("place", "day_of_its_own"), [("template", 20), ("index", 21)])
@@ -107,14 +107,16 @@ def test_an_index_writer_that_finds_a_newer_version_ends_with_a_message(
     else:
         httpx.put(f"{url}/{day}", timeout=30).raise_for_status()
         httpx.put(f"{url}/{day}/_mapping", json=mapping, timeout=30).raise_for_status()
-        running.send(an_attempt(DEVICES, **about("early", "newer") | {"started_at": began}))
+        running.send(an_attempt(DEVICES, **build_common("early", "newer") | {"started_at": began}))
     assert logged_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this process")
     running.processes.run("provision", "pipeline", "provision")
     running.start_index()
-    running.send(an_attempt(DEVICES, **about("late", "newer") | {"started_at": began}))
+    running.send(an_attempt(DEVICES, **build_common("late", "newer") | {"started_at": began}))
     wanted = {"early", "late"} if place == "index" else {"late"}
     found = until(
-        lambda: {attempt["pod"] for attempt in running.attempts("newer").values()}, lambda found: found >= wanted, 30
+        lambda: {attempt["pod"] for attempt in running.get_attempts("newer").values()},
+        lambda found: found >= wanted,
+        30,
     )
     assert found >= wanted
 
@@ -156,14 +158,14 @@ def test_settings_of_an_operator_come_before_ours_and_are_never_overwritten(runn
 
 
 def test_an_attempt_is_found_by_the_names_that_open_telemetry_gives_logs(running: Pipeline) -> None:
-    pod = about("named", "otel")
+    pod = build_common("named", "otel")
     running.send(an_attempt({"node1": [["picked", "fits"]]}, chosen="node1", **pod))
-    assert until(lambda: running.attempts("otel"))
+    assert until(lambda: running.get_attempts("otel"))
     names = {
         "k8s.cluster.name": "default", "k8s.namespace.name": "otel", "k8s.pod.name": "named",
         "k8s.pod.uid": pod["pod"].uid, "k8s.node.name": "node1",
     }  # fmt: skip
     for name, value in names.items():
-        found = running.documents({"bool": {"filter": [{"term": {name: value}}, {"term": {"namespace": "otel"}}]}})
+        found = running.get_documents({"bool": {"filter": [{"term": {name: value}}, {"term": {"namespace": "otel"}}]}})
         assert len(found) == 1, name
-    assert running.documents({"term": {"k8s.pod.name": "another"}}) == {}
+    assert running.get_documents({"term": {"k8s.pod.name": "another"}}) == {}

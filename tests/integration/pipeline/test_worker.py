@@ -28,7 +28,7 @@ from schemas.events import (
 )
 from schemas.indices import INDICES
 from schemas.topics import DEAD_LETTER_HEADERS, TOPICS
-from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import until
 
@@ -40,7 +40,7 @@ def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[Att
     """Every second attempt is refused by all nodes; the others are placed and bound."""
     made = []
     for number in range(count):
-        common = about(f"pod-{number}", namespace) | {"started_at": STARTED + timedelta(seconds=number)}
+        common = build_common(f"pod-{number}", namespace) | {"started_at": STARTED + timedelta(seconds=number)}
         if number % 2:
             made.append(an_attempt(DEVICES, **common))
         else:
@@ -50,7 +50,7 @@ def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[Att
 
 
 def messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
-    events = (decode(record.value, record.headers) for record in running.topic("schedulerlog.messages"))
+    events = (decode(record.value, record.headers) for record in running.read_topic("schedulerlog.messages"))
     return [event for event in events if isinstance(event, MessageEmitted) and event.pod.namespace == namespace]
 
 
@@ -66,7 +66,7 @@ def assert_each_is_stored_once_as_it_was_sent(
     expected = {events[0].attempt_id: summarize(events) for events in sent}
 
     def found() -> dict[str, AttemptSummarized]:
-        documents = running.attempts(namespace)
+        documents = running.get_attempts(namespace)
         return {key: plain(summary_of(document)) for key, document in documents.items()}
 
     def is_right(found: dict[str, AttemptSummarized]) -> bool:
@@ -94,7 +94,7 @@ def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> 
         "no available node, 6 nodes do not meet",
     ]
     assert len(lines) == 2 * 2 + 2 * 4
-    read = (decode(record.value, record.headers) for record in running.topic("schedulerlog.attempts"))
+    read = (decode(record.value, record.headers) for record in running.read_topic("schedulerlog.attempts"))
     last = {event.attempt_id: plain(join([event])) for event in read if isinstance(event, AttemptSummarized)}
     for attempt in sent:
         assert encode_value(last[attempt[0].attempt_id]) == encode_value(summarize(attempt))
@@ -104,7 +104,7 @@ def test_device_records_are_stored_as_they_were_sent(running: Pipeline) -> None:
     sent = attempts("devices", 3)[::2]
     running.send([event for events in sent for event in events])
     wanted = {"terms": {"attempt_id": [events[0].attempt_id for events in sent]}}
-    found = until(lambda: running.documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2)
+    found = until(lambda: running.get_documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2)
     by_id = {event.id: event for events in sent for event in events if isinstance(event, DevicesJudged)}
     for name, document in found.items():
         read = devices_of(document)
@@ -129,7 +129,7 @@ def a_pending_pod(name: str) -> list[list[AttemptEvent]]:
     made = []
     for number in range(10):
         started = STARTED + timedelta(seconds=20 * number)
-        common = about(name, "retried") | {"started_at": started, "attempt_id": f"{name}-{number}"}
+        common = build_common(name, "retried") | {"started_at": started, "attempt_id": f"{name}-{number}"}
         if number == 7:
             made.append(an_attempt(DEVICES | {"node0": [["picked"] * 3]}, chosen="node0", **common))
         else:
@@ -147,7 +147,7 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
         if number in (4, 13, 22):
             running.processes.kill("worker")
             running.start()
-    found = until(lambda: running.attempts("retried"), lambda found: len(found) == len(sent))
+    found = until(lambda: running.get_attempts("retried"), lambda found: len(found) == len(sent))
     for tries in pods:
         first = tries[0][0].attempt_id
         documents = [found[events[0].attempt_id] for events in tries]
@@ -163,7 +163,7 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
 
     def counts() -> dict[str, tuple[int, int]]:
         wanted = {"bool": {"filter": [{"term": {"namespace": "retried"}}, {"term": {"dimension": "all"}}]}}
-        rows = running.documents(wanted, "schedulerlog-trends").values()
+        rows = running.get_documents(wanted, "schedulerlog-trends").values()
         results = {row["result"] for row in rows}
         return {
             result: (
@@ -178,7 +178,7 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
     running.send([event for events in sent for event in events])
     running.settle()
     assert counts() == expected
-    assert running.attempts("retried") == found
+    assert running.get_attempts("retried") == found
 
 
 def test_a_killed_worker_continues_when_it_is_started_again(running: Pipeline) -> None:
@@ -186,16 +186,16 @@ def test_a_killed_worker_continues_when_it_is_started_again(running: Pipeline) -
     sent = attempts("again", 2)
     running.send([event for events in sent for event in events])
     running.start()
-    found = until(lambda: running.attempts("again"), lambda found: len(found) == 2)
+    found = until(lambda: running.get_attempts("again"), lambda found: len(found) == 2)
     assert len(found) == 2
 
 
 def test_a_clean_stop_leaves_nothing_to_redo(running: Pipeline) -> None:
     sent = attempts("stopped", 20)
     running.send([event for events in sent for event in events])
-    until(lambda: running.attempts("stopped"), lambda found: len(found) == 20)
+    until(lambda: running.get_attempts("stopped"), lambda found: len(found) == 20)
     assert running.processes.stop("worker", grace_seconds=60) == 0
-    assert running.unacknowledged() == 0
+    assert running.count_unacknowledged() == 0
 
 
 def test_an_index_that_is_killed_and_restarted_meanwhile_gets_everything(running: Pipeline) -> None:
@@ -218,15 +218,15 @@ def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: 
     # Without its end it is published when the worker has waited for that, and then the broker is away.
     running.send(sent[10][:-1])
     running.servers.kafka[0].kill()
-    assert until(lambda: re.match(r"waiting for Kafka for \d+ s: .", running.readiness()))
+    assert until(lambda: re.match(r"waiting for Kafka for \d+ s: .", running.get_readiness()))
     # 0 between two tries, and where the wait has just begun.
-    assert until(lambda: running.metric("schedulerlog_worker_waiting_seconds")) > 0
+    assert until(lambda: running.sum_metric("schedulerlog_worker_waiting_seconds")) > 0
     running.servers.kafka[0].start()
     for events in sent[10:]:
         running.send(events)
     assert_each_is_stored_once_as_it_was_sent(running, "broker", sent)
-    assert until(lambda: running.readiness() == "ok\n"), running.readiness()
-    assert running.metric("schedulerlog_worker_waiting_seconds") == 0
+    assert until(lambda: running.get_readiness() == "ok\n"), running.get_readiness()
+    assert running.sum_metric("schedulerlog_worker_waiting_seconds") == 0
     running.processes.check()
 
 
@@ -235,10 +235,10 @@ def test_who_has_nothing_to_write_shows_that_the_broker_is_away(running: Pipelin
     running.servers.kafka[0].kill()
 
     def shown() -> tuple[str, str]:
-        return running.readiness(), running.index_readiness()
+        return running.get_readiness(), running.get_index_readiness()
 
     assert until(lambda: all(re.match(r"waiting for Kafka for \d+ s: .", text) for text in shown())), shown()
-    assert until(lambda: running.metric("schedulerlog_worker_waiting_seconds")) > 0
+    assert until(lambda: running.sum_metric("schedulerlog_worker_waiting_seconds")) > 0
     running.servers.kafka[0].start()
     assert until(lambda: shown() == ("ok\n", "ok\n")), shown()
     running.processes.check()
@@ -259,11 +259,11 @@ def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(runn
     mixed = [*good]
     for place, piece in enumerate(garbage):
         mixed.insert(place * 2, piece)
-    before = len(running.topic("schedulerlog.dead-letters"))
+    before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send_records(mixed)
     assert_each_is_stored_once_as_it_was_sent(running, "garbage", sent)
     dead = until(
-        lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == len(garbage), 15
+        lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == len(garbage), 15
     )
     assert sorted(letter.value or b"" for letter in dead) == sorted(record.value or b"" for record in garbage)
     assert all(dict(letter.headers)["dead_letter_topic"] == b"schedulerlog.decisions" for letter in dead)
@@ -273,20 +273,20 @@ def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -
     broken = EncodedRecord(
         b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")]
     )
-    before = len(running.topic("schedulerlog.dead-letters"))
+    before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send_records([broken])
-    dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], bool)
-    listed = running.command("dead-letters", "list")
+    dead = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], bool)
+    listed = running.run_command("dead-letters", "list")
     assert f"{dead[0].offset}  " in listed
     assert "key 'mended/pod'  6 bytes  value: not JSON" in listed
     assert "\x1b" not in listed
-    shown = running.command("dead-letters", "show", str(dead[0].offset)).splitlines()
+    shown = running.run_command("dead-letters", "show", str(dead[0].offset)).splitlines()
     assert shown[0] == "dead_letter_topic: schedulerlog.decisions"
     assert shown[-5:] == [
         "ce_type: io.schedulerlog.message.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
     ]  # fmt: skip
-    assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
-    again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
+    assert running.run_command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
+    again = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
     assert [(record.key, record.value, record.headers[len(DEAD_LETTER_HEADERS) :]) for record in again] == [
         (broken.key, broken.value, tuple(broken.headers))
     ] * 2
@@ -296,12 +296,12 @@ def test_l11_a_dead_letter_is_replayed_to_no_topic_but_ours(running: Pipeline) -
     """Its headers are believed: who may write dead letters would write to every topic that an operator may."""
     others = [(name, b"" if name == "dead_letter_cut" else b"0") for name in [*DEAD_LETTER_HEADERS][1:]]
     topics = (b"elsewhere", b"\xff\x1b[31m")
-    before = len(running.topic("schedulerlog.dead-letters"))
+    before = len(running.read_topic("schedulerlog.dead-letters"))
     forged = [EncodedRecord(b"key", b"{}", [("dead_letter_topic", topic), *others]) for topic in topics]
     running.send_records(forged, "schedulerlog.dead-letters")
-    dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
+    dead = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
     offsets = [str(letter.offset) for letter in dead]
-    output = running.command("dead-letters", "replay", "--offset", offsets[0], "--offset", offsets[1])
+    output = running.run_command("dead-letters", "replay", "--offset", offsets[0], "--offset", offsets[1])
     assert f"skipped: offset {offsets[0]} names the topic 'elsewhere', which is not ours" in output
     assert "\x1b" not in output
     assert output.endswith("replayed 0\n")
@@ -310,7 +310,7 @@ def test_l11_a_dead_letter_is_replayed_to_no_topic_but_ours(running: Pipeline) -
 def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
     (events,) = attempts("late", 1)
     running.send(events[:-1])
-    until(lambda: running.attempts("late"), bool)
+    until(lambda: running.get_attempts("late"), bool)
     running.settle()  # so that the attempt is acknowledged, and no record of it is read again
     running.processes.kill("worker")
     running.start()
@@ -321,7 +321,7 @@ def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
 def test_an_attempt_without_an_end_is_stored_as_incomplete_and_completed_by_late_records(running: Pipeline) -> None:
     (events,) = attempts("half", 1, bound=False)
     running.send(events[:-1])
-    (document,) = until(lambda: running.attempts("half"), bool).values()
+    (document,) = until(lambda: running.get_attempts("half"), bool).values()
     assert (document["complete"], document["status"]) == (False, "pending")
     running.send(events[-1:])
     assert_each_is_stored_once_as_it_was_sent(running, "half", [events])
@@ -419,7 +419,7 @@ def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbou
     running: Pipeline,
 ) -> None:
     sent = attempts("bombs", 6)
-    before = len(running.topic("schedulerlog.dead-letters"))
+    before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send([event for events in sent[:3] for event in events])
     key, _, headers = encode(sent[0][0])
     # 12 kB on the topic, and a record below the bound of batches that is longer than a dead letter may be.
@@ -429,31 +429,31 @@ def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbou
         )
     running.send([event for events in sent[3:] for event in events])
     assert_each_is_stored_once_as_it_was_sent(running, "bombs", sent)
-    letters = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 2)
+    letters = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 2)
     assert {dict(letter.headers)["dead_letter_cut"] for letter in letters} == {
         b"the batch of records was not unpacked",
         b"the value had 12000000 bytes, these are the first 65536",
     }
-    assert running.metric("schedulerlog_worker_is_waiting") == 0
-    assert running.peak_memory_bytes("worker") < 350_000_000
+    assert running.sum_metric("schedulerlog_worker_is_waiting") == 0
+    assert running.get_peak_memory_bytes("worker") < 350_000_000
 
 
 def test_m5_a_summary_that_is_too_large_for_kafka_is_a_dead_letter_and_its_neighbours_are_indexed(
     running: Pipeline,
 ) -> None:
     sent = attempts("large", 4)
-    *_, end = an_attempt(DEVICES, **about("enormous", "large"))
+    *_, end = an_attempt(DEVICES, **build_common("enormous", "large"))
     assert isinstance(end, AttemptConcluded)
     one = len(encode_value([Request(container="c" * 250)] * 2)) - len(encode_value([Request(container="c" * 250)]))
     # As long as the decisions take it; the summary is longer than the record that it is made of.
     large = end.model_copy(update={"requests": [Request(container="c" * 250)] * (1_040_000 // one)})
-    before = len(running.topic("schedulerlog.dead-letters"))
+    before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send([event for events in sent[:2] for event in events])
     running.send_records([encode(large)], compression_type="zstd", max_request_size=2**21)
     running.send([event for events in sent[2:] for event in events])
     assert_each_is_stored_once_as_it_was_sent(running, "large", sent)
-    (letter,) = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 1)
+    (letter,) = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 1)
     why = dict(letter.headers)
     assert why["dead_letter_topic"] == b"schedulerlog.attempts"
     assert b"are more than schedulerlog.attempts takes" in why["dead_letter_cause"]
-    assert running.metric("schedulerlog_worker_oversize_records") == 1
+    assert running.sum_metric("schedulerlog_worker_oversize_records") == 1

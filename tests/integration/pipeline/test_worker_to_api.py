@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from schemas.codec.records import EncodedRecord
-from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.pipeline_process import Pipeline
@@ -23,13 +23,13 @@ FREED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
 
 def episodes(api: Served) -> Any:
     """Both, once the bind is part of the latest."""
-    found = api.schedulerlog("changed/pod", "/history").json().get("episodes", [])
+    found = api.get_schedulerlog("changed/pod", "/history").json().get("episodes", [])
     return found if [episode["status"] for episode in found] == ["succeeded", "failed"] else []
 
 
 def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running: Pipeline) -> None:
     addresses = running.servers.bootstrap_servers, running.servers.opensearch_url
-    common = about("pod", "changed")
+    common = build_common("pod", "changed")
     later = common | {"attempt_id": "later", "started_at": STARTED + timedelta(minutes=1)}
     with serving(*addresses) as following:
         assert until(following.is_ready)
@@ -85,23 +85,23 @@ def test_a_trace_follows_a_decision_through_every_process(
             assert until(lambda: _names(traces, CALLER[0]) >= {"filter", "bind", PUBLISH, FOLD, INDEX, REMEMBER})
             assert until(lambda: _names(traces, own) == {"filter", PUBLISH, FOLD, INDEX, REMEMBER})
             assert until(lambda: "b1" in log.read_text())
-            read = until(lambda: _parents(traces.of(READER[0])), lambda found: len(found) >= 2)
+            read = until(lambda: _parents(traces.list_spans(READER[0])), lambda found: len(found) >= 2)
         # Of a caller that has no trace, the decision's own begins with the filter.
-        assert _parents(traces.of(own)) == {
+        assert _parents(traces.list_spans(own)) == {
             ("filter", ""), (PUBLISH, "filter"), (FOLD, "filter"), (INDEX, FOLD), (REMEMBER, FOLD),
         }  # fmt: skip
         listed = "GET /api/v1/schedulerlogs"
         assert (listed, READER[1]) in read
         assert {parent for name, parent in read if name != listed} == {listed}
-        assert {span.state for span in traces.of(CALLER[0])} == {STATE}
-        of_caller = _parents(traces.of(CALLER[0]))
+        assert {span.state for span in traces.list_spans(CALLER[0])} == {STATE}
+        of_caller = _parents(traces.list_spans(CALLER[0]))
         assert {("filter", CALLER[1]), ("bind", "filter"), (FOLD, "filter"), (FOLD, "bind"), (INDEX, FOLD)} <= of_caller
         assert {parent for name, parent in of_caller if name == PUBLISH} == {"filter", "bind"}
-        assert {(span.service, span.name) for span in traces.of(own)} == {
+        assert {(span.service, span.name) for span in traces.list_spans(own)} == {
             ("schedulerlog-scheduler", "filter"), ("schedulerlog-scheduler", PUBLISH), ("schedulerlog-worker", FOLD),
             ("schedulerlog-index", INDEX), ("schedulerlog-api", REMEMBER),
         }  # fmt: skip
-        [judged] = [span for span in traces.of(own) if span.name == "filter"]
+        [judged] = [span for span in traces.list_spans(own) if span.name == "filter"]
         assert judged.attributes == {
             "schedulerlog.attempt.id": own, "k8s.cluster.name": "default",
             "k8s.namespace.name": "traced", "k8s.pod.name": "refused",
@@ -113,12 +113,12 @@ def test_a_trace_follows_a_decision_through_every_process(
 
 
 def _attempt_id(api: Served, pod: str) -> str:
-    listed = api.schedulerlog(pod, "/history").json().get("episodes", [])
+    listed = api.get_schedulerlog(pod, "/history").json().get("episodes", [])
     return str(listed[0]["attempt_ids"][0]) if listed else ""
 
 
 def _names(traces: Collector, trace: str) -> set[str]:
-    return {span.name for span in traces.of(trace)}
+    return {span.name for span in traces.list_spans(trace)}
 
 
 def _parents(spans: list[ReceivedSpan]) -> set[tuple[str, str]]:

@@ -42,6 +42,6 @@ async def test_h6_what_was_accepted_while_calls_failed_in_runs_is_in_kafka_in_or
     spool.close()
     assert len(problems) > 1, "calls failed, and it said so"
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, "default/pod")
-    sent = [read.header("ce_id").removesuffix("/concluded") for read in reads]
+    sent = [read.get_header("ce_id").removesuffix("/concluded") for read in reads]
     last = list(dict.fromkeys(reversed([name for name in sent if name.startswith(NAME)])))[::-1]
     assert last == accepted

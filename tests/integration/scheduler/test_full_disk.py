@@ -11,7 +11,7 @@ import pytest
 from schemas.topics import DECISIONS
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
-from tests.support.harness.decisions_in_kafka import lacking
+from tests.support.harness.decisions_in_kafka import find_lacking
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod, read_topic
 from tests.support.harness.small_disk import can_mount, filled, mounted
 from tests.support.harness.topics import provision_all
@@ -58,7 +58,7 @@ async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwa
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{NAMESPACE}/")
-    assert lacking(reads, answered) == {}
+    assert find_lacking(reads, answered) == {}
 
 
 async def test_h6_m12_what_is_decided_while_no_file_may_grow_is_in_kafka_afterwards(
@@ -84,4 +84,4 @@ async def test_h6_m12_what_is_decided_while_no_file_may_grow_is_in_kafka_afterwa
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{LIMITED}/")
-    assert lacking(reads, answered) == {}
+    assert find_lacking(reads, answered) == {}

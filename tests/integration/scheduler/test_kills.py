@@ -14,12 +14,12 @@ from schemas.events.node_states import state_id
 from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
-from tests.support.harness.decisions_in_kafka import lacking
+from tests.support.harness.decisions_in_kafka import find_lacking
 from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, read_topic
 from tests.support.harness.topics import provision_all
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
-SEEDS, RESTARTS = examples(1), 20
+SEEDS, RESTARTS = count_examples(1), 20
 CALLERS = 2
 LONGEST_SECONDS = 0.25
 
@@ -83,8 +83,8 @@ async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{namespace}/")
     assert len(answered) > RESTARTS
-    assert lacking(reads, answered) == {}
-    states = {read.header("ce_id") for read in await read_topic(backends.bootstrap_servers, NODE_STATES.name)}
+    assert find_lacking(reads, answered) == {}
+    states = {read.get_header("ce_id") for read in await read_topic(backends.bootstrap_servers, NODE_STATES.name)}
     # Of every process there were verdicts, and each of them counted for itself.
     assert len({name.split("/state/")[1].split("/")[0] for name in states_named(reads)}) >= RESTARTS
     assert states_named(reads) <= states

@@ -60,7 +60,7 @@ def test_an_open_connection_continues_when_the_certificate_is_replaced(
 
 def test_a_broken_pair_is_seen_in_log_and_metrics_and_does_no_harm(process: SchedulerProcess, secret: Secret) -> None:
     secret.pair.key.unlink()
-    process.wait_until(lambda: process.metric("schedulerlog_scheduler_certificate_is_broken") == 1)
+    process.wait_until(lambda: process.sum_metric("schedulerlog_scheduler_certificate_is_broken") == 1)
     assert issuer(process) == "one"
     assert process.log.read_text().count(f"--key-file: {secret.pair.key} can't be read") == 1
 
@@ -70,7 +70,7 @@ def test_plain_http_on_the_https_port_is_hung_up_on_and_leaves_no_trace_in_the_l
     with pytest.raises(httpx.TransportError):
         httpx.get(process.url.replace("https", "http"))
     assert process.log.read_text() == before
-    assert process.metric("schedulerlog_scheduler_filter_seconds_count") == 0
+    assert process.sum_metric("schedulerlog_scheduler_filter_seconds_count") == 0
 
 
 def a_certificate(folder: Path, authority: Authority, name: str, usages: tuple[ObjectIdentifier, ...]) -> list[str]:
@@ -132,7 +132,7 @@ def test_n1_n3_requests_without_end_and_silent_connections_keep_no_caller_from_a
             # Of this caller, who connects last, and of one who has been connected for longer than the others.
             assert [client.get("/healthz").status_code for _ in range(3)] == [200] * 3
             assert httpx.post(f"{process.url}/filter", json={"Pod": a_pod(), "NodeNames": ["node1"]}).is_success
-        before = process.metric("process_resident_memory_bytes")
+        before = process.sum_metric("process_resident_memory_bytes")
         with socket.create_connection((url.host, url.port or 0), timeout=5) as sending:
             # Each of them took 4 KB: 400 MB in all.
             requests = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
@@ -141,7 +141,7 @@ def test_n1_n3_requests_without_end_and_silent_connections_keep_no_caller_from_a
                 sending.sendall(requests)
                 while sending.recv(65536):
                     pass
-        assert process.metric("process_resident_memory_bytes") < before + 50_000_000
+        assert process.sum_metric("process_resident_memory_bytes") < before + 50_000_000
 
 
 def test_n11_clients_without_a_tls_hello_take_no_memory_and_keep_no_caller_from_answers(

@@ -25,7 +25,7 @@ def test_the_lines_of_a_level_stand_on_stderr_when_it_ends(tmp_path: Path, flag:
         placed = a_pod("placed", namespace="lines")
         scheduler.bind(placed, scheduler.filter(placed)["NodeNames"][0])
         scheduler.filter(a_refused_pod("refused", "lines"))
-        assert scheduler.metric("schedulerlog_scheduler_klog_dropped_calls_total") == 0
+        assert scheduler.sum_metric("schedulerlog_scheduler_klog_dropped_calls_total") == 0
         assert scheduler.stop() == 0
     found = [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
     value = {match[1] for line in found if (match := LINE.match(line))}

@@ -38,11 +38,11 @@ def spooled(folder: Path) -> list[Entry]:
 
 def concluded(reads: list[Read], pod: str) -> int:
     """How many different conclusions were read about a pod."""
-    return len({read.header("ce_id") for read in reads if read.key == pod.encode() and _is_conclusion(read)})
+    return len({read.get_header("ce_id") for read in reads if read.key == pod.encode() and _is_conclusion(read)})
 
 
 def _is_conclusion(read: Read) -> bool:
-    return read.header("ce_type") == AttemptConcluded.TYPE
+    return read.get_header("ce_type") == AttemptConcluded.TYPE
 
 
 async def test_kafka_gets_exactly_what_was_spooled_in_the_order_of_each_pod(kafka: str, tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
             if number == 20:
                 servers.kafka[0].kill()
             if number == 50:
-                assert scheduler.metric("schedulerlog_scheduler_spool_bytes") > 0
-                assert scheduler.metric("schedulerlog_scheduler_spool_oldest_age_seconds") > 0
+                assert scheduler.sum_metric("schedulerlog_scheduler_spool_bytes") > 0
+                assert scheduler.sum_metric("schedulerlog_scheduler_spool_oldest_age_seconds") > 0
                 servers.kafka[0].start()
             assert scheduler.filter(a_refused_pod(name, "away"))["FailedNodes"]
         scheduler.wait_until_sent()

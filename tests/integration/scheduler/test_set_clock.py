@@ -13,7 +13,7 @@ from schemas.codec.records import decode
 from schemas.events import AttemptConcluded
 from schemas.topics import DECISIONS
 from tests.support.backends import Addresses
-from tests.support.harness.decisions_in_kafka import lacking
+from tests.support.harness.decisions_in_kafka import find_lacking
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod, read_topic
 from tests.support.harness.settable_clock import SettableClock
 from tests.support.harness.topics import provision_all
@@ -62,7 +62,7 @@ async def test_m6_what_is_answered_while_the_clock_is_set_back_and_forth_is_in_k
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, "default/clock/")
-    assert lacking(reads, pods) == {}
+    assert find_lacking(reads, pods) == {}
     events = [decode(read.value, read.headers) for read in reads]
     ended = [event for event in events if isinstance(event, AttemptConcluded)]
     starts = [event.started_at for event in ended if event.pod.name == "same"]

@@ -23,16 +23,16 @@ BEGAN = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 TRAINER = PodRef(namespace="ml", name="trainer", uid="uid-1")
 
 
-def at(minute: float) -> datetime:
+def to_time(minute: float) -> datetime:
     return BEGAN + timedelta(minutes=minute)
 
 
-def minute(moment: datetime) -> float:
+def to_minute(moment: datetime) -> float:
     return (moment - BEGAN) / timedelta(minutes=1)
 
 
-def rules(folder: Path, *lines: str) -> list[Rule]:
-    """One rule called R of these lines."""
+def load_rules(folder: Path, *lines: str) -> list[Rule]:
+    """Write and load one rule called R of these lines."""
     text = "rules:\n  - name: R\n" + "".join(f"    {line}\n" for line in lines)
     path = folder / "rules.yaml"
     path.write_text(text)
@@ -47,8 +47,14 @@ def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **fi
         "reason": "FilteringFailed",
         "message": "…",
     }
-    own = {"attempt_id": f"a{time}", "pod": pod, "code": code, "started_at": at(time), "reported_at": at(time)}
-    return MessageEmitted.model_validate(common | own | fields)
+    fields_of_attempt = {
+        "attempt_id": f"a{time}",
+        "pod": pod,
+        "code": code,
+        "started_at": to_time(time),
+        "reported_at": to_time(time),
+    }
+    return MessageEmitted.model_validate(common | fields_of_attempt | fields)
 
 
 def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[MessageEmitted]:
@@ -61,7 +67,7 @@ def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAIN
 
 
 def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
-    moments = {"started_at": at(time), "bind_started_at": at(time), "ended_at": at(time)}
+    moments = {"started_at": to_time(time), "bind_started_at": to_time(time), "ended_at": to_time(time)}
     common = {
         "cluster": "default",
         "attempt_id": f"b{time}",
@@ -75,7 +81,7 @@ def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
 def a_check(time: float, *codes: str, node: str = "node1") -> NodeChecked:
     problems = [NodeProblem(code=code, message=f"found {code}") for code in codes]
     return NodeChecked(
-        cluster="default", node=node, observed_at=at(time), scheduler="hami-scheduler", problems=problems
+        cluster="default", node=node, observed_at=to_time(time), scheduler="hami-scheduler", problems=problems
     )
 
 
@@ -85,9 +91,9 @@ def a_finding(time: float, finding: str = "Overcommitted", node: str = "node1") 
         "attempt_id": f"f{time}",
         "pod": TRAINER,
         "scheduler": "hami-scheduler",
-        "started_at": at(time),
+        "started_at": to_time(time),
     }
-    return FindingReported.model_validate(common | {"finding": finding, "found_at": at(time), "node": node})
+    return FindingReported.model_validate(common | {"finding": finding, "found_at": to_time(time), "node": node})
 
 
 ShownAlert = tuple[str, float, dict[str, str]]
@@ -103,12 +109,12 @@ def run(
     published_until: float = -10_000,
     start: float = 0,
 ) -> list[AlertChanged]:
-    """All alerts of a timeline from minute ``start`` to ``until``."""
-    state, timeline = AlertState(rules, published, at(published_until)), Timeline(at(start))
+    """Return all alerts of a timeline from minute ``start`` to ``until``."""
+    state, timeline = AlertState(rules, published, to_time(published_until)), Timeline(to_time(start))
     for number, (time, event) in enumerate(inputs):
-        timeline.put(at(time), ("topic", 0, number), [event])
+        timeline.put(to_time(time), ("topic", 0, number), [event])
     alerts: list[AlertChanged] = []
-    for step in timeline.advance(at(until)):
+    for step in timeline.advance(to_time(until)):
         if isinstance(step, datetime):
             alerts += state.tick(step)
         else:
@@ -116,5 +122,5 @@ def run(
     return alerts
 
 
-def shown(alerts: Iterable[AlertChanged]) -> list[ShownAlert]:
-    return [(alert.state, minute(alert.changed_at), alert.labels) for alert in alerts]
+def list_shown(alerts: Iterable[AlertChanged]) -> list[ShownAlert]:
+    return [(alert.state, to_minute(alert.changed_at), alert.labels) for alert in alerts]

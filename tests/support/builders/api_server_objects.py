@@ -37,13 +37,13 @@ def a_pod(name: str = "gpu8", *, version: int = 1001, **more: Any) -> Json:
 
 
 def an_event(
-    reason: str, note: str, *, pod: str = "gpu8", at: str = "2026-11-21T03:13:32.250001Z", **more: Any
+    reason: str, note: str, *, pod: str = "gpu8", time: str = "2026-11-21T03:13:32.250001Z", **more: Any
 ) -> Json:
-    """As events.k8s.io/v1 has it; ``more``: ``scheduler``, ``kind``, ``last`` (the series' last time)."""
+    """An event of events.k8s.io/v1; ``more``: ``scheduler``, ``kind``, ``last`` (the series' last time)."""
     event: Json = {
         "metadata": {"namespace": "ml", "name": f"{pod}.1"},
         "regarding": {"kind": more.get("kind", "Pod"), "namespace": "ml", "name": pod, "uid": f"uid-{pod}"},
-        "reason": reason, "note": note, "type": "Warning", "eventTime": at,
+        "reason": reason, "note": note, "type": "Warning", "eventTime": time,
         "reportingController": more.get("scheduler", "default-scheduler"),
     }  # fmt: skip
     if last := more.get("last"):
@@ -51,21 +51,21 @@ def an_event(
     return event
 
 
-def an_old_event(reason: str, message: str, *, pod: str = "deepseek", at: str = "2026-11-21T03:13:32Z") -> Json:
-    """As HAMi's recorder writes it: whole seconds, and no uid of the reporter's own."""
+def an_old_event(reason: str, message: str, *, pod: str = "deepseek", time: str = "2026-11-21T03:13:32Z") -> Json:
+    """An event as HAMi's recorder writes it: whole seconds, and no uid of the reporter's own."""
     return {
         "regarding": {"kind": "Pod", "namespace": "ml", "name": pod, "uid": f"uid-{pod}"},
         "reason": reason, "note": message, "deprecatedSource": {"component": "hami-scheduler"}, "eventTime": None,
-        "deprecatedFirstTimestamp": at, "deprecatedLastTimestamp": at,
+        "deprecatedFirstTimestamp": time, "deprecatedLastTimestamp": time,
     }  # fmt: skip
 
 
-def a_pod_group(why: str, *, pod: str = "ml/gpu8", at: str = "2026-11-21T03:13:32Z", status: str = "True") -> Json:
-    """As KAI v0.13 writes it when one pod of the group fits nowhere."""
+def a_pod_group(why: str, *, pod: str = "ml/gpu8", time: str = "2026-11-21T03:13:32Z", status: str = "True") -> Json:
+    """A pod group as KAI v0.13 writes it when one pod of the group fits nowhere."""
     text = f"Resources were not found for pod {pod} due to: {why}"
     condition = {
         "type": "UnschedulableOnNodePool", "nodePool": "a100", "reason": "Unschedulable",
-        "message": f"PodSchedulingErrors: {text}.", "transitionID": "1", "lastTransitionTime": at, "status": status,
+        "message": f"PodSchedulingErrors: {text}.", "transitionID": "1", "lastTransitionTime": time, "status": status,
         "reasons": [{"reason": "PodSchedulingErrors", "message": text}],
     }  # fmt: skip
     return {"metadata": {"namespace": "ml", "name": "pg-gpu8"}, "status": {"schedulingConditions": [condition]}}
@@ -73,11 +73,11 @@ def a_pod_group(why: str, *, pod: str = "ml/gpu8", at: str = "2026-11-21T03:13:3
 
 def read(*objects: tuple[Any, Json], reader: KubeEvents | None = None) -> list[Event]:
     reader = reader or KubeEvents()
-    events = [event for kind, found in objects for event in reader.changed(kind, found, 0.0)]
+    events = [event for kind, item in objects for event in reader.changed(kind, item, 0.0)]
     return events + reader.settle(60.0)
 
 
-def attempts(events: Sequence[Event]) -> list[AttemptSummarized]:
+def list_attempts(events: Sequence[Event]) -> list[AttemptSummarized]:
     folds: dict[str, AttemptFold] = {}
     for event in events:
         if isinstance(event, AttemptEvent):

@@ -25,7 +25,7 @@ from tests.support.builders.node_states import (
     USED_CORES_PERCENT,
     USED_MEMORY_MIB,
     USED_SLOTS,
-    uuid_of,
+    write_uuid,
 )
 
 STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
@@ -35,8 +35,8 @@ Devices = Mapping[str, Sequence[Sequence[str]]]
 """Per node, per container: the verdict of every device."""
 
 
-def about(name: str = "trainer", namespace: str = "ml") -> dict[str, Any]:
-    """What all events of the attempt of one pod say alike."""
+def build_common(name: str = "trainer", namespace: str = "ml") -> dict[str, Any]:
+    """Build the fields that all events of the attempt of one pod have in common."""
     pod = PodRef(namespace=namespace, name=name, uid=f"uid-{name}")
     attempt_id = uuid.uuid5(uuid.NAMESPACE_URL, str(pod)).hex
     return {
@@ -71,12 +71,12 @@ def an_attempt(
 
     A node fits when every container has a picked device there; else the first container without one refuses it.
     """
-    common = about() | fields
+    common = build_common() | fields
     names = [*devices, *unregistered]
     containers = max((len(device) for device in devices.values()), default=1)
     records = [
-        *_device_records(common, devices, containers, nodes_a_record),
-        *_node_records(common, devices, names, unregistered, chosen, scores or {}, nodes_a_record, containers),
+        *_build_device_records(common, devices, containers, nodes_a_record),
+        *_build_node_records(common, devices, names, unregistered, chosen, scores or {}, nodes_a_record, containers),
     ]
     conclusion = AttemptConcluded(
         **common,
@@ -89,15 +89,15 @@ def an_attempt(
         device_records=sum(isinstance(record, DevicesJudged) for record in records),
         node_records=sum(isinstance(record, NodesJudged) for record in records),
         chosen=chosen,
-        picked=_picked(chosen, devices.get(chosen or "", ())),
+        picked=_list_picked(chosen, devices.get(chosen or "", ())),
         error=error,
     )
     return [*records, conclusion]
 
 
-def _picked(chosen: str | None, containers: Sequence[Sequence[str]]) -> list[PickedDevice]:
+def _list_picked(chosen: str | None, containers: Sequence[Sequence[str]]) -> list[PickedDevice]:
     return [
-        a_picked_device(uuid_of(chosen or "", device), container)
+        a_picked_device(write_uuid(chosen or "", device), container)
         for container, verdicts in enumerate(containers)
         for device, word in enumerate(verdicts)
         if word == "picked"
@@ -120,35 +120,35 @@ def a_picked_device(uuid: str, container: int = 0, **fields: Any) -> PickedDevic
     return PickedDevice.model_validate({"container": container, "uuid": uuid} | plain | fields)
 
 
-def refused_by(containers: Sequence[Sequence[str]]) -> int:
-    """The first container that finds no device; -1 for none."""
-    return next((place for place, verdicts in enumerate(containers) if not fits(verdicts)), -1)
+def find_refusing(containers: Sequence[Sequence[str]]) -> int:
+    """Return the index of the first container that finds no device; -1 for none."""
+    return next((index for index, verdicts in enumerate(containers) if not fits(verdicts)), -1)
 
 
-def counted(verdicts: Sequence[str]) -> Refusal:
+def count_reasons(verdicts: Sequence[str]) -> Refusal:
     return Refusal(counts=Counter(word for word in verdicts if word not in NOT_REASONS), devices=len(verdicts))
 
 
-def _runs(names: Sequence[str], size: int) -> Iterator[list[str]]:
+def _split(names: Sequence[str], size: int) -> Iterator[list[str]]:
     for start in range(0, len(names), size):
         yield list(names[start : start + size])
 
 
-def _device_records(common: dict[str, Any], devices: Devices, containers: int, size: int) -> list[DevicesJudged]:
+def _build_device_records(common: dict[str, Any], devices: Devices, containers: int, size: int) -> list[DevicesJudged]:
     judged: list[tuple[int, list[str]]] = []
     for container in range(containers):
         # A container is looked at where those before it passed.
-        reached = [name for name in devices if container in range(_reached(devices[name]))]
-        judged += [(container, run) for run in _runs(reached, size)]
+        reached = [name for name in devices if container in range(_count_reached(devices[name]))]
+        judged += [(container, run) for run in _split(reached, size)]
     return [
         a_device_record(common, part, container, {name: devices[name][container] for name in run})
         for part, (container, run) in enumerate(judged)
     ]
 
 
-def _reached(containers: Sequence[Sequence[str]]) -> int:
-    by = refused_by(containers)
-    return len(containers) if by < 0 else by + 1
+def _count_reached(containers: Sequence[Sequence[str]]) -> int:
+    refusing = find_refusing(containers)
+    return len(containers) if refusing < 0 else refusing + 1
 
 
 def a_device_record(
@@ -172,7 +172,7 @@ def a_device_record(
     )
 
 
-def _node_records(
+def _build_node_records(
     common: dict[str, Any],
     devices: Devices,
     names: Sequence[str],
@@ -183,13 +183,13 @@ def _node_records(
     containers: int,
 ) -> Iterator[NodesJudged]:
     words = ["refused", "fits", "picked", "unregistered"]
-    for part, run in enumerate(_runs(names, size)):
-        by = [-1 if name in unregistered else refused_by(devices[name]) for name in run]
+    for part, run in enumerate(_split(names, size)):
+        refusing = [-1 if name in unregistered else find_refusing(devices[name]) for name in run]
         refusals = [
             Refusal(bare="node unregistered")
             if name in unregistered
-            else (counted(devices[name][at]) if at >= 0 else None)
-            for name, at in zip(run, by, strict=True)
+            else (count_reasons(devices[name][index]) if index >= 0 else None)
+            for name, index in zip(run, refusing, strict=True)
         ]
         table = [refusal for refusal in refusals if refusal]
         yield NodesJudged(
@@ -200,11 +200,11 @@ def _node_records(
             refusals=table,
             nodes=run,
             verdict=[
-                3 if name in unregistered else 0 if at >= 0 else 2 if name == chosen else 1
-                for name, at in zip(run, by, strict=True)
+                3 if name in unregistered else 0 if index >= 0 else 2 if name == chosen else 1
+                for name, index in zip(run, refusing, strict=True)
             ],
             score=[scores.get(name, 0.0) for name in run],
-            refused_by=by,
+            refused_by=refusing,
             refusal=[table.index(refusal) if refusal else -1 for refusal in refusals],
         )
 
@@ -212,4 +212,4 @@ def _node_records(
 def a_bind(*, bound: bool = True, node: str = "node1", after_ms: int = 20, **fields: Any) -> BindConcluded:
     ended = STARTED + timedelta(milliseconds=after_ms)
     plain = {"node": node, "bound": bound, "error": "" if bound else "no", "bind_started_at": ENDED, "ended_at": ended}
-    return BindConcluded(**(about() | plain | fields))
+    return BindConcluded(**(build_common() | plain | fields))

@@ -18,8 +18,8 @@ from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, unregi
 from engine.suggestions.suggest import suggest
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
-from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, asks
-from tests.support.harness.states_in_memory import states_of
+from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, ask_for
+from tests.support.harness.states_in_memory import build_states
 
 POLICY = SchedulingPolicy()
 CORDON = "hami.io/device-cordon"
@@ -42,7 +42,7 @@ class Objects:
     begun: frozenset[str] = frozenset()
     """Running pods of which the last registration knows nothing."""
 
-    def columns(self) -> ClusterColumns:
+    def build_columns(self) -> ClusterColumns:
         columns = ClusterColumns(ONLY_NVIDIA)
         for quota in self.quotas:
             columns.apply_quota(quota)
@@ -52,48 +52,48 @@ class Objects:
             columns.apply_pod(pod)
         return columns
 
-    def suggestions(self) -> list[Suggestion]:
-        columns = self.columns()
-        trial, ask = self.trial(columns), Ask.of_pod(self.pod, ONLY_NVIDIA)
+    def list_suggestions(self) -> list[Suggestion]:
+        columns = self.build_columns()
+        trial, ask = self.build_trial(columns), Ask.of_pod(self.pod, ONLY_NVIDIA)
         uses = {uid: use for uid in self.running if (use := columns.pod_use(uid))}
         nodes = nodes_to_empty(trial, ask)
         holders = {node: {uid: use for uid, use in uses.items() if use.node == node} for node in nodes}
-        return suggest(trial, ask, holders, self.unregistered())
+        return suggest(trial, ask, holders, self.list_unregistered())
 
-    def unregistered(self) -> UnregisteredNodes:
-        """As the records of the past have the lost nodes."""
+    def list_unregistered(self) -> UnregisteredNodes:
+        """Return the lost nodes as the records of the past have them."""
         then = copy.deepcopy(self)
         for node in self.lost:
             then.register(node)
         then.running = {uid: pod for uid, pod in self.running.items() if uid not in self.begun} | self.ended
-        before, now = then.columns(), self.columns()
+        before, now = then.build_columns(), self.build_columns()
         last = [
             LastRegistration(
                 state,
                 [use for uid in self.ended if (use := before.pod_use(uid)) and use.node == state.node],
                 [use for uid in self.begun if (use := now.pod_use(uid)) and use.node == state.node],
             )
-            for state in states_of(before)
+            for state in build_states(before)
             if state.node in self.lost
         ]
         return unregistered_nodes(ONLY_NVIDIA, last, [])
 
     def register(self, node: str) -> None:
-        (found,) = (candidate for candidate in self.nodes if candidate["metadata"]["name"] == node)
-        found["metadata"]["annotations"][REGISTER] = self.lost.pop(node)
+        (match,) = (candidate for candidate in self.nodes if candidate["metadata"]["name"] == node)
+        match["metadata"]["annotations"][REGISTER] = self.lost.pop(node)
 
-    def trial(self, columns: ClusterColumns | None = None) -> Trial:
-        return Trial(columns or self.columns(), self.offered or self.all_nodes, POLICY)
+    def build_trial(self, columns: ClusterColumns | None = None) -> Trial:
+        return Trial(columns or self.build_columns(), self.offered or self.all_nodes, POLICY)
 
     @property
     def all_nodes(self) -> tuple[str, ...]:
         return tuple(node["metadata"]["name"] for node in self.nodes)
 
     def decide(self) -> Decision | None:
-        found = decide(self.columns(), self.pod, self.offered or self.all_nodes, POLICY)
-        return found if isinstance(found, Decision) and found.chosen else None
+        answer = decide(self.build_columns(), self.pod, self.offered or self.all_nodes, POLICY)
+        return answer if isinstance(answer, Decision) and answer.chosen else None
 
-    def after(self, edits: Sequence[Edit]) -> "Objects":
+    def copy_with(self, edits: Sequence[Edit]) -> "Objects":
         changed = copy.deepcopy(self)
         for edit in edits:
             changed.apply(edit)
@@ -138,23 +138,23 @@ def clusters(draw: st.DrawFn) -> Objects:
     for name in names:
         devices = [
             a_device(
-                f"{name}-{place}",
+                f"{name}-{index}",
                 numa=draw(st.integers(0, 1)),
                 devmem=draw(st.sampled_from([1000, 4000])),
                 type=draw(st.sampled_from(["NVIDIA A30", "NVIDIA T4"])),
                 count=draw(st.integers(1, 3)),
                 health=draw(st.sampled_from([True, True, False])),
             )
-            for place in range(draw(st.integers(1, 4)))
+            for index in range(draw(st.integers(1, 4)))
         ]
         nodes.append(
             a_node(name, devices, device_cordon=draw(st.sampled_from(["", f"{name}-0", f"{name}-0,{name}-1"])))
         )
     for number in range(draw(st.integers(0, 6))):
-        node, place = draw(st.sampled_from(names)), draw(st.integers(0, 3))
+        node, index = draw(st.sampled_from(names)), draw(st.integers(0, 3))
         memory, cores = draw(st.integers(0, 1500)), draw(st.sampled_from([0, 30, 100]))
         uid = f"uid-{number}"
-        running[uid] = a_running_pod(f"{node}-{place},NVIDIA,{memory},{cores}:;", node, uid, namespace="other")
+        running[uid] = a_running_pod(f"{node}-{index},NVIDIA,{memory},{cores}:;", node, uid, namespace="other")
     quotas = (
         [a_quota(gpumem=draw(st.integers(0, 6000)), gpucores=draw(st.integers(0, 300)))] if draw(st.booleans()) else []
     )
@@ -181,8 +181,8 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     containers = []
     for number in range(draw(st.integers(1, 2))):
         chosen = draw(st.sampled_from([amounts, share]))
-        asked = asks(draw(st.integers(1, 5)), **{name: draw(values) for name, values in chosen.items()})
-        containers.append({**asked, "name": f"c{number}"})
+        container = ask_for(draw(st.integers(1, 5)), **{name: draw(values) for name, values in chosen.items()})
+        containers.append({**container, "name": f"c{number}"})
     marks = {
         "nvidia.com/numa-bind": st.just("true"),
         "nvidia.com/use-gputype": st.sampled_from(["A30", "T4", "H100"]),

@@ -45,7 +45,7 @@ def a_refusal(devices: int = 8, **counts: int) -> Refusal:
 
 
 def a_report(**fields: Any) -> Report:
-    """What the scheduler itself reports."""
+    """A report of the scheduler itself."""
     plain = {"source": "scheduler", "attempt_id": ATTEMPT["attempt_id"], "started_at": STARTED, "ended_at": STARTED}
     return Report.model_validate(plain | fields)
 
@@ -73,7 +73,7 @@ def a_summary(nodes: Sequence[str] = ("node1", "node2"), **fields: Any) -> Attem
 
 
 def a_repetition(**fields: Any) -> AttemptRepeated:
-    """Of an attempt that began a minute earlier and was the first of its episode."""
+    """A repetition of an attempt that began a minute earlier and was the first of its episode."""
     earlier = STARTED - timedelta(minutes=1)
     plain = {
         "version": 1,
@@ -93,7 +93,7 @@ def a_repetition(**fields: Any) -> AttemptRepeated:
     return AttemptRepeated.model_validate(ATTEMPT | plain | fields)
 
 
-def some_trends(**fields: Any) -> TrendsCounted:
+def build_trends(**fields: Any) -> TrendsCounted:
     names = ("namespace", "result", "dimension", "value", "attempts", "pods", "nodes", "devices")
     minute = STARTED.replace(second=0, microsecond=0)
     plain: dict[str, Any] = {"started_at": minute, "partition": 0, "recorded_at": minute, "version": 1}
@@ -102,7 +102,7 @@ def some_trends(**fields: Any) -> TrendsCounted:
 
 
 def a_contribution(**fields: Any) -> Contribution:
-    """Of an attempt on two nodes of eight devices, all refused."""
+    """A contribution of an attempt on two nodes of eight devices, all refused."""
     plain = {
         "version": 1,
         "status": "failed",
@@ -162,7 +162,7 @@ def a_scheduler_observed(**fields: Any) -> SchedulerObserved:
     return SchedulerObserved.model_validate(plain | fields)
 
 
-def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudged:
+def build_nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudged:
     count = len(nodes)
     plain = {
         "part": 0,
@@ -178,10 +178,10 @@ def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudge
     return NodesJudged.model_validate(ATTEMPT | plain | fields)
 
 
-def devices_judged(
+def build_devices_judged(
     nodes: Sequence[str] = ("node1",), *, per_node: int = 8, seed: int = 0, **fields: Any
 ) -> DevicesJudged:
-    """``per_node`` devices on every node, refused for various reasons; ``states_of`` makes the states they refer to."""
+    """Build ``per_node`` devices a node, refused for various reasons; ``build_states`` makes their states."""
     draw = random.Random(seed)
     rows = len(nodes) * per_node
     plain = {

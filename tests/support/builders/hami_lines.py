@@ -7,26 +7,26 @@ from engine.summaries.fold import summarize
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
 from schemas.events import AttemptEvent, AttemptSummarized, DeviceRow, DevicesJudged, Event, NodeStateChanged
-from tests.support.builders.node_states import lookup
+from tests.support.builders.node_states import build_lookup
 
 WRITTEN = datetime(2026, 12, 31, tzinfo=UTC)
 
 
-def a_line(text: str, *, at: float = 0.0, severity: str = "I") -> bytes:
-    """``at``: seconds after 03:06:00."""
-    minute, second = divmod(at, 60)
+def a_line(text: str, *, seconds: float = 0.0, severity: str = "I") -> bytes:
+    """``seconds``: seconds after 03:06:00."""
+    minute, second = divmod(seconds, 60)
     return f"{severity}1121 03:{6 + int(minute):02d}:{second:09.6f}       1 score.go:1] {text}".encode()
 
 
-def started(name: str = "trainer", namespace: str = "ml", at: float = 0.0) -> bytes:
+def write_start(name: str = "trainer", namespace: str = "ml", seconds: float = 0.0) -> bytes:
     text = f'"Starting schedule filter process" pod="{name}" uuid="uid-{name}" namespace="{namespace}"'
-    return a_line(text, at=at)
+    return a_line(text, seconds=seconds)
 
 
-def requested(*counts: int, pod: str = "ml/trainer", at: float = 0.01, memory: int = 20480) -> bytes:
-    """A container per count; each requests a little less memory than the one before."""
+def write_request(*counts: int, pod: str = "ml/trainer", seconds: float = 0.01, memory: int = 20480) -> bytes:
+    """Write a line with a container per count; each requests a little less memory than the one before."""
     requests = ",".join(_request(count, memory - index) if count else "{}" for index, count in enumerate(counts))
-    return a_line(f'"Resource requirements collected" pod="{pod}" requests=[{requests}]', at=at)
+    return a_line(f'"Resource requirements collected" pod="{pod}" requests=[{requests}]', seconds=seconds)
 
 
 def _request(count: int, memory: int) -> str:
@@ -34,50 +34,52 @@ def _request(count: int, memory: int) -> str:
     return f'{{"NVIDIA":{{{numbers}}}}}'
 
 
-def named(index: int, name: str, pod: str = "ml/trainer", at: float = 0.01) -> bytes:
-    return a_line(f'"Processing container resources" pod="{pod}" containerIndex={index} containerName="{name}"', at=at)
+def write_name(index: int, name: str, pod: str = "ml/trainer", seconds: float = 0.01) -> bytes:
+    return a_line(
+        f'"Processing container resources" pod="{pod}" containerIndex={index} containerName="{name}"', seconds=seconds
+    )
 
 
-def unfit(node: str, reason: str, pod: str = "ml/trainer", at: float = 0.02) -> bytes:
-    return a_line(f'"NodeUnfitPod" pod="{pod}" node="{node}" reason="{reason}"', at=at)
+def write_unfit(node: str, reason: str, pod: str = "ml/trainer", seconds: float = 0.02) -> bytes:
+    return a_line(f'"NodeUnfitPod" pod="{pod}" node="{node}" reason="{reason}"', seconds=seconds)
 
 
-def fit(node: str, score: str, pod: str = "ml/trainer", at: float = 0.02) -> bytes:
-    return a_line(f'"NodeFitPod" pod="{pod}" node="{node}" score={score}', at=at)
+def write_fit(node: str, score: str, pod: str = "ml/trainer", seconds: float = 0.02) -> bytes:
+    return a_line(f'"NodeFitPod" pod="{pod}" node="{node}" score={score}', seconds=seconds)
 
 
-def an_event(reason: str, message: str, pod: str = "ml/trainer", at: float = 0.03) -> bytes:
+def an_event(reason: str, message: str, pod: str = "ml/trainer", seconds: float = 0.03) -> bytes:
     kind = "Normal" if reason.endswith("Succeed") else "Warning"
     head = f'"Event occurred" object="{pod}" fieldPath="" kind="Pod" apiVersion="v1" type="{kind}"'
-    return a_line(f'{head} reason="{reason}" message="{message}"', at=at)
+    return a_line(f'{head} reason="{reason}" message="{message}"', seconds=seconds)
 
 
-def failed(nodes: int, pod: str = "ml/trainer", at: float = 0.03) -> bytes:
-    return an_event("FilteringFailed", f"no available node, {nodes} nodes do not meet", pod, at)
+def write_failure(nodes: int, pod: str = "ml/trainer", seconds: float = 0.03) -> bytes:
+    return an_event("FilteringFailed", f"no available node, {nodes} nodes do not meet", pod, seconds)
 
 
-def lines(texts: Iterable[bytes]) -> Lines:
+def build_lines(texts: Iterable[bytes]) -> Lines:
     return Lines(Origin("hami.log", WRITTEN), list(texts))
 
 
 def read(*texts: bytes, reader: HamiLog | None = None) -> list[Event]:
-    """All events of the log, to its end."""
+    """Read all events of the log, to its end."""
     reader = reader or HamiLog()
-    return [*reader.feed(lines(texts)), *reader.close()]
+    return [*reader.feed(build_lines(texts)), *reader.close()]
 
 
-def states(events: Iterable[Event]) -> list[NodeStateChanged]:
+def list_states(events: Iterable[Event]) -> list[NodeStateChanged]:
     return [event for event in events if isinstance(event, NodeStateChanged)]
 
 
-def devices(events: Sequence[Event]) -> list[DeviceRow]:
-    """The rows of all records, with what the states report of their devices."""
-    state_of = lookup(states(events))
+def list_devices(events: Sequence[Event]) -> list[DeviceRow]:
+    """List the rows of all records, with what the states report of their devices."""
+    state_of = build_lookup(list_states(events))
     return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
 
 
-def summaries(events: Iterable[Event]) -> list[AttemptSummarized]:
-    """In the order in which the attempts started."""
+def summarize_attempts(events: Iterable[Event]) -> list[AttemptSummarized]:
+    """Summarize the attempts in the order in which they started."""
     attempts: dict[str, list[AttemptEvent]] = {}
     for event in events:
         if isinstance(event, AttemptEvent):

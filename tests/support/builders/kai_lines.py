@@ -17,7 +17,7 @@ from schemas.events import (
     FindingReported,
     NodeStateChanged,
 )
-from tests.support.builders.node_states import lookup
+from tests.support.builders.node_states import build_lookup
 
 CASES = Path(__file__).parents[2] / "unit" / "ingest" / "readers" / "kai" / "cases"
 CONSOLE = "v0.13-console-log"
@@ -28,7 +28,7 @@ _COLOUR = re.compile(rb"\x1b\[[\d;]*m")
 ORIGIN = Origin("kai.log", reference=datetime(2026, 11, 21, tzinfo=UTC))
 
 
-def texts(case: str) -> list[bytes]:
+def read_texts(case: str) -> list[bytes]:
     return _COLOUR.sub(b"", (CASES / f"{case}.log").read_bytes()).splitlines()
 
 
@@ -41,8 +41,8 @@ def read(lines: Sequence[bytes], reader: KaiLog | None = None) -> list[Event]:
     return [*reader.feed(block(lines)), *reader.close()]
 
 
-def printed(*messages: str, session: str = "s1aaaa", action: str = "allocate") -> list[bytes]:
-    """Messages as v0.13 prints them, each with the file that prints it in front: ``framework/session.go: text``."""
+def print_lines(*messages: str, session: str = "s1aaaa", action: str = "allocate") -> list[bytes]:
+    """Print messages as v0.13 does, each with the file that prints it in front: ``framework/session.go: text``."""
     lines = []
     for message in messages:
         caller, _, text = message.partition(": ")
@@ -50,7 +50,7 @@ def printed(*messages: str, session: str = "s1aaaa", action: str = "allocate") -
     return lines
 
 
-def summaries(events: Sequence[Event]) -> list[AttemptSummarized]:
+def summarize_attempts(events: Sequence[Event]) -> list[AttemptSummarized]:
     folds: dict[str, AttemptFold] = {}
     for event in events:
         if isinstance(event, AttemptEvent):
@@ -58,15 +58,15 @@ def summaries(events: Sequence[Event]) -> list[AttemptSummarized]:
     return [fold.summarize() for fold in folds.values()]
 
 
-def findings(events: Sequence[Event]) -> list[FindingReported]:
+def list_findings(events: Sequence[Event]) -> list[FindingReported]:
     return [event for event in events if isinstance(event, FindingReported)]
 
 
-def devices(events: Sequence[Event]) -> list[DeviceRow]:
-    """The rows of all records, with what the states report of their devices."""
-    state_of = lookup(states(events))
+def list_devices(events: Sequence[Event]) -> list[DeviceRow]:
+    """List the rows of all records, with what the states report of their devices."""
+    state_of = build_lookup(list_states(events))
     return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
 
 
-def states(events: Sequence[Event]) -> list[NodeStateChanged]:
+def list_states(events: Sequence[Event]) -> list[NodeStateChanged]:
     return [event for event in events if isinstance(event, NodeStateChanged)]

@@ -41,9 +41,9 @@ def a_pod(
     annotations: Mapping[str, str] | None = None,
     **metadata: Any,
 ) -> Json:
-    about = {"name": name, "namespace": "default", "uid": f"uid-{name}", "annotations": dict(annotations or {})}
+    plain = {"name": name, "namespace": "default", "uid": f"uid-{name}", "annotations": dict(annotations or {})}
     spec = {"containers": list(containers or [a_container(gpumem=3000, gpucores=30)])}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": about | metadata, "spec": spec, "status": {}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": plain | metadata, "spec": spec, "status": {}}
 
 
 def a_cluster(*nodes: Json) -> ClusterColumns:

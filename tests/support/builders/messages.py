@@ -10,8 +10,8 @@ TRAINER = PodRef(namespace="ml", name="trainer", uid="uid-1")
 
 
 def a_message(number: int = 0, text: str = "3 nodes NumaNotFit(a,b,c)", **fields: Any) -> MessageEmitted:
-    """Of the attempt ``number`` seconds after the first."""
-    at = BEGAN + timedelta(seconds=number)
+    """A message of the attempt ``number`` seconds after the first."""
+    time = BEGAN + timedelta(seconds=number)
     common = {
         "cluster": "default",
         "pod": TRAINER,
@@ -19,5 +19,11 @@ def a_message(number: int = 0, text: str = "3 nodes NumaNotFit(a,b,c)", **fields
         "severity": "Warning",
         "reason": "FilteringFailed",
     }
-    own = {"attempt_id": f"{number:032x}", "started_at": at, "reported_at": at, "code": "NumaNotFit", "message": text}
-    return MessageEmitted.model_validate(common | own | fields)
+    fields_of_attempt = {
+        "attempt_id": f"{number:032x}",
+        "started_at": time,
+        "reported_at": time,
+        "code": "NumaNotFit",
+        "message": text,
+    }
+    return MessageEmitted.model_validate(common | fields_of_attempt | fields)

@@ -10,17 +10,17 @@ from schemas.events import DeviceKind, DevicesJudged, NodeStateChanged
 from schemas.events.devices import NO_STATE, StateOf
 
 EPOCH = 1_795_230_000_000_000
-"""When the scheduler of the tests started: 2026-11-21T03:00:00Z, some minutes before the builders' attempts."""
+"""Start of the tests' scheduler: 2026-11-21T03:00:00Z, some minutes before the builders' attempts."""
 REVISION = 7
 OBSERVED = datetime(2026, 11, 21, 3, 6, 20, tzinfo=UTC)
 A100 = DeviceKind(
     model="NVIDIA A100-SXM4-80GB", vendor="NVIDIA", mode="hami-core", memory_mib=81920, cores_percent=100, slots=10
 )
 USED_MEMORY_MIB, USED_CORES_PERCENT, USED_SLOTS = 1024, 10, 1
-"""Of every device, unless a test says otherwise."""
+"""Amounts of every device, unless a test says otherwise."""
 
 
-def uuid_of(node: str, device: int) -> str:
+def write_uuid(node: str, device: int) -> str:
     return f"GPU-{node}-{device}"
 
 
@@ -34,7 +34,7 @@ def a_node_state(node: str = "node1", devices: int = 8, **fields: Any) -> NodeSt
         "epoch": EPOCH,
         "revision": REVISION,
         "kinds": [A100] if devices else [],
-        "uuid": [uuid_of(node, device) for device in range(devices)],
+        "uuid": [write_uuid(node, device) for device in range(devices)],
         "kind": [0] * devices,
         "index": list(range(devices)),
         "numa": [0] * devices,
@@ -60,18 +60,18 @@ def a_random_state(node: str = "node1", devices: int = 8, *, seed: int = 0, **fi
     return a_node_state(node, devices, **(plain | fields))
 
 
-def states_of(*records: Any, **fields: Any) -> list[NodeStateChanged]:
-    """The states that the device records among ``records`` refer to, each once, in the order of the references.
+def build_states(*records: Any, **fields: Any) -> list[NodeStateChanged]:
+    """Build the states that the device records among ``records`` refer to, each once, in the order of the references.
 
     ``fields`` are the same in each; every node has as many devices as the records need.
     """
     needed: dict[tuple[str, str, int, int], int] = {}
     observed: dict[tuple[str, str, int, int], datetime] = {}
     for event in (record for record in records if isinstance(record, DevicesJudged)):
-        for place, revision in enumerate(event.revision.tolist()):
+        for index, revision in enumerate(event.revision.tolist()):
             if revision != NO_STATE:
-                key = (event.scheduler, event.nodes[place], event.epoch, revision)
-                needed[key] = max(needed.get(key, 0), *_devices_of(event, place))
+                key = (event.scheduler, event.nodes[index], event.epoch, revision)
+                needed[key] = max(needed.get(key, 0), *_list_devices(event, index))
                 observed.setdefault(key, event.started_at)
     states = []
     for key, devices in needed.items():
@@ -87,14 +87,14 @@ def states_of(*records: Any, **fields: Any) -> list[NodeStateChanged]:
     return states
 
 
-def _devices_of(event: DevicesJudged, place: int) -> tuple[int, ...]:
+def _list_devices(event: DevicesJudged, index: int) -> tuple[int, ...]:
     rows = event.rows.tolist()
-    first = sum(rows[:place])
-    positions = event.device[first : first + rows[place]].tolist() or [rows[place] - 1]
-    return int(event.devices[place]), max(positions) + 1
+    first = sum(rows[:index])
+    positions = event.device[first : first + rows[index]].tolist() or [rows[index] - 1]
+    return int(event.devices[index]), max(positions) + 1
 
 
-def lookup(states: Sequence[NodeStateChanged]) -> StateOf:
-    """What ``each_device`` asks for: the state of a node by its name and revision."""
-    known = {(state.node, state.revision): state for state in states}
-    return lambda node, revision: known.get((node, revision))
+def build_lookup(states: Sequence[NodeStateChanged]) -> StateOf:
+    """Build what ``each_device`` asks for the state of a node by its name and revision."""
+    states_by_revision = {(state.node, state.revision): state for state in states}
+    return lambda node, revision: states_by_revision.get((node, revision))

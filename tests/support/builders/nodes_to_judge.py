@@ -52,8 +52,8 @@ def a_node(
     }
 
 
-def asks(count: int = 1, **amounts: Any) -> dict[str, Any]:
-    """A container that asks for devices: `asks(2, gpumem=3000, gpucores=30)`."""
+def ask_for(count: int = 1, **amounts: Any) -> dict[str, Any]:
+    """Build the resources of a container that asks for devices: `ask_for(2, gpumem=3000, gpucores=30)`."""
     limits = {"nvidia.com/gpu": count, **{f"nvidia.com/{key.replace('_', '-')}": v for key, v in amounts.items()}}
     return {"name": "main", "resources": {"limits": limits}}
 
@@ -70,7 +70,7 @@ def a_pod(
 ) -> dict[str, Any]:
     return {
         "metadata": {"name": "pod", "namespace": namespace, "uid": uid, "annotations": dict(annotations or {})},
-        "spec": {"initContainers": list(init), "containers": list(containers or [asks()])},
+        "spec": {"initContainers": list(init), "containers": list(containers or [ask_for()])},
         "status": {"phase": "Pending"},
     }
 
@@ -97,20 +97,20 @@ def a_cluster(*nodes: Mapping[str, Any], pods: Sequence[Mapping[str, Any]] = ())
     return columns
 
 
-def decided(
+def decide_on(
     columns: ClusterColumns, pod: Mapping[str, Any], *names: str, policy: SchedulingPolicy | None = None
 ) -> Decision:
-    """The decision on the named nodes, or on all registered ones."""
+    """Decide on the named nodes, or on all registered ones."""
     answer = decide(columns, pod, names or columns.node_names, policy or SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 
 
-def reason(decision: Decision, node: str = "node-a") -> str | None:
+def get_reason(decision: Decision, node: str = "node-a") -> str | None:
     return decision.failed_nodes().get(node)
 
 
-def given_uuids(decision: Decision) -> list[list[str]]:
-    """The UUIDs given to each container on the chosen node."""
+def list_granted_uuids(decision: Decision) -> list[list[str]]:
+    """List the UUIDs granted to each container on the chosen node."""
     assert decision.allocation
     return [[grant.uuid for grant in grants] for grants in decision.allocation.containers]

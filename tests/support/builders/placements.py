@@ -13,7 +13,7 @@ from tests.support.builders.attempts import STARTED
 SCHEDULER = "hami-scheduler"
 
 
-def at(seconds: float) -> datetime:
+def to_time(seconds: float) -> datetime:
     return STARTED + timedelta(seconds=seconds)
 
 
@@ -30,20 +30,20 @@ def a_placed(
         "pod": a_pod(name),
         "cluster": "default",
         "scheduler": SCHEDULER,
-        "started_at": at(started_at),
+        "started_at": to_time(started_at),
         "node": node,
-        "bound_at": at(bound),
+        "bound_at": to_time(bound),
         "devices": (f"GPU-{node}-0",),
         "vendors": frozenset({"NVIDIA"}),
     }
     return Placed(**(plain | fields))
 
 
-def seen(time: float, node: str = "node1", name: str = "trainer", **fields: Any) -> PodObserved:
+def a_sighting(time: float, node: str = "node1", name: str = "trainer", **fields: Any) -> PodObserved:
     plain = {
         "cluster": "default",
         "pod": a_pod(name),
-        "observed_at": at(time),
+        "observed_at": to_time(time),
         "phase": "Running" if node else "Pending",
         "node": node,
     }
@@ -54,17 +54,19 @@ def a_problem(code: str = "HandshakeTooOld", vendor: str = "NVIDIA", **fields: A
     return NodeProblem(code=code, vendor=vendor, message=f"the message of {code}", **fields)
 
 
-def checked(time: float, *problems: NodeProblem, node: str = "node1", scheduler: str = SCHEDULER) -> NodeChecked:
-    return NodeChecked(cluster="default", node=node, observed_at=at(time), scheduler=scheduler, problems=list(problems))
+def a_check(time: float, *problems: NodeProblem, node: str = "node1", scheduler: str = SCHEDULER) -> NodeChecked:
+    return NodeChecked(
+        cluster="default", node=node, observed_at=to_time(time), scheduler=scheduler, problems=list(problems)
+    )
 
 
-def registered(
+def a_registration(
     time: float, memory_mib: Mapping[str, int], node: str = "node1", scheduler: str = SCHEDULER
 ) -> NodeRegistered:
     numbers = np.zeros(len(memory_mib), np.int64)
     words = [""] * len(memory_mib)
     return NodeRegistered(cluster="default",
-        node=node, observed_at=at(time), scheduler=scheduler, registered=bool(memory_mib), uuid=list(memory_mib),
+        node=node, observed_at=to_time(time), scheduler=scheduler, registered=bool(memory_mib), uuid=list(memory_mib),
         model=words, mode=words, index=numbers, memory_mib=np.array(list(memory_mib.values()), np.int64),
         cores_percent=numbers, slots=numbers, numa=numbers, healthy=[True] * len(memory_mib),
     )  # fmt: skip

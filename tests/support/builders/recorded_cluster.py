@@ -17,28 +17,31 @@ from tests.support.fakes.objects import FakeObjects
 
 RECORDED: dict[str, Any] = json.loads(Path("tests/unit/engine/diagnosis/cases/control_plane.json").read_text())
 NAMESPACE = "test-diagnosis"
-MADE = datetime(2026, 11, 23, 7, 22, 28, tzinfo=UTC)
-"""When the pods were made."""
+CREATED = datetime(2026, 11, 23, 7, 22, 28, tzinfo=UTC)
+"""Time at which the pods were made."""
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
-HAMI = SchedulerState("hami-scheduler", Evidence("scheduler", "hami-scheduler@1"), "HAMi", MADE - timedelta(minutes=20))
+HAMI = SchedulerState(
+    "hami-scheduler", Evidence("scheduler", "hami-scheduler@1"), "HAMi", CREATED - timedelta(minutes=20)
+)
 
 
-def objects(**pods: dict[str, Any]) -> FakeObjects:
+def build_objects(**pods: dict[str, Any]) -> FakeObjects:
     recorded = deepcopy(RECORDED)
     names = [name for name in recorded if name not in ("events", "quotas", "nodes")]
-    found = {f"{PODS}/{name}": pods.get(name, recorded[name]) for name in names}
+    items = {f"{PODS}/{name}": pods.get(name, recorded[name]) for name in names}
     lists = {EVENTS: "events", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas": "quotas", "/api/v1/nodes": "nodes"}
-    return FakeObjects(found | {path: recorded[name] for path, name in lists.items()})
+    return FakeObjects(items | {path: recorded[name] for path, name in lists.items()})
 
 
-def facts_of(name: str, api: FakeObjects | None = None, seconds: float = 5, **more: Any) -> DiagnosisFacts:
-    """``seconds``: how long after the pod was made."""
-    api, now = api or objects(), MADE + timedelta(seconds=seconds)
-    found = asyncio.run(read_circumstances(api, NAMESPACE, name, now))
+def build_facts(name: str, api: FakeObjects | None = None, seconds: float = 5, **more: Any) -> DiagnosisFacts:
+    """Build the facts of a pod, so many ``seconds`` after it was made."""
+    api, now = api or build_objects(), CREATED + timedelta(seconds=seconds)
+    circumstances = asyncio.run(read_circumstances(api, NAMESPACE, name, now))
     nodes, _ = asyncio.run(read_nodes(api, now))
-    events = [event for event in found.events or () if f"/{name}." in event.record]
+    events = [event for event in circumstances.events or () if f"/{name}." in event.record]
     return DiagnosisFacts(
-        "default", NAMESPACE, name, now, pod=found.pod, claims=found.claims, quotas=found.quotas, events=events,
-        nodes=nodes, owner_problem=found.owner_problem, unknown=found.unknown, **more,
+        "default", NAMESPACE, name, now, pod=circumstances.pod, claims=circumstances.claims,
+        quotas=circumstances.quotas, events=events,
+        nodes=nodes, owner_problem=circumstances.owner_problem, unknown=circumstances.unknown, **more,
     )  # fmt: skip

@@ -10,13 +10,13 @@ FORMS = ("fluent-bit", "vector", "otel")
 
 
 def record(
-    form: str, text: str, at: datetime = STARTED, names: tuple[str, str, str] = NAMES, *, tag: str = "F"
+    form: str, text: str, time: datetime = STARTED, names: tuple[str, str, str] = NAMES, *, tag: str = "F"
 ) -> bytes:
     namespace, pod, container = names
-    stamp = at.isoformat().replace("+00:00", "Z")
+    stamp = time.isoformat().replace("+00:00", "Z")
     if form == "fluent-bit":
         kubernetes = {"namespace_name": namespace, "pod_name": pod, "container_name": container, "labels": {"app": "x"}}
-        shipped: object = {"@timestamp": at.timestamp(), "time": stamp, "stream": "stderr", "_p": tag,
+        shipped: object = {"@timestamp": time.timestamp(), "time": stamp, "stream": "stderr", "_p": tag,
                            "log": text + "\n",
                         "kubernetes": kubernetes}  # fmt: skip
     elif form == "vector":
@@ -24,19 +24,21 @@ def record(
         shipped = {"message": text, "timestamp": stamp, "source_type": "kubernetes_logs", "kubernetes": kubernetes | {
             "pod_labels": {"app": "x"}}}  # fmt: skip
     else:
-        shipped = {"resourceLogs": [otel_resource([text], at, names, tag)]}
+        shipped = {"resourceLogs": [build_otel_resource([text], time, names, tag)]}
     return json.dumps(shipped).encode()
 
 
-def otel_resource(texts: Sequence[str], at: datetime, names: tuple[str, str, str], tag: str = "F") -> dict[str, object]:
+def build_otel_resource(
+    texts: Sequence[str], time: datetime, names: tuple[str, str, str], tag: str = "F"
+) -> dict[str, object]:
     keys = ("k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "k8s.pod.labels.app")
     attributes = [{"key": key, "value": {"stringValue": value}} for key, value in zip(keys, (*names, "x"), strict=True)]
     records = [
         {
-            "timeUnixNano": str(int((at + timedelta(milliseconds=place)).timestamp() * 1000) * 1_000_000),
+            "timeUnixNano": str(int((time + timedelta(milliseconds=index)).timestamp() * 1000) * 1_000_000),
             "body": {"stringValue": text},
             "attributes": [{"key": "logtag", "value": {"stringValue": tag}}],
         }
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
     return {"resource": {"attributes": attributes}, "scopeLogs": [{"scope": {}, "logRecords": records}]}

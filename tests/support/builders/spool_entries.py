@@ -33,8 +33,8 @@ def a_verdict(name: str = "a", size: int = 10) -> Entry:
     return Entry(EntryKind.VERDICT, DECISIONS.name, record, microseconds(NOW))
 
 
-def detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
-    """Device rows of one attempt on one node."""
+def build_detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
+    """Build an entry with the device rows of one attempt on one node."""
     event = DevicesJudged(
         cluster="default",
         attempt_id=attempt_id("default", "s", pod, started_at),

@@ -6,11 +6,11 @@ from schemas.events import AttemptSummarized
 from tests.support.builders.events import a_summary
 
 
-def nodes_of(parts: int) -> list[str]:
+def name_nodes(parts: int) -> list[str]:
     return [f"node{number}" for number in range(parts)]
 
 
-def summary_in_parts(parts: int, **fields: Any) -> list[AttemptSummarized]:
-    """A node in each; every part has what the whole attempt has in common."""
+def build_parts(parts: int, **fields: Any) -> list[AttemptSummarized]:
+    """Build a summary with a node in each part; every part has what the whole attempt has in common."""
     common: dict[str, Any] = {"offered_nodes": parts, "judged_devices": 8 * parts, "parts": parts}
-    return [a_summary([node], **common, part=number, **fields) for number, node in enumerate(nodes_of(parts))]
+    return [a_summary([node], **common, part=number, **fields) for number, node in enumerate(name_nodes(parts))]

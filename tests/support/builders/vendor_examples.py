@@ -14,15 +14,15 @@ MIXED: Final = "mixed"
 NAMES: Final = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def example_node(name: str, node: str = "") -> dict[str, Any]:
-    """The node, under another name where one is given."""
-    found: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
-    found["metadata"]["name"] = node or found["metadata"]["name"]
-    return found
+def read_node(name: str, node: str = "") -> dict[str, Any]:
+    """Read the example's node, under another name if one is given."""
+    manifest: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    manifest["metadata"]["name"] = node or manifest["metadata"]["name"]
+    return manifest
 
 
-def example_pod(name: str, uid: str = "uid", limits: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The pod, whose last container has these limits too."""
+def read_pod(name: str, uid: str = "uid", limits: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Read the example's pod, with these limits too in its last container."""
     pod: dict[str, Any] = yaml.safe_load((FOLDER / "pods" / f"{name}.yaml").read_text())
     pod["metadata"]["uid"] = uid
     pod["spec"]["containers"][-1]["resources"]["limits"].update(limits or {})

@@ -1,4 +1,4 @@
-"""Who was placed where, from two sources: the API server, and the records in Kafka.
+"""Placements of pods from two sources: the API server, and the records in Kafka.
 
 Each is read by its own rules, so that a test can compare them. Nothing of the scheduler is used here.
 """
@@ -24,13 +24,13 @@ from tests.support.control_plane.objects import (
     DEVICE_CORES,
     DEVICE_MEMORY_MIB,
     DEVICE_SLOTS,
-    annotations_of,
+    get_annotations,
 )
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Share:
-    """What one container holds of one device."""
+    """Share of one device that one container holds."""
 
     device: str
     memory_mib: int
@@ -39,35 +39,37 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a pod went and what it holds there."""
+    """Node of a pod, and the shares that it holds there."""
 
     node: str
     shares: tuple[Share, ...]
 
 
-def shares_in(annotation: str) -> tuple[Share, ...]:
-    """``GPU-a,NVIDIA,20480,20:GPU-b,NVIDIA,20480,20:;``: devices end with a colon, containers with a semicolon."""
+def parse_shares(annotation: str) -> tuple[Share, ...]:
+    """Parse ``GPU-a,NVIDIA,20480,20:GPU-b,NVIDIA,20480,20:;``: a colon ends a device, a semicolon a container."""
     words = [device.split(",") for slot in annotation.split(";") for device in slot.split(":") if device]
     return tuple(sorted(Share(uuid, int(memory), int(cores)) for uuid, _, memory, cores in words))
 
 
-def shown(pods: Iterable[Json]) -> dict[str, Placement]:
-    """By pod name, the placement that the API server shows for each bound pod."""
+def list_placements(pods: Iterable[Json]) -> dict[str, Placement]:
+    """Collect by pod name the placement that the API server shows for each bound pod."""
     bound = [pod for pod in pods if pod["spec"].get("nodeName")]
     return {
-        pod["metadata"]["name"]: Placement(pod["spec"]["nodeName"], shares_in(annotations_of(pod).get(ALLOCATED, "")))
+        pod["metadata"]["name"]: Placement(
+            pod["spec"]["nodeName"], parse_shares(get_annotations(pod).get(ALLOCATED, ""))
+        )
         for pod in bound
     }
 
 
-def astray(pods: Iterable[Json]) -> list[str]:
+def list_astray(pods: Iterable[Json]) -> list[str]:
     """Bound pods whose devices are those of another node than the one that they are on."""
     bound = [pod for pod in pods if pod["spec"].get("nodeName")]
-    return [pod["metadata"]["name"] for pod in bound if annotations_of(pod).get(CHOSEN) != pod["spec"]["nodeName"]]
+    return [pod["metadata"]["name"] for pod in bound if get_annotations(pod).get(CHOSEN) != pod["spec"]["nodeName"]]
 
 
-def overbooked(placements: Iterable[Placement]) -> dict[str, str]:
-    """By device, the use that exceeds its size; a device is as the tests' nodes register it."""
+def find_overbooked(placements: Iterable[Placement]) -> dict[str, str]:
+    """Find by device the use that exceeds its size; a device is as the tests' nodes register it."""
     held: dict[str, list[Share]] = defaultdict(list)
     for placement in placements:
         for share in placement.shares:
@@ -100,24 +102,24 @@ class PodRecords:
 
 
 async def read_pod_records(bootstrap_servers: str, namespace: str) -> dict[str, PodRecords]:
-    """By pod name, the records that Kafka has now about the pods of a namespace."""
-    found: dict[str, PodRecords] = defaultdict(PodRecords)
+    """Read by pod name the records that Kafka has now about the pods of a namespace."""
+    records_by_pod: dict[str, PodRecords] = defaultdict(PodRecords)
     prefix = f"default/{namespace}/".encode()
     decisions = [
         decode(record.value, record.headers)
-        async for record in _records(bootstrap_servers, DECISIONS)
+        async for record in _iterate_records(bootstrap_servers, DECISIONS)
         # Only records with a picked device are decoded: the rest are about thousands of refused nodes.
-        if record.key.startswith(prefix) and (_type_of(record) != DevicesJudged.TYPE or b'"picked"' in record.value)
+        if record.key.startswith(prefix) and (_get_type(record) != DevicesJudged.TYPE or b'"picked"' in record.value)
     ]
     # After the decisions: the states that they refer to were written before them.
-    states = {_id_of(record): record async for record in _records(bootstrap_servers, NODE_STATES)}
+    states = {_get_id(record): record async for record in _iterate_records(bootstrap_servers, NODE_STATES)}
     for event in decisions:
-        _enter(found, event, states)
-    return dict(found)
+        _enter(records_by_pod, event, states)
+    return dict(records_by_pod)
 
 
-async def _records(bootstrap_servers: str, topic: Topic) -> AsyncIterator[ConsumerRecord]:
-    """All records of a topic that are there when it is called."""
+async def _iterate_records(bootstrap_servers: str, topic: Topic) -> AsyncIterator[ConsumerRecord]:
+    """Iterate over all records of a topic that are there when it is called."""
     consumer = AIOKafkaConsumer(
         topic.name, bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest", group_id=None
     )
@@ -129,35 +131,37 @@ async def _records(bootstrap_servers: str, topic: Topic) -> AsyncIterator[Consum
                     yield record
 
 
-def _type_of(record: ConsumerRecord) -> str:
-    return _header(record, "ce_type")
+def _get_type(record: ConsumerRecord) -> str:
+    return _get_header(record, "ce_type")
 
 
-def _id_of(record: ConsumerRecord) -> str:
-    return _header(record, "ce_id")
+def _get_id(record: ConsumerRecord) -> str:
+    return _get_header(record, "ce_id")
 
 
-def _header(record: ConsumerRecord, name: str) -> str:
+def _get_header(record: ConsumerRecord, name: str) -> str:
     values = [value.decode() for key, value in record.headers if key == name]
     return str(values[0])
 
 
-def _enter(found: dict[str, PodRecords], event: Event | Rejected, states: Mapping[str, ConsumerRecord]) -> None:
+def _enter(
+    records_by_pod: dict[str, PodRecords], event: Event | Rejected, states: Mapping[str, ConsumerRecord]
+) -> None:
     match event:
         case AttemptConcluded():
-            found[event.pod.name].chosen[event.attempt_id] = event.chosen
-            found[event.pod.name].taken[event.attempt_id] = {device.uuid for device in event.picked}
+            records_by_pod[event.pod.name].chosen[event.attempt_id] = event.chosen
+            records_by_pod[event.pod.name].taken[event.attempt_id] = {device.uuid for device in event.picked}
         case DevicesJudged():
-            rows = event.each_device(lambda node, revision: _state(states, event, node, revision))
+            rows = event.each_device(lambda node, revision: _find_state(states, event, node, revision))
             picked = {(row.node, row.uuid) for row in rows if row.verdict == PICKED}
-            found[event.pod.name].picked[event.attempt_id].update(picked)
+            records_by_pod[event.pod.name].picked[event.attempt_id].update(picked)
         case BindConcluded() if event.bound:
-            found[event.pod.name].bound[event.attempt_id] = event.node
+            records_by_pod[event.pod.name].bound[event.attempt_id] = event.node
         case BindConcluded():
-            found[event.pod.name].bind_errors.append(event.error)
+            records_by_pod[event.pod.name].bind_errors.append(event.error)
 
 
-def _state(
+def _find_state(
     states: Mapping[str, ConsumerRecord], event: DevicesJudged, node: str, revision: int
 ) -> NodeStateChanged | None:
     record = states.get(state_id(event.cluster, event.scheduler, node, event.epoch, revision))
@@ -165,37 +169,37 @@ def _state(
     return state if isinstance(state, NodeStateChanged) else None
 
 
-def differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> list[str]:
-    """Where the two sources disagree about these pods; empty if each bound pod has its records."""
-    placements = shown(pods)
-    found = []
+def list_differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> list[str]:
+    """List where the two sources disagree about these pods; empty if each bound pod has its records."""
+    placements = list_placements(pods)
+    disagreements = []
     for name, placement in placements.items():
         records = records_of.get(name, PodRecords())
         if sorted(records.bound.values()) != [placement.node]:
-            found.append(f"{name} is on {placement.node}, but its records say {sorted(records.bound.values())}")
+            disagreements.append(f"{name} is on {placement.node}, but its records say {sorted(records.bound.values())}")
         devices = {share.device for share in placement.shares}
         picked = [
             {device for node, device in records.picked[attempt] if node == placement.node} for attempt in records.bound
         ]
         if devices not in picked:
-            found.append(f"{name} holds {sorted(devices)}, but its records show {picked}")
+            disagreements.append(f"{name} holds {sorted(devices)}, but its records show {picked}")
         taken = [records.taken.get(attempt, set()) for attempt in records.bound]
         if devices not in taken:
-            found.append(f"{name} holds {sorted(devices)}, but its conclusions name {taken}")
+            disagreements.append(f"{name} holds {sorted(devices)}, but its conclusions name {taken}")
     waiting = {pod["metadata"]["name"] for pod in pods} - set(placements)
-    return found + [
+    return disagreements + [
         f"{name} is not bound, but its records say {records_of[name].bound}"
         for name in waiting
         if name in records_of and records_of[name].bound
     ]
 
 
-async def agreed(
+async def wait_for_agreement(
     bootstrap_servers: str, namespace: str, pods: list[Json], timeout_seconds: float = 40
 ) -> dict[str, PodRecords]:
-    """The records as soon as they agree with what the API server shows; fails with the differences after the time."""
+    """Return the records as soon as they agree with the API server; fail with the differences after the time."""
     deadline = time.monotonic() + timeout_seconds
-    while differs := differences(pods, records_of := await read_pod_records(bootstrap_servers, namespace)):
+    while differs := list_differences(pods, records_of := await read_pod_records(bootstrap_servers, namespace)):
         assert time.monotonic() < deadline, f"{len(differs)} differences:\n" + "\n".join(differs[:20])
         await asyncio.sleep(0.5)
     return records_of

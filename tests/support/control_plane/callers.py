@@ -13,11 +13,11 @@ from tests.support.control_plane.service_account import RBAC
 AUDIENCE = "schedulerlog"
 
 
-def rule(resource: str, *verbs: str, names: Sequence[str] = (), group: str = "schedulerlog.io") -> Json:
+def build_rule(resource: str, *verbs: str, names: Sequence[str] = (), group: str = "schedulerlog.io") -> Json:
     return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs), "resourceNames": list(names)}
 
 
-def path_rule(path: str) -> Json:
+def build_path_rule(path: str) -> Json:
     return {"nonResourceURLs": [path], "verbs": ["get"]}
 
 
@@ -29,20 +29,20 @@ class Callers:
         self._everywhere: list[str] = []
         self._numbers = itertools.count()
 
-    def account(self, name: str) -> None:
+    def create_account(self, name: str) -> None:
         with self._cluster.client() as client:
             path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts"
             create(client, path, {"metadata": {"name": name}})
 
-    def header(self, name: str, audience: str = AUDIENCE) -> dict[str, str]:
-        """With a new token of the account."""
+    def build_header(self, name: str, audience: str = AUDIENCE) -> dict[str, str]:
+        """Build the header with a new token of the account."""
         path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}/token"
         with self._cluster.client() as client:
             token = create(client, path, {"spec": {"audiences": [audience]}})["status"]["token"]
         return {"Authorization": f"Bearer {token}"}
 
-    def header_of_pod(self, name: str, pod: str) -> dict[str, str]:
-        """With a token of the account that ends with a new pod, as a kubelet asks for one."""
+    def build_header_of_pod(self, name: str, pod: str) -> dict[str, str]:
+        """Build the header with a token that ends with a new pod, as a kubelet asks for one."""
         with self._cluster.client() as client:
             # On no node, so that it is gone as soon as it is deleted.
             spec = {
@@ -54,8 +54,8 @@ class Callers:
             uid = create(client, pods, {"metadata": {"name": pod}, "spec": spec})["metadata"]["uid"]
             bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": uid}
             path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}/token"
-            asked = {"spec": {"audiences": [AUDIENCE], "boundObjectRef": bound}}
-            token = create(client, path, asked)["status"]["token"]
+            token_request = {"spec": {"audiences": [AUDIENCE], "boundObjectRef": bound}}
+            token = create(client, path, token_request)["status"]["token"]
         return {"Authorization": f"Bearer {token}"}
 
     def grant(self, name: str, *rules: Json, namespace: str = "") -> str:

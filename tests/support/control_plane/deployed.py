@@ -1,4 +1,4 @@
-"""What deploy/kustomize makes: built by the kustomize inside kubectl, applied to the control plane as it stands."""
+"""Objects of deploy/kustomize: built by the kustomize inside kubectl, applied to the control plane unchanged."""
 
 import json
 import os
@@ -20,36 +20,36 @@ DEFINITIONS: Final = Path(__file__).parent / "definitions"
 """CustomResourceDefinitions of the projects whose kinds components use, as they publish them."""
 
 _TEXTS: Final[dict[Path, str]] = {}
-"""What kustomize made of the folders of deploy/, which no test changes: kubectl takes half a second for each."""
+"""Output of kustomize for the folders of deploy/, which no test changes: kubectl takes half a second for each."""
 
 
-def built(cluster: ControlPlane, folder: Path) -> list[Json]:
-    """The objects of a kustomization."""
+def build(cluster: ControlPlane, folder: Path) -> list[Json]:
+    """Build the objects of a kustomization."""
     text = _TEXTS.get(folder) or cluster.kubectl("kustomize", str(folder))
     if folder.is_relative_to(KUSTOMIZE):
         _TEXTS[folder] = text
-    return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
+    return [item for item in yaml.load_all(text, yaml.CSafeLoader) if item]
 
 
-def combined(folder: Path, resource: Path, components: Iterable[str]) -> Path:
-    """A kustomization in the new ``folder`` with these components on top of another one."""
+def combine(folder: Path, resource: Path, components: Iterable[str]) -> Path:
+    """Write a kustomization into the new ``folder`` with these components on top of another one."""
     folder.mkdir(parents=True)
 
-    def relative(path: Path) -> str:
+    def to_relative(path: Path) -> str:
         return os.path.relpath(path, folder)
 
     document = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": [relative(resource)],
-        "components": [relative(KUSTOMIZE / "components" / name) for name in components],
+        "resources": [to_relative(resource)],
+        "components": [to_relative(KUSTOMIZE / "components" / name) for name in components],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(document))
     return folder
 
 
 def apply(cluster: ControlPlane, objects: Sequence[Json], *flags: str) -> None:
-    """As ``kubectl apply -k`` does on the server's side; a field that the API server does not know is an error."""
+    """Apply as ``kubectl apply -k`` does on the server's side; a field unknown to the API server is an error."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
     cluster.kubectl("apply", "--server-side", "--validate=strict", *flags, "-f", "-", stdin=text)
 
@@ -71,18 +71,18 @@ def emptied(cluster: ControlPlane) -> Iterator[None]:
 
 
 def define_others_kinds(cluster: ControlPlane) -> None:
-    definitions = published_definitions()
+    definitions = read_definitions()
     apply(cluster, definitions)
-    names = [f"crd/{found['metadata']['name']}" for found in definitions]
+    names = [f"crd/{item['metadata']['name']}" for item in definitions]
     cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
-def published_definitions() -> list[Json]:
-    return [found for path in sorted(DEFINITIONS.glob("*.json")) for found in json.loads(path.read_bytes())]
+def read_definitions() -> list[Json]:
+    return [definition for path in sorted(DEFINITIONS.glob("*.json")) for definition in json.loads(path.read_bytes())]
 
 
-def crd(api_version: str, kind: str) -> Json:
-    """A definition that takes every content: no test with it shows that a cluster's own takes ours."""
+def build_definition(api_version: str, kind: str) -> Json:
+    """Build a definition that takes every content: no test with it shows that a cluster's own takes ours."""
     group, _, version = api_version.partition("/")
     plural = f"{kind.lower()}s"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -96,18 +96,18 @@ def crd(api_version: str, kind: str) -> Json:
     }
 
 
-def pod_templates(objects: Iterable[Json]) -> Iterator[tuple[str, Json]]:
-    """Kind and name of each workload, and the template of its pods."""
-    for found in objects:
-        spec: Any = found.get("spec") or {}
+def list_pod_templates(objects: Iterable[Json]) -> Iterator[tuple[str, Json]]:
+    """List kind and name of each workload, and the template of its pods."""
+    for item in objects:
+        spec: Any = item.get("spec") or {}
         template = spec.get("jobTemplate", {}).get("spec", spec).get("template")
         if template and "spec" in template:
             claims = [claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates", ())]
             # As the controller adds them.
             volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
             pod = template["spec"]
-            yield f"{found['kind']}/{found['metadata']['name']}", pod | {"volumes": [*pod["volumes"], *volumes]}
+            yield f"{item['kind']}/{item['metadata']['name']}", pod | {"volumes": [*pod["volumes"], *volumes]}
 
 
-def of_kind(objects: Iterable[Json], *kinds: str) -> list[Json]:
-    return [found for found in objects if found["kind"] in kinds]
+def select_kinds(objects: Iterable[Json], *kinds: str) -> list[Json]:
+    return [item for item in objects if item["kind"] in kinds]

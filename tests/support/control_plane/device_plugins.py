@@ -13,14 +13,14 @@ import httpx
 
 from dev.embedded.control_plane import ControlPlane
 from schemas.json_types import Json
-from tests.support.control_plane.objects import LOCK, annotate, annotations_of
+from tests.support.control_plane.objects import LOCK, annotate, get_annotations
 
 PHASE = "hami.io/bind-phase"
 METADATA = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 
 
 class DevicePlugins:
-    """Of the nodes that the pods of one namespace are bound to, while the context lasts."""
+    """Device plugins of the nodes that the pods of one namespace are bound to, while the context lasts."""
 
     def __init__(self, cluster: ControlPlane, namespace: str) -> None:
         self._path = f"/api/v1/namespaces/{namespace}/pods"
@@ -54,13 +54,13 @@ class DevicePlugins:
                 event = json.loads(line)
                 if event["type"] in {"ADDED", "MODIFIED"} and event["object"]["spec"].get("nodeName"):
                     self.bound.add(event["object"]["metadata"]["name"])
-                    if annotations_of(event["object"]).get(PHASE) == "allocating":
+                    if get_annotations(event["object"]).get(PHASE) == "allocating":
                         self._allocate(writing, event["object"])
 
     def _allocate(self, writing: httpx.Client, pod: Json) -> None:
         # The phase last: it says that nothing is left to do, and the API server may be killed in between.
         node = f"/api/v1/nodes/{pod['spec']['nodeName']}"
-        held = annotations_of(writing.get(node, headers=METADATA).json()).get(LOCK, "")
+        held = get_annotations(writing.get(node, headers=METADATA).json()).get(LOCK, "")
         if held.endswith(f",{pod['metadata']['namespace']},{pod['metadata']['name']}"):
             annotate(writing, node, {LOCK: None})
         annotate(writing, f"{self._path}/{pod['metadata']['name']}", {PHASE: "success"})

@@ -17,7 +17,7 @@ from tests.support.harness.forked import Forked
 DEPLOYED: Final = (
     Path(__file__).parents[3] / "deploy" / "kustomize" / "components" / "scheduler" / "kube-scheduler.yaml"
 )
-"""What names the resources of every vendor."""
+"""Configuration that names the resources of every vendor."""
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
 
@@ -51,7 +51,7 @@ class Extender:
 
     @property
     def port(self) -> int | None:
-        """None from the moment in which it is killed until the next one listens."""
+        """Port of the process; None from the moment in which it is killed until the next one listens."""
         _, _, port = self.url.rpartition(":")
         return int(port) if port else None
 
@@ -67,7 +67,7 @@ class Extender:
             self._process = Forked("scheduler", "serve", *self._flags, stdout=log, stderr=log, env=environment)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            self.url = self._address(log_start) or self.url
+            self.url = self._read_address(log_start) or self.url
             if self.url and (self.is_ready() or not until_ready):
                 return
             assert self._process.poll() is None, self.log.read_text()
@@ -75,7 +75,7 @@ class Extender:
         raise TimeoutError(self.log.read_text())
 
     def is_ready(self) -> bool:
-        """Whether it would answer kube-scheduler now."""
+        """Tell whether it would answer kube-scheduler now."""
         try:
             return self.get("/readyz").status_code == httpx.codes.OK
         except httpx.TransportError:
@@ -85,26 +85,26 @@ class Extender:
         context = ssl.create_default_context(cafile=self.ca)
         return httpx.get(f"{self.url}{path}", verify=context, timeout=5, trust_env=False)
 
-    def metric(self, name: str) -> float:
-        """The sum over all labels."""
+    def sum_metric(self, name: str) -> float:
+        """Sum a metric over all labels."""
         lines = self.get("/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
-    def cpu_seconds(self) -> float:
-        """User and system time that the process has taken so far."""
+    def get_cpu_seconds(self) -> float:
+        """Return the user and system time that the process has taken so far."""
         assert self._process
         stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
-        """As a crash would end it."""
+        """Kill it, as a crash would."""
         assert self._process
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self.url = ""
 
     def stop(self) -> int:
-        """As an operator would end it; the exit code."""
+        """Stop it, as an operator would, and return the exit code."""
         assert self._process
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -113,13 +113,13 @@ class Extender:
             self.kill()
             raise
 
-    def _address(self, log_start: int) -> str:
+    def _read_address(self, log_start: int) -> str:
         lines = self.log.read_bytes()[log_start:].decode(errors="replace").splitlines()
         return next((line.rsplit(" ", 1)[1] for line in lines if "answering kube-scheduler on" in line), "")
 
 
-def scheduler_configuration(url: str, ca: Path, name: str, *, node_cache_capable: bool = True) -> dict[str, Any]:
-    """A KubeSchedulerConfiguration whose one profile asks the extender at ``url``, as HAMi's chart writes it."""
+def build_scheduler_configuration(url: str, ca: Path, name: str, *, node_cache_capable: bool = True) -> dict[str, Any]:
+    """Build a KubeSchedulerConfiguration whose one profile asks the extender at ``url``, as HAMi's chart writes it."""
     deployed = yaml.safe_load(DEPLOYED.read_text())
     extender = {
         "urlPrefix": url,

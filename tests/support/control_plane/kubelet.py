@@ -40,16 +40,16 @@ class Kubelet:
     def previous(self) -> Path:
         return self.folder / "0.log"
 
-    def write(self, lines: list[bytes], at: datetime | None = None) -> None:
-        """``at``: the container runtime's clock; by default every line has a time of its own."""
+    def write(self, lines: list[bytes], time: datetime | None = None) -> None:
+        """Write lines. ``time``: the container runtime's clock; by default every line has a time of its own."""
         with self.current.open("ab") as file:
             for line in lines:
-                stamp = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f000Z").encode()
+                stamp = (time or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f000Z").encode()
                 file.write(b"%b stderr F %b\n" % (stamp, line))
         self.written += lines
 
     def start_again(self) -> None:
-        """The container ends and is started: it writes into another file."""
+        """End the container and start it: it writes into another file."""
         self.current.rename(self.previous)
         self.current.touch()
 
@@ -62,7 +62,10 @@ def serving_the_log_of(cluster: ControlPlane, namespace: str, pod: str, folder: 
     with TcpProxy(lambda: port) as proxy, _kwok(cluster, folder, namespace, pod, port):
         kubelet = Kubelet(folder, proxy)
         kubelet.current.touch()
-        with created_nodes(cluster, [_node(f"{namespace}-kubelet", proxy.port)]) as (node,), cluster.client() as client:
+        with (
+            created_nodes(cluster, [_build_node(f"{namespace}-kubelet", proxy.port)]) as (node,),
+            cluster.client() as client,
+        ):
             container = {"name": CONTAINER, "image": "none"}
             spec = {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0}
             pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -71,7 +74,7 @@ def serving_the_log_of(cluster: ControlPlane, namespace: str, pod: str, folder: 
             yield kubelet
 
 
-def _node(name: str, port: int) -> dict[str, object]:
+def _build_node(name: str, port: int) -> dict[str, object]:
     amounts = {"cpu": "8", "memory": "8Gi", "pods": "10"}
     addresses = [{"type": kind, "address": "127.0.0.1"} for kind in ("InternalIP", "Hostname")]
     status = {

@@ -87,8 +87,8 @@ def list_pods(client: httpx.Client, namespace: str) -> list[Json]:
     return pods
 
 
-def annotations_of(found: Json) -> dict[str, str]:
-    annotations: dict[str, str] = found["metadata"].get("annotations", {})
+def get_annotations(item: Json) -> dict[str, str]:
+    annotations: dict[str, str] = item["metadata"].get("annotations", {})
     return annotations
 
 

@@ -17,24 +17,24 @@ SCHEDULER = "plain"
 
 
 async def read_events(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
-    """Every record on the topics that is ``mine``, in order."""
+    """Read every record on the topics that is ``mine``, in order."""
     names = [topic.name for topic in (DECISIONS, NODES, SEEN)]
     consumer = AIOKafkaConsumer(*names, bootstrap_servers=kafka, auto_offset_reset="earliest")
     await consumer.start()
-    found: list[Event] = []
+    events_of_mine: list[Event] = []
     try:
         ends: dict[Any, int] = await consumer.end_offsets(list(consumer.assignment()))
         await consumer.seek_to_beginning()
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=500)).values():
                 events = [decode(record.value, record.headers) for record in records]
-                found += [event for event in events if isinstance(event, Event) and mine(event)]
+                events_of_mine += [event for event in events if isinstance(event, Event) and mine(event)]
     finally:
         await consumer.stop()
-    return found
+    return events_of_mine
 
 
-def attempts(events: list[Event]) -> list[AttemptSummarized]:
+def list_attempts(events: list[Event]) -> list[AttemptSummarized]:
     folds: dict[str, AttemptFold] = {}
     for event in events:
         if isinstance(event, AttemptEvent):
@@ -46,5 +46,5 @@ def a_pod(name: str, **spec: Any) -> Json:
     """``requests``: of its one container; everything else goes into the spec."""
     requests = spec.pop("requests", {})
     container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": spec.pop("limits", {})}}
-    whole = {"schedulerName": SCHEDULER, "containers": [container], "terminationGracePeriodSeconds": 0}
-    return {"metadata": {"name": name}, "spec": whole | spec}
+    plain_spec = {"schedulerName": SCHEDULER, "containers": [container], "terminationGracePeriodSeconds": 0}
+    return {"metadata": {"name": name}, "spec": plain_spec | spec}

@@ -1,4 +1,4 @@
-"""Which rights a service account has, and which of them it has used, by the API server's audit log."""
+"""Rights of a service account, and which of them it has used, by the API server's audit log."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ class Right(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a service account has asked for."""
+    """Request of a service account."""
 
     verb: str
     group: str
@@ -39,25 +39,25 @@ class Request(NamedTuple):
         )
 
 
-def granted(objects: Iterable[Json], account: str) -> Iterator[Right]:
-    """By the roles among ``objects`` that are bound to the account; those of Kubernetes itself are not among them."""
-    found = list(objects)
+def list_granted(objects: Iterable[Json], account: str) -> Iterator[Right]:
+    """List the rights of the account by the roles among ``objects``, without those of Kubernetes itself."""
+    items = list(objects)
     roles = {
         (role["kind"], role["metadata"].get("namespace", ""), role["metadata"]["name"]): role["rules"]
-        for role in found
+        for role in items
         if role["kind"] in ("Role", "ClusterRole")
     }
-    for binding in found:
+    for binding in items:
         if binding["kind"] in ("RoleBinding", "ClusterRoleBinding") and any(
             subject["name"] == account for subject in binding["subjects"]
         ):
             namespace, reference = binding["metadata"].get("namespace", ""), binding["roleRef"]
             owner = namespace if reference["kind"] == "Role" else ""
             for rule in roles.get((reference["kind"], owner, reference["name"]), ()):
-                yield from _rights(rule, namespace)
+                yield from _list_rights(rule, namespace)
 
 
-def _rights(rule: Json, namespace: str) -> Iterator[Right]:
+def _list_rights(rule: Json, namespace: str) -> Iterator[Right]:
     for group in rule["apiGroups"]:
         for resource in rule["resources"]:
             for verb in rule["verbs"]:
@@ -65,8 +65,8 @@ def _rights(rule: Json, namespace: str) -> Iterator[Right]:
                     yield Right(verb, group, resource, namespace, name)
 
 
-def requests_of(cluster: ControlPlane, namespace: str, account: str) -> list[Request]:
-    """All requests for objects, in order."""
+def read_requests(cluster: ControlPlane, namespace: str, account: str) -> list[Request]:
+    """Read all requests for objects, in order."""
     user = f"system:serviceaccount:{namespace}:{account}"
     lines = cluster.api_server.audit_log.read_text().splitlines()
     entries = (json.loads(line) for line in lines if user in line)
@@ -74,14 +74,14 @@ def requests_of(cluster: ControlPlane, namespace: str, account: str) -> list[Req
 
 
 def _request(entry: Json) -> Request:
-    about = entry["objectRef"]
-    resource = "/".join(filter(None, (about.get("resource", ""), about.get("subresource", ""))))
+    reference = entry["objectRef"]
+    resource = "/".join(filter(None, (reference.get("resource", ""), reference.get("subresource", ""))))
     return Request(
         entry["verb"],
-        about.get("apiGroup", ""),
+        reference.get("apiGroup", ""),
         resource,
-        about.get("namespace", ""),
-        about.get("name", ""),
+        reference.get("namespace", ""),
+        reference.get("name", ""),
         entry.get("responseStatus", {}).get("code", 0),
         entry.get("userAgent", ""),
     )

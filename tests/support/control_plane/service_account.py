@@ -47,7 +47,7 @@ def granted(cluster: ControlPlane, namespace: str, account: str, rules: Sequence
 
 
 def write_token(cluster: ControlPlane, namespace: str, name: str, folder: Path) -> None:
-    """What a pod of this account finds at /var/run/secrets/kubernetes.io/serviceaccount."""
+    """Write what a pod of this account has at /var/run/secrets/kubernetes.io/serviceaccount."""
     with cluster.client() as client:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         token = create(client, path, {"spec": {}})["status"]["token"]
@@ -57,10 +57,10 @@ def write_token(cluster: ControlPlane, namespace: str, name: str, folder: Path) 
 
 
 def a_kubeconfig(folder: Path, cluster: ControlPlane, server: str = "") -> Path:
-    """Of the account whose token lies in ``folder``; ``server`` is a proxy before the API server."""
-    about = {"server": server or cluster.url, "certificate-authority": str(cluster.ca)}
+    """A kubeconfig of the account whose token lies in ``folder``; ``server`` is a proxy before the API server."""
+    cluster_entry = {"server": server or cluster.url, "certificate-authority": str(cluster.ca)}
     document = {
-        "clusters": [{"name": "c", "cluster": about}],
+        "clusters": [{"name": "c", "cluster": cluster_entry}],
         "users": [{"name": "u", "user": {"tokenFile": "token"}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",

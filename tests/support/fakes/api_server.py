@@ -37,14 +37,14 @@ class FakeApi:
 
     # What a test does to the cluster
 
-    def put(self, path: str, found: Json) -> Json:
+    def put(self, path: str, item: Json) -> Json:
         """Create or replace an object as somebody else would."""
         self.version += 1
         kind = "MODIFIED" if path in self.objects else "ADDED"
         name = path.rsplit("/", 1)[1]
         before = self.objects.get(path, {}).get("metadata", {})
-        metadata = {"name": name, "uid": before.get("uid", f"uid-{name}-{self.version}"), **found.get("metadata", {})}
-        self.objects[path] = {**found, "metadata": metadata | {"resourceVersion": str(self.version)}}
+        metadata = {"name": name, "uid": before.get("uid", f"uid-{name}-{self.version}"), **item.get("metadata", {})}
+        self.objects[path] = {**item, "metadata": metadata | {"resourceVersion": str(self.version)}}
         return self._notify_watches(kind, path)
 
     def drop(self, path: str) -> None:
@@ -54,21 +54,21 @@ class FakeApi:
         del self.objects[path]
 
     def _notify_watches(self, kind: str, path: str) -> Json:
-        found = deepcopy(self.objects[path])
-        self.history.append((self.version, path, {"type": kind, "object": found}))
+        copied = deepcopy(self.objects[path])
+        self.history.append((self.version, path, {"type": kind, "object": copied}))
         self._news.set()
-        return found
+        return copied
 
     def fail(self, *requests: str, status: int = 500) -> None:
-        """The next request that starts so (`GET /api/v1/pods`) fails; once for each that is named."""
+        """Let the next request that starts so (`GET /api/v1/pods`) fail; once for each that is named."""
         self.faults += [(request, status) for request in requests]
 
     def lose_answer(self, request: str) -> None:
-        """The next request that starts so is carried out, and the connection is cut before the answer."""
+        """Carry out the next request that starts so, and cut the connection before the answer."""
         self.lost_answers.append(request)
 
     def hold_answer(self, request: str) -> asyncio.Event:
-        """The next request that starts so is carried out, and answered when the event is set."""
+        """Carry out the next request that starts so, and answer it when the event is set."""
         self.held_answers[request] = event = asyncio.Event()
         return event
 
@@ -89,7 +89,7 @@ class FakeApi:
         for fault in self.faults:
             if self.requests[-1].startswith(fault[0]):
                 self.faults.remove(fault)
-                return _status(fault[1], f"the fault that was asked for: {fault[1]}")
+                return _build_status(fault[1], f"the fault that was asked for: {fault[1]}")
         if request.method == "GET":
             if "watch" in request.query:
                 return await self._watch(request)
@@ -109,29 +109,32 @@ class FakeApi:
 
     def _get(self, request: web.Request) -> web.Response:
         if request.path in self.objects:
-            return _json(self.objects[request.path])
+            return _build_response(self.objects[request.path])
         if request.path.rsplit("/", 1)[1] not in ("pods", "nodes", "resourcequotas"):
-            return _status(404, f'"{request.path.rsplit("/", 1)[1]}" not found')
-        found = [item for path, item in self.objects.items() if _is_of(request.path, path)]
-        start, limit = int(request.query.get("continue", 0)), int(request.query.get("limit", 0)) or len(found) + 1
+            return _build_status(404, f'"{request.path.rsplit("/", 1)[1]}" not found')
+        items = [item for path, item in self.objects.items() if _is_of(request.path, path)]
+        start, limit = int(request.query.get("continue", 0)), int(request.query.get("limit", 0)) or len(items) + 1
         metadata: Json = {"resourceVersion": str(self.version)}
-        if start + limit < len(found):
+        if start + limit < len(items):
             metadata["continue"] = str(start + limit)
-        return _json({"items": found[start : start + limit], "metadata": metadata})
+        return _build_response({"items": items[start : start + limit], "metadata": metadata})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         response, cut = web.StreamResponse(), self._is_cut
         await response.prepare(request)
-        at = int(request.query["resourceVersion"])
-        if at < self.oldest:
-            gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old resource version"}}
-            await response.write(orjson.dumps(gone) + b"\n")
+        seen_version = int(request.query["resourceVersion"])
+        if seen_version < self.oldest:
+            too_old = {
+                "type": "ERROR",
+                "object": {"kind": "Status", "code": 410, "message": "too old resource version"},
+            }
+            await response.write(orjson.dumps(too_old) + b"\n")
             return response
         while not cut.is_set():
             self._news.clear()
             for version, path, notice in [] if self.mute_watches else list(self.history):
-                if version > at and _is_of(request.path, path):
-                    at = version
+                if version > seen_version and _is_of(request.path, path):
+                    seen_version = version
                     line = orjson.dumps(notice) + b"\n"
                     # In two parts, as lines come when they are long.
                     await response.write(line[: len(line) // 2])
@@ -148,42 +151,42 @@ class FakeApi:
             self.put(
                 path.removesuffix("/binding"), {**pod, "spec": {**pod["spec"], "nodeName": body["target"]["name"]}}
             )
-            return _json({"kind": "Status", "status": "Success"}, 201)
+            return _build_response({"kind": "Status", "status": "Success"}, 201)
         if method == "POST":
             path = f"{path}/{body['metadata']['name']}"
             if path in self.objects:
-                return _status(409, "already exists")
-            return _json(self.put(path, body), 201)
+                return _build_status(409, "already exists")
+            return _build_response(self.put(path, body), 201)
         if path not in self.objects:
-            return _status(404, f'pods "{path.rsplit("/", 1)[1]}" not found')
+            return _build_status(404, f'pods "{path.rsplit("/", 1)[1]}" not found')
         for field in ("resourceVersion", "uid"):
             if (
                 body["metadata"].get(field, self.objects[path]["metadata"][field])
                 != self.objects[path]["metadata"][field]
             ):
-                return _status(409, "the object has been modified")
-        return _json(self.put(path, body if method == "PUT" else merged(self.objects[path], body)))
+                return _build_status(409, "the object has been modified")
+        return _build_response(self.put(path, body if method == "PUT" else merge(self.objects[path], body)))
 
 
 def _is_of(collection: str, path: str) -> bool:
-    """Whether the object belongs to the collection of all namespaces."""
+    """Tell whether the object belongs to the collection of all namespaces."""
     return path.split("/")[-2] == collection.rsplit("/", 1)[1]
 
 
-def merged(into: Any, change: Any) -> Any:
+def merge(into: Any, change: Any) -> Any:
     if not isinstance(change, Mapping):
         return change
-    kept = {key: value for key, value in into.items() if key not in change} if isinstance(into, Mapping) else {}
+    unchanged = {key: value for key, value in into.items() if key not in change} if isinstance(into, Mapping) else {}
     old = into if isinstance(into, Mapping) else {}
-    return kept | {key: merged(old.get(key), value) for key, value in change.items() if value is not None}
+    return unchanged | {key: merge(old.get(key), value) for key, value in change.items() if value is not None}
 
 
-def _json(body: Json, status: int = 200) -> web.Response:
+def _build_response(body: Json, status: int = 200) -> web.Response:
     return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
 
 
-def _status(status: int, message: str) -> web.Response:
-    reply = _json({"kind": "Status", "status": "Failure", "code": status, "message": message}, status)
+def _build_status(status: int, message: str) -> web.Response:
+    reply = _build_response({"kind": "Status", "status": "Failure", "code": status, "message": message}, status)
     reply.headers["Retry-After"] = "0"
     return reply
 
@@ -207,10 +210,10 @@ async def serving(api: FakeApi) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def a_client(url: str, **how: Any) -> AsyncIterator[Client]:
-    found = Configuration(host=url)
+    configuration = Configuration(host=url)
 
     async def load() -> Configuration:
-        return found
+        return configuration
 
     client = Client(await ApiCredentials.open(load), **how)
     try:

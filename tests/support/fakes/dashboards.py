@@ -54,7 +54,7 @@ def dashboards_stand_in(
     certificate: Path | None = None, key: Path | None = None, asks_for: str = ""
 ) -> Iterator[DashboardsStandIn]:
     stand_in = DashboardsStandIn(asks_for=asks_for)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(stand_in)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _build_handler(stand_in)) as server:
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate, key)
@@ -69,20 +69,18 @@ def dashboards_stand_in(
             thread.join()
 
 
-def _handler(stand_in: DashboardsStandIn) -> type[BaseHTTPRequestHandler]:
+def _build_handler(stand_in: DashboardsStandIn) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            self._send(*self._checked() or _imported(stand_in, self.path, dict(self.headers), body))
+            self._send(*self._check() or _import_objects(stand_in, self.path, dict(self.headers), body))
 
         def do_GET(self) -> None:
             _, kind, name = self.path.removeprefix("/api").rsplit("/", 2)
-            found = stand_in.stored.get((kind, name))
-            self._send(
-                *self._checked() or ((200, found) if found else (404, {"statusCode": 404, "error": "Not Found"}))
-            )
+            saved = stand_in.stored.get((kind, name))
+            self._send(*self._check() or ((200, saved) if saved else (404, {"statusCode": 404, "error": "Not Found"})))
 
-        def _checked(self) -> tuple[int, Any] | None:
+        def _check(self) -> tuple[int, Any] | None:
             wanted = "Basic " + base64.b64encode(f"admin:{stand_in.asks_for}".encode()).decode()
             if stand_in.asks_for and self.headers.get("authorization") != wanted:
                 return 401, {"statusCode": 401, "error": "Unauthorized", "message": "Authentication required"}
@@ -101,14 +99,14 @@ def _handler(stand_in: DashboardsStandIn) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
+def _import_objects(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
     lowered = {name.lower(): value for name, value in headers.items()}
     stand_in.imports.append(lowered)
     if "osd-xsrf" not in lowered:
         return 400, {"statusCode": 400, "message": "Request must contain a osd-xsrf header."}
     if stand_in.answer is not None:
         return 200, stand_in.answer
-    name, content = _file(lowered["content-type"], body)
+    name, content = _parse_file(lowered["content-type"], body)
     if not name.endswith(".ndjson"):
         return 400, {"statusCode": 400, "message": f"Invalid file extension {name}"}
     objects = [json.loads(line) for line in content.splitlines() if line.strip()]
@@ -118,7 +116,7 @@ def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], b
         version = tuple(int(part) for part in saved["migrationVersion"].get(saved["type"], "0").split("."))
         if version > NEWEST.get(saved["type"], version):
             return 422, {"statusCode": 422, "message": f"Document {saved['id']} belongs to a more recent version"}
-    errors = [error for item in objects if (error := _error(stand_in, objects, item, "overwrite=true" in path))]
+    errors = [error for item in objects if (error := _find_error(stand_in, objects, item, "overwrite=true" in path))]
     failed = {(failure["type"], failure["id"]) for failure in errors}
     for saved in objects:
         if (saved["type"], saved["id"]) not in failed:
@@ -127,7 +125,7 @@ def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], b
     return 200, answer | ({"errors": errors} if errors else {})
 
 
-def _file(content_type: str, body: bytes) -> tuple[str, bytes]:
+def _parse_file(content_type: str, body: bytes) -> tuple[str, bytes]:
     """Name and content of the field ``file``."""
     boundary = b"--" + content_type.partition("boundary=")[2].encode()
     head, _, content = body.split(boundary)[1].partition(b"\r\n\r\n")
@@ -135,13 +133,13 @@ def _file(content_type: str, body: bytes) -> tuple[str, bytes]:
     return head.decode().partition('filename="')[2].partition('"')[0], content.removesuffix(b"\r\n")
 
 
-def _error(stand_in: DashboardsStandIn, objects: list[Any], item: Any, overwrite: bool) -> Any:
+def _find_error(stand_in: DashboardsStandIn, objects: list[Any], item: Any, overwrite: bool) -> Any:
     name = {"type": item["type"], "id": item["id"], "title": item["attributes"].get("title")}
     if item["type"] not in NEWEST:
         return name | {"error": {"type": "unsupported_type"}}
-    known = {*stand_in.stored, *((other["type"], other["id"]) for other in objects)}
+    ids = {*stand_in.stored, *((other["type"], other["id"]) for other in objects)}
     needed = [{"type": ref["type"], "id": ref["id"]} for ref in item["references"] if ref["type"] in _CHECKED]
-    if missing := [ref for ref in needed if (ref["type"], ref["id"]) not in known]:
+    if missing := [ref for ref in needed if (ref["type"], ref["id"]) not in ids]:
         return name | {"error": {"type": "missing_references", "references": missing}}
     if (item["type"], item["id"]) in stand_in.stored and not overwrite:
         return name | {"error": {"type": "conflict"}}

@@ -39,8 +39,8 @@ class TopicLog:
     def append_bytes(
         self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()
     ) -> ReadRecord:
-        place = self.topic, self.partition, len(self.records)
-        self.records.append(ReadRecord(*place, key, value, headers, self.now_ms))
+        position = self.topic, self.partition, len(self.records)
+        self.records.append(ReadRecord(*position, key, value, headers, self.now_ms))
         return self.records[-1]
 
 

@@ -21,7 +21,7 @@ class FakeIndex:
         self.versions: dict[str, int | None] = {}
         self.refused: set[str] = set()
         self.writes = 0
-        self.asked: list[dict[str, Any]] = []
+        self.searches: list[dict[str, Any]] = []
 
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         written = WriteResult()
@@ -31,11 +31,11 @@ class FakeIndex:
 
     def _write(self, document: Document, written: WriteResult) -> None:
         self.writes += 1
-        known = self.versions.get(document.id)
+        version = self.versions.get(document.id)
         if document.id in self.refused:
             written.refused.append((document, "400 mapper_parsing_exception: because"))
         elif document.id in self.documents and (
-            document.version is None or (known or 0) + document.keeps_first > document.version
+            document.version is None or (version or 0) + document.keeps_first > document.version
         ):
             written.conflicts.append(document)
         else:
@@ -44,15 +44,15 @@ class FakeIndex:
             self.versions[document.id] = document.version
 
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None:
-        found = self.documents.get(document_id)
-        return {"_source": found} if found else None
+        source = self.documents.get(document_id)
+        return {"_source": source} if source else None
 
     async def search(self, searches: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-        self.asked += [body for _, body in searches]
+        self.searches += [body for _, body in searches]
         return [self._search(header["index"], body) for header, body in searches]
 
     def _search(self, indices: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Terms and ranges over texts and times; sorted by one field, or one of each value of a field."""
+        """Search terms and ranges over texts and times; sorted by one field, or one of each value of a field."""
         clauses = body["query"]["bool"]["filter"]
         sources = [
             source
@@ -69,13 +69,13 @@ class FakeIndex:
         return [{"_source": source} for source in sources[: body["size"]]]
 
     def forget(self) -> None:
-        """Nothing is remembered of what others can't see yet."""
+        """Do nothing: this index remembers nothing that others can't see yet."""
 
     @property
     def attempts(self) -> dict[str, dict[str, Any]]:
-        return self.of("schedulerlog-attempts")
+        return self.list_documents("schedulerlog-attempts")
 
-    def of(self, alias: str) -> dict[str, dict[str, Any]]:
+    def list_documents(self, alias: str) -> dict[str, dict[str, Any]]:
         return {key: source for key, source in self.documents.items() if self.indices[key].startswith(alias)}
 
 

@@ -23,15 +23,15 @@ class FakeIndexStateManagement:
     writes: list[str] = field(default_factory=list)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        action, _, rest = request.url.path.removeprefix("/_plugins/_ism/").partition("/")
+        action, _, target = request.url.path.removeprefix("/_plugins/_ism/").partition("/")
         body = json.loads(request.content) if request.content else {}
         if request.method != "GET":
-            self.writes.append(f"{request.method} {action}/{rest}")
+            self.writes.append(f"{request.method} {action}/{target}")
         if action == "policies":
-            return self._policy(request.method, rest, dict(request.url.params), body)
-        named = [name for name in self.indices if any(fnmatch(name, pattern) for pattern in rest.split(","))]
+            return self._answer_policy(request.method, target, dict(request.url.params), body)
+        named = [name for name in self.indices if any(fnmatch(name, pattern) for pattern in target.split(","))]
         if action == "explain":
-            return self._explained(named, int(request.url.params.get("size", "20")))
+            return self._explain(named, int(request.url.params.get("size", "20")))
         seq_no = self.policies[body["policy_id"]][0]
         without = [name for name in named if (self.indices[name] is None) == (action == "add")]
         for name in without:
@@ -40,27 +40,27 @@ class FakeIndexStateManagement:
         return httpx.Response(200, json={"updated_indices": len(without), "failures": False, "failed_indices": []})
 
     def run(self) -> None:
-        """The jobs of all managed indices."""
+        """Run the jobs of all managed indices."""
         for name, managed in self.indices.items():
             if managed and managed[1] is None:
                 self.indices[name] = managed[0], self.policies[managed[0]][0]
 
-    def _policy(self, method: str, name: str, query: dict[str, str], body: Any) -> httpx.Response:
-        seq_no, found = self.policies.get(name, (-1, None))
+    def _answer_policy(self, method: str, name: str, query: dict[str, str], body: Any) -> httpx.Response:
+        seq_no, policy = self.policies.get(name, (-1, None))
         if method == "GET":
-            if found is None:
+            if policy is None:
                 return httpx.Response(404, json={"error": {"type": "status_exception", "reason": "Policy not found"}})
             # Its answers have more than was written.
-            answer = found | {"policy_id": name, "schema_version": 28, "error_notification": None}
+            answer = policy | {"policy_id": name, "schema_version": 28, "error_notification": None}
             return httpx.Response(200, json={"_seq_no": seq_no, "_primary_term": 1, "policy": answer})
-        if found is not None and query != {"if_seq_no": str(seq_no), "if_primary_term": "1"}:
+        if policy is not None and query != {"if_seq_no": str(seq_no), "if_primary_term": "1"}:
             return httpx.Response(409, json={"error": {"type": "version_conflict_engine_exception", "reason": name}})
         if not body["policy"].keys() <= POLICY_FIELDS:
             return httpx.Response(400, json={"error": {"type": "illegal_argument_exception", "reason": "field"}})
         self.policies[name] = seq_no + 1, body["policy"]
         return httpx.Response(201, json={"_id": name, "_seq_no": seq_no + 1, "_primary_term": 1})
 
-    def _explained(self, names: list[str], size: int) -> httpx.Response:
+    def _explain(self, names: list[str], size: int) -> httpx.Response:
         managed = {name: state for name in names[:size] if (state := self.indices[name])}
         states = {
             name: {_ID: policy, **({"policy_seq_no": number} if number is not None else {})}

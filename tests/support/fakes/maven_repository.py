@@ -27,7 +27,7 @@ class FakeRepository:
 @contextmanager
 def a_repository(files: dict[str, bytes]) -> Iterator[FakeRepository]:
     repository = FakeRepository(files)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(repository)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _build_handler(repository)) as server:
         repository.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -38,7 +38,7 @@ def a_repository(files: dict[str, bytes]) -> Iterator[FakeRepository]:
             thread.join()
 
 
-def _handler(repository: FakeRepository) -> type[BaseHTTPRequestHandler]:
+def _build_handler(repository: FakeRepository) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             requested = self.headers.get("Range")

@@ -1,4 +1,4 @@
-"""An OpenSearch of a few hundred lines less: templates, indices, documents and ``_bulk`` over HTTP, with faults.
+"""An OpenSearch of a few hundred lines less: templates, indices, documents and ``_answer_bulk`` over HTTP, with faults.
 
 It applies what the real one applies (``create``, ``external_gte``) and answers as the real one answers. ``trouble``
 says per bulk request what goes wrong; after its end nothing does.
@@ -29,7 +29,7 @@ class FakeOpenSearch:
     trouble: Iterator[Trouble] = field(default_factory=lambda: iter(()))
     max_bytes: int = 100_000
     refused_indices: int = 0
-    """So many times an index can't be made."""
+    """Number of times that an index can't be made."""
     documents: dict[tuple[str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)
     templates: dict[str, Any] = field(default_factory=lambda: {index.alias: index.template() for index in INDICES})
@@ -40,28 +40,28 @@ class FakeOpenSearch:
         self.requests.append(f"{method} {path}")
         parts = path.strip("/").split("/")
         if parts[0] == "_bulk":
-            return self._bulk(body)
+            return self._answer_bulk(body)
         if parts[0] == "_mget":
-            return self._many(orjson.loads(body)["docs"])
+            return self._answer_many(orjson.loads(body)["docs"])
         if parts[0] == "_index_template":
-            return self._template(parts[1])
+            return self._answer_template(parts[1])
         if len(parts) == 3:
-            return self._document(parts[0], parts[2])
+            return self._answer_document(parts[0], parts[2])
         return self._index(method, parts[0])
 
-    def _template(self, name: str) -> tuple[int, Any]:
+    def _answer_template(self, name: str) -> tuple[int, Any]:
         if name not in self.templates:
             return 404, {"error": {"type": "resource_not_found_exception"}, "status": 404}
         return 200, {"index_templates": [{"name": name, "index_template": self.templates[name]}]}
 
-    def _document(self, index: str, document_id: str) -> tuple[int, Any]:
-        found = self.documents.get((index, document_id))
-        return (200, {"found": True, "_source": found[1]}) if found else (404, {"found": False})
+    def _answer_document(self, index: str, document_id: str) -> tuple[int, Any]:
+        document = self.documents.get((index, document_id))
+        return (200, {"found": True, "_source": document[1]}) if document else (404, {"found": False})
 
-    def _many(self, wanted: list[dict[str, str]]) -> tuple[int, Any]:
+    def _answer_many(self, wanted: list[dict[str, str]]) -> tuple[int, Any]:
         if next(self.trouble, "none") == "items":
             return 200, {"docs": [{"error": {"type": "shard_not_available_exception"}} for _ in wanted]}
-        return 200, {"docs": [self._document(document["_index"], document["_id"])[1] for document in wanted]}
+        return 200, {"docs": [self._answer_document(document["_index"], document["_id"])[1] for document in wanted]}
 
     def _index(self, method: str, name: str) -> tuple[int, Any]:
         if method == "PUT" and self.refused_indices:
@@ -77,7 +77,7 @@ class FakeOpenSearch:
             return 404, {"error": {"type": "index_not_found_exception"}, "status": 404}
         return 200, {name: {"mappings": self.indices[name]}}
 
-    def _bulk(self, body: bytes) -> tuple[int, Any]:
+    def _answer_bulk(self, body: bytes) -> tuple[int, Any]:
         trouble = next(self.trouble, "none")
         if len(body) > self.max_bytes:
             return 413, "too long"
@@ -94,9 +94,9 @@ class FakeOpenSearch:
 
     def _apply(self, lines: list[bytes], *, skip_odd: bool) -> list[dict[str, Any]]:
         items = []
-        for place, (action, source) in enumerate(zip(lines[::2], lines[1::2], strict=True)):
+        for position, (action, source) in enumerate(zip(lines[::2], lines[1::2], strict=True)):
             ((kind, where),) = orjson.loads(action).items()
-            status = 429 if skip_odd and place % 2 else self._write(kind, where, source)
+            status = 429 if skip_odd and position % 2 else self._write(kind, where, source)
             error = {} if status < 300 else {"error": {"type": f"type_{status}", "reason": "why"}}
             items.append({kind: {"status": status} | error})
         return items
@@ -107,28 +107,28 @@ class FakeOpenSearch:
             return 400
         key = where["_index"], where["_id"]
         version = where.get("version", 1)
-        known = self.documents.get(key)
-        least = known[0] + (where.get("version_type") == "external") if known else 0
-        if known and (kind == "create" or least > version):
+        stored = self.documents.get(key)
+        least = stored[0] + (where.get("version_type") == "external") if stored else 0
+        if stored and (kind == "create" or least > version):
             return 409
         self.documents[key] = version, document
-        return 200 if known else 201
+        return 200 if stored else 201
 
 
 @asynccontextmanager
 async def serving(fake: FakeOpenSearch) -> AsyncIterator[FakeOpenSearch]:
     """The fake behind a real socket; ``fake.url`` says where."""
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while await _one(fake, reader, writer):
+            while await _serve_request(fake, reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError, Cut):
             pass
         finally:
             writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**24)
+    server = await asyncio.start_server(serve_connection, "127.0.0.1", 0, limit=2**24)
     fake.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield fake
@@ -136,7 +136,7 @@ async def serving(fake: FakeOpenSearch) -> AsyncIterator[FakeOpenSearch]:
         server.close()
 
 
-async def _one(fake: FakeOpenSearch, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+async def _serve_request(fake: FakeOpenSearch, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)

@@ -33,14 +33,14 @@ class FakeReviews:
         """While it is not set, no review is answered."""
         self.answering.set()
 
-    def caller(self, name: str, *grants: Grant) -> Json:
-        """A header that names this user, who has these rights from now on."""
+    def build_header(self, name: str, *grants: Grant) -> Json:
+        """Build a header that names this user, who has these rights from now on."""
         self.users[f"token-of-{name}"] = {"username": name, "groups": ["system:authenticated"]}
         self.grants |= set(grants)
         return {"Authorization": f"Bearer token-of-{name}"}
 
-    def asked(self, kind: str) -> list[Json]:
-        return [spec for of, spec in self.specs if of == kind]
+    def list_specs(self, kind: str) -> list[Json]:
+        return [spec for spec_kind, spec in self.specs if spec_kind == kind]
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
         kind, spec = obj["kind"], obj["spec"]
@@ -51,26 +51,26 @@ class FakeReviews:
             raise self.answer
         if self.answer is not None:
             return self.answer
-        return {"kind": kind, "status": self._token(spec) if kind == TOKEN_REVIEW else self._access(spec)}
+        return {"kind": kind, "status": self._review_token(spec) if kind == TOKEN_REVIEW else self._review_access(spec)}
 
-    def _token(self, spec: Json) -> Json:
+    def _review_token(self, spec: Json) -> Json:
         user = self.users.get(spec["token"])
         if user is None or self.audience not in spec["audiences"]:
             # As a real API server answers: what is false is left out.
             return {"user": {}, "error": "invalid bearer token"}
         return {"authenticated": True, "user": user, "audiences": [self.audience]}
 
-    def _access(self, spec: Json) -> Json:
-        about = spec.get("resourceAttributes")
-        if about is None:
+    def _review_access(self, spec: Json) -> Json:
+        attributes = spec.get("resourceAttributes")
+        if attributes is None:
             path = spec["nonResourceAttributes"]
             return {"allowed": Grant(spec["user"], path["verb"], path["path"]) in self.grants}
-        if (about["group"], about["subresource"]) != ("schedulerlog.io", "schedulerlog"):
+        if (attributes["group"], attributes["subresource"]) != ("schedulerlog.io", "schedulerlog"):
             return {"allowed": False}
-        namespace, name = about.get("namespace", ""), about.get("name", "")
+        namespace, name = attributes.get("namespace", ""), attributes.get("name", "")
         matching = (
-            Grant(spec["user"], about["verb"], about["resource"], of, named)
-            for of in {namespace, ""}
+            Grant(spec["user"], attributes["verb"], attributes["resource"], granted_namespace, named)
+            for granted_namespace in {namespace, ""}
             for named in {name, ""}
         )
         return {"allowed": any(grant in self.grants for grant in matching)}

@@ -15,11 +15,11 @@ from schemas.topics import ATTEMPTS, DECISIONS
 
 PARTITIONS = 3
 TAKEN_AT_MS = 1_795_250_000_000
-"""When the broker took the first record of a log; a second later each of the others."""
+"""Time at which the broker took the first record of a log; a second later each of the others."""
 
 
 class FakeTopics:
-    """What is sent has a partition and an offset there, and can be read."""
+    """Topics in memory: a record has a partition and an offset, and can be read."""
 
     def __init__(self) -> None:
         self.sent: list[Outgoing] = []
@@ -32,7 +32,7 @@ class FakeTopics:
         self.sent.append(entry)
         number = crc32(entry.record.key or b"") % PARTITIONS if entry.partition is None else entry.partition
         log = self._logs[entry.topic, number]
-        log.append(Record(entry.topic, number, len(log), *entry.record, TAKEN_AT_MS, _nothing))
+        log.append(Record(entry.topic, number, len(log), *entry.record, TAKEN_AT_MS, _ignore))
         return Place(number, len(log) - 1)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
@@ -43,26 +43,28 @@ class FakeTopics:
     async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
         return [record for record in self._logs[topic, partition] if record.offset in offsets]
 
-    def of(self, topic: str) -> list[Outgoing]:
+    def list_sent(self, topic: str) -> list[Outgoing]:
         return [entry for entry in self.sent if entry.topic == topic]
 
-    def events(self, topic: str) -> list[Any]:
-        return [decode(entry.record.value, entry.record.headers) for entry in self.of(topic)]
+    def list_events(self, topic: str) -> list[Any]:
+        return [decode(entry.record.value, entry.record.headers) for entry in self.list_sent(topic)]
 
 
-def published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
-    """By attempt id, what a reader of the attempts knows in the end: the greatest version, whole."""
+def list_published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
+    """Return by attempt id what a reader of the attempts knows in the end: the greatest version, complete."""
     parts: dict[tuple[str, int], dict[int, AttemptSummarized]] = defaultdict(dict)
     repetitions: dict[str, AttemptRepeated] = {}
-    for event in topics.events(ATTEMPTS.name):
+    for event in topics.list_events(ATTEMPTS.name):
         if isinstance(event, AttemptRepeated):
             repetitions[event.attempt_id] = event
         else:
             parts[event.attempt_id, event.version][event.part] = event
     # Sorted, so that of one attempt the greatest version is put last.
-    found = {name: join(list(parts[name, version].values())) for name, version in sorted(parts)}
-    latest = [retry for name, retry in repetitions.items() if name not in found or found[name].version < retry.version]
-    return found | {retry.attempt_id: resolve(retry, found[retry.repeats]) for retry in latest}
+    summaries = {name: join(list(parts[name, version].values())) for name, version in sorted(parts)}
+    latest = [
+        retry for name, retry in repetitions.items() if name not in summaries or summaries[name].version < retry.version
+    ]
+    return summaries | {retry.attempt_id: resolve(retry, summaries[retry.repeats]) for retry in latest}
 
 
 class Log:
@@ -95,5 +97,5 @@ async def stream(records: Iterable[Record]) -> AsyncIterator[Record]:
         yield record
 
 
-def _nothing() -> None:
-    """What the pipeline publishes is acknowledged by nobody here."""
+def _ignore() -> None:
+    """Ignore that a record is acknowledged."""

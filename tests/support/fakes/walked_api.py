@@ -15,7 +15,7 @@ import orjson
 
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, missing
 from schemas.json_types import Json
-from tests.support.fakes.api_server import merged
+from tests.support.fakes.api_server import merge
 
 Outcome = Json | KubeApiError
 
@@ -42,16 +42,16 @@ class Call:
             self.answer.set_result(deepcopy(self.outcome))
 
     def lose(self) -> None:
-        """The caller waits no longer; the request itself may still arrive."""
+        """Give up the call: its caller waits no longer; the request itself may still arrive."""
         self.answer.set_exception(KubeApiError(NO_ANSWER, f"{self.text}: no answer"))
 
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """What was not delivered yet of one watch."""
+    """Events of one watch that were not delivered yet."""
 
     path: str
-    at: int
+    version: int
     parts: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
 
 
@@ -67,33 +67,37 @@ class WalkedApi:
         self._version, self._after_write = 100, after_write
         self._history: list[tuple[int, str, bytes]] = []
 
-    def put(self, path: str, found: Json, kind: str = "MODIFIED") -> Json:
+    def put(self, path: str, item: Json, kind: str = "MODIFIED") -> Json:
         self._version += 1
-        self.objects[path] = {**found, "metadata": found["metadata"] | {"resourceVersion": str(self._version)}}
+        self.objects[path] = {**item, "metadata": item["metadata"] | {"resourceVersion": str(self._version)}}
         event = orjson.dumps({"type": kind, "object": self.objects[path]}) + b"\n"
         self._history.append((self._version, path.split("/")[-2], event))
         self._after_write()
         return self.objects[path]
 
-    def undelivered(self, watch: Watch) -> list[tuple[int, bytes]]:
-        return [(at, event) for at, plural, event in self._history if at > watch.at and watch.path.endswith(plural)]
+    def list_undelivered(self, watch: Watch) -> list[tuple[int, bytes]]:
+        return [
+            (version, event)
+            for version, plural, event in self._history
+            if version > watch.version and watch.path.endswith(plural)
+        ]
 
     def deliver(self, watch: Watch) -> None:
-        """The next event of the watch."""
-        watch.at, event = self.undelivered(watch)[0]
+        """Deliver the next event of the watch."""
+        watch.version, event = self.list_undelivered(watch)[0]
         watch.parts.put_nowait(event)
 
-    def client(self, caller: int) -> "WalkedClient":
+    def create_client(self, caller: int) -> "WalkedClient":
         return WalkedClient(self, caller)
 
     def patch(self, path: str, change: Json) -> Outcome:
         if path not in self.objects:
             return missing("object", path)
-        about = self.objects[path]["metadata"]
+        metadata = self.objects[path]["metadata"]
         for condition in ("resourceVersion", "uid"):
-            if change["metadata"].get(condition, about.get(condition)) != about.get(condition):
+            if change["metadata"].get(condition, metadata.get(condition)) != metadata.get(condition):
                 return KubeApiError(409, f"the object has been modified: {condition}")
-        return self.put(path, merged(self.objects[path], change))
+        return self.put(path, merge(self.objects[path], change))
 
     def bind(self, path: str, binding: Mapping[str, Any]) -> Outcome:
         pod = self.objects[path]
@@ -106,12 +110,16 @@ class WalkedApi:
         return {"kind": "Status", "status": "Success", "metadata": {}}
 
     def page(self, path: str) -> Json:
-        found = [deepcopy(item) for at, item in self.objects.items() if at.split("/")[-2] == path.split("/")[-1]]
-        return {"items": found, "metadata": {"resourceVersion": str(self._version)}}
+        items = [
+            deepcopy(item)
+            for object_path, item in self.objects.items()
+            if object_path.split("/")[-2] == path.split("/")[-1]
+        ]
+        return {"items": items, "metadata": {"resourceVersion": str(self._version)}}
 
 
 class WalkedClient:
-    """Has the methods of `runtime.kubernetes.client.Client` that a scheduler uses."""
+    """Client with the methods of `runtime.kubernetes.client.Client` that a scheduler uses."""
 
     def __init__(self, api: WalkedApi, caller: int) -> None:
         self._api, self._caller = api, caller
@@ -138,11 +146,11 @@ class WalkedClient:
         watch = Watch(path, int(resourceVersion))
         self._api.watches.append(watch)
 
-        async def parts() -> AsyncIterator[bytes]:
+        async def iterate_parts() -> AsyncIterator[bytes]:
             while True:
                 yield await watch.parts.get()
 
-        yield parts()
+        yield iterate_parts()
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""

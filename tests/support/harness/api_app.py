@@ -29,11 +29,11 @@ NEEDED_QUERIES: Final = {
     "/comparison": "?nodes=n1,n2",
     "/attempts/{attempt_id}/comparison": "?with=f00",
 }
-"""What a path can't be asked without, by how its template ends; the last entry that matches counts."""
+"""Parameters that a path can't be asked without, by how its template ends; the last entry that matches counts."""
 
 
 def with_needed_query(template: str, path: str) -> str:
-    """``path``, which the template makes, with what it can't be asked without."""
+    """Complete ``path``, which the template makes, with the parameters that it can't be asked without."""
     return path + next((query for end, query in reversed(NEEDED_QUERIES.items()) if template.endswith(end)), "")
 
 
@@ -42,16 +42,16 @@ Answering = Callable[[httpx.Request], httpx.Response]
 SlowlyAnswering = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
-def nothing_found(_: httpx.Request) -> httpx.Response:
+def answer_nothing(_: httpx.Request) -> httpx.Response:
     return httpx.Response(200, json={"hits": {"total": {"value": 0}, "hits": []}, "docs": []})
 
 
-def down(request: httpx.Request) -> httpx.Response:
+def refuse(request: httpx.Request) -> httpx.Response:
     raise httpx.ConnectError("connection refused", request=request)
 
 
-def holding(*summaries: AttemptSummarized) -> Answering:
-    """An index that finds these, whatever is asked."""
+def hold(*summaries: AttemptSummarized) -> Answering:
+    """Build an index that finds these, whatever is asked."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         documents = [
@@ -67,7 +67,7 @@ def holding(*summaries: AttemptSummarized) -> Answering:
 
 
 def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
-    """A client of OpenSearch whose network is ``answering``."""
+    """Connect a client of OpenSearch whose network is ``answering``."""
 
     class Answers(Connection):  # type: ignore[misc]
         async def perform_request(
@@ -84,7 +84,7 @@ def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
             return response.status_code, response.headers, response.text
 
         async def close(self) -> None:
-            """Nothing is open."""
+            """Close nothing: nothing is open."""
 
     return AsyncOpenSearch(["http://index"], connection_class=Answers, max_retries=0, serializer=OrjsonSerializer())
 
@@ -92,7 +92,7 @@ def index_of(answering: Answering | SlowlyAnswering) -> AsyncOpenSearch:
 class Caller:
     def __init__(
         self,
-        answering: Answering | SlowlyAnswering = nothing_found,
+        answering: Answering | SlowlyAnswering = answer_nothing,
         reviewer: Reviewer | None = None,
         certificates: Certificates | None = None,
         objects: Objects | None = None,

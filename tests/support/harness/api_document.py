@@ -14,7 +14,7 @@ from api.http.openapi_document import FILE, build_document
 from api.http.operation import OperationRoute
 from api.metrics import PREFIX
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.harness.golden_index import answer_search, read_attempt
 
 _POD: Final = "/api/v1/namespaces/llm/pods/deepseek-5996b8569d-kgwgx"
 _ATTEMPT: Final = "/api/v1/attempts/6f97a54de6fbb9e27ee3a1dc8d608d38"
@@ -59,15 +59,15 @@ TEXTS: Final = {
     "getAttemptClusterFile.yaml": "/api/v1/cluster-file?" + _THEN,
     "getMetrics.text": "/metrics",
 }
-"""The same of answers that are texts."""
+"""Operation to the request, of answers that are texts."""
 WATCHES: Final = {
     "getPodSchedulerlog.watch": REQUESTS["getPodSchedulerlog"],
     "listSchedulerlogs.watch": "/api/v1/schedulerlogs",
     "listPending.watch": "/api/v1/pending",
 }
-"""The same of watches, of which the first event is the example."""
+"""Operation to the request, of watches whose first event is the example."""
 _OF_AN_HOUR: Final = {"waited_seconds": 3600, "gpu_hours": 2.0}
-"""Of the golden pod, which asks for two devices."""
+"""Values of the golden pod, which asks for two devices."""
 ERRORS: Final = {
     400: ("parameter limit: Input should be greater than or equal to 1", "GET /docs lists every path."),
     404: ("nothing is recorded of pod llm/deepseek-0", "Is the name right? kubectl -n llm get pod deepseek-0"),
@@ -77,32 +77,34 @@ ERRORS: Final = {
 }
 
 
-async def examples() -> dict[str, Any]:
-    """Operation, or the status of an error, to its example."""
-    caller = Caller(golden_index)
-    caller.remember(attempt())
-    found: dict[str, Any] = {}
+async def collect_examples() -> dict[str, Any]:
+    """Collect the example of each operation, and of each status of an error."""
+    caller = Caller(answer_search)
+    caller.remember(read_attempt())
+    collected: dict[str, Any] = {}
     for operation, path in REQUESTS.items():
         answer = await caller.get(path)
         assert answer.status_code == 200, f"{operation}: {answer.text}"
-        found[operation] = answer.json()
+        collected[operation] = answer.json()
         # The time of the request, where it asks for none.
-        for name in {"at", "as_of"} & set(found[operation]):
+        for name in {"at", "as_of"} & set(collected[operation]):
             if f"{name}=" not in path:
-                found[operation][name] = "2026-04-22T02:15:43.000000Z"
-        _fix_times(found[operation])
-    found |= {name: _text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
-    events = await asyncio.gather(*(_first_event(caller, path) for path in WATCHES.values()))
-    found |= dict(zip(WATCHES, events, strict=True))
+                collected[operation][name] = "2026-04-22T02:15:43.000000Z"
+        _fix_times(collected[operation])
+    collected |= {name: _fix_text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
+    events = await asyncio.gather(*(_read_first_event(caller, path) for path in WATCHES.values()))
+    collected |= dict(zip(WATCHES, events, strict=True))
     # What is posted is answered with the same parts.
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
-    found["simulate"] = {"node": None} | {name: found[operation] for name, operation in parts.items()}
-    found["simulate"]["suggestions"] = found["simulate"]["suggestions"] | {"attempt": ""}
-    found["default"] = describe_problem(401, "the caller is unknown", "Send Authorization: Bearer TOKEN.").model_dump()
-    return found | {str(status): describe_problem(status, *words).model_dump() for status, words in ERRORS.items()}
+    collected["simulate"] = {"node": None} | {name: collected[operation] for name, operation in parts.items()}
+    collected["simulate"]["suggestions"] = collected["simulate"]["suggestions"] | {"attempt": ""}
+    collected["default"] = describe_problem(
+        401, "the caller is unknown", "Send Authorization: Bearer TOKEN."
+    ).model_dump()
+    return collected | {str(status): describe_problem(status, *words).model_dump() for status, words in ERRORS.items()}
 
 
-def _text(name: str, text: str) -> str:
+def _fix_text(name: str, text: str) -> str:
     if name == "getMetrics.text":
         # The others are of this process.
         return "".join(line for line in text.splitlines(keepends=True) if PREFIX + "cached_pods" in line)
@@ -111,7 +113,7 @@ def _text(name: str, text: str) -> str:
     return re.sub(r'(?<=Z",)\d+(,\d+,\d+,)[\d.]+', r"3600\g<1>2.0", text)
 
 
-async def _first_event(caller: Caller, path: str) -> Any:
+async def _read_first_event(caller: Caller, path: str) -> Any:
     answer = await caller.get(path + "?watch=true&timeoutSeconds=1")
     event = orjson.loads(answer.text.partition("\n")[0])
     _fix_times(event)
@@ -119,7 +121,7 @@ async def _first_event(caller: Caller, path: str) -> Any:
 
 
 def _fix_times(answer: Any) -> None:
-    """What grows with the time of the request becomes that of an hour, in place."""
+    """Set what grows with the time of the request to the values of an hour, in place."""
     if isinstance(answer, list):
         for element in answer:
             _fix_times(element)
@@ -129,12 +131,12 @@ def _fix_times(answer: Any) -> None:
             _fix_times(member)
 
 
-def document() -> bytes:
-    """The content of the file."""
+def write_document() -> bytes:
+    """Write the content of the file."""
     operations = [route.describe() for route in Caller().app.routes if isinstance(route, OperationRoute)]
-    made = build_document(operations, asyncio.run(examples()))
-    return orjson.dumps(made, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    described = build_document(operations, asyncio.run(collect_examples()))
+    return orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(document())
+    FILE.write_bytes(write_document())

@@ -22,18 +22,18 @@ class Served:
     def get(self, path: str, **query: str) -> httpx.Response:
         return self.client.get(path, params=query)
 
-    def schedulerlog(self, pod: str, rest: str = "") -> httpx.Response:
+    def get_schedulerlog(self, pod: str, suffix: str = "") -> httpx.Response:
         namespace, name = pod.split("/")
-        return self.get(f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog{rest}")
+        return self.get(f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog{suffix}")
 
-    def metric(self, name: str) -> float:
+    def sum_metric(self, name: str) -> float:
         lines = self.get("/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
     def is_ready(self) -> bool:
         return self.get("/readyz").status_code == httpx.codes.OK
 
-    def part(self, name: str) -> dict[str, Any]:
+    def get_part(self, name: str) -> dict[str, Any]:
         part: dict[str, Any] = self.get("/readyz").json()["parts"][name]
         return part
 

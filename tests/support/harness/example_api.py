@@ -11,21 +11,21 @@ from engine.fit.simulate import columns_of, simulate
 from engine.summaries.fold import summarize
 from schemas.ids import microseconds
 from tests.support.harness.api_app import Caller
-from tests.support.harness.states_in_memory import states_of
+from tests.support.harness.states_in_memory import build_states
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-AT = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
+STARTED = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
 
 
-def example_caller(pod: str) -> Caller:
-    """``pod`` names a file of examples/pods; its one attempt and the state of every node are in memory."""
+def build_caller(pod: str) -> Caller:
+    """Build a caller for ``pod``, a file of examples/pods; its attempt and the state of every node are in memory."""
     cluster = manifests.read(EXAMPLES / "cluster.yaml")
     events = simulate(
-        cluster, manifests.read_pod(EXAMPLES / "pods" / f"{pod}.yaml"), "hami-scheduler", SchedulingPolicy(), AT
+        cluster, manifests.read_pod(EXAMPLES / "pods" / f"{pod}.yaml"), "hami-scheduler", SchedulingPolicy(), STARTED
     )
     caller = Caller()
     caller.remember(summarize(events))
-    for state in states_of(columns_of(cluster), Life(Identity("default", "hami-scheduler"), microseconds(AT))):
+    for state in build_states(columns_of(cluster), Life(Identity("default", "hami-scheduler"), microseconds(STARTED))):
         caller.app.state.devices.take(state)
     caller.app.state.devices.is_caught_up = True
     return caller

@@ -22,10 +22,10 @@ _MOVES_BYTES: Final = {"pread", "pwritev", "pwrite", "write"}
 _pwrite: Final = os.pwrite
 
 Failure = Callable[[str, Callable[..., Any], Any, Any], Any]
-"""Of a call's name, the call, and its arguments: what happens instead."""
+"""Function of a call's name, the call, and its arguments: what happens instead."""
 
 
-def _raising(error: Callable[[], BaseException]) -> Failure:
+def _build_raising(error: Callable[[], BaseException]) -> Failure:
     def fail(name: str, call: Callable[..., Any], words: Any, named: Any) -> Any:
         # Where Linux reports that a descriptor could not be closed, it is closed.
         if name == "close":
@@ -35,7 +35,7 @@ def _raising(error: Callable[[], BaseException]) -> Failure:
     return fail
 
 
-def _done_and_reported_as_failed(name: str, call: Callable[..., Any], words: Any, named: Any) -> Any:
+def _do_and_report_as_failed(name: str, call: Callable[..., Any], words: Any, named: Any) -> Any:
     # What it has opened nobody would close.
     if name not in ("open", "dup"):
         call(*words, **named)
@@ -43,27 +43,27 @@ def _done_and_reported_as_failed(name: str, call: Callable[..., Any], words: Any
 
 
 def _cut_short(name: str, call: Callable[..., Any], words: Any, named: Any) -> Any:
-    """Half of the bytes are moved, and it is no error."""
+    """Move half of the bytes, which is no error."""
     if name not in _MOVES_BYTES:
         return call(*words, **named)
-    file, what, *place = words
+    file, what, *offset = words
     if name == "pread":
-        return call(file, (what + 1) // 2, *place)
+        return call(file, (what + 1) // 2, *offset)
     content = b"".join(what) if name == "pwritev" else what
-    return (_pwrite if place else call)(file, content[: (len(content) + 1) // 2], *place)
+    return (_pwrite if offset else call)(file, content[: (len(content) + 1) // 2], *offset)
 
 
-def _error(number: int) -> Failure:
-    return _raising(lambda: OSError(number, os.strerror(number)))
+def _build_error(number: int) -> Failure:
+    return _build_raising(lambda: OSError(number, os.strerror(number)))
 
 
 FAILURES: Final[dict[str, Failure]] = {
     **{
-        errno.errorcode[number]: _error(number)
+        errno.errorcode[number]: _build_error(number)
         for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOSPC)
     },
-    "MemoryError": _raising(MemoryError),
-    "done, reported as failed": _done_and_reported_as_failed,
+    "MemoryError": _build_raising(MemoryError),
+    "done, reported as failed": _do_and_report_as_failed,
     "cut short": _cut_short,
 }
 """By name."""
@@ -79,13 +79,13 @@ class Faults:
         """The calls by name, failed or not."""
 
     def wrap(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def failing(*words: Any, **named: Any) -> Any:
+        def fail(*words: Any, **named: Any) -> Any:
             self.seen[name] += 1
             if self._first <= self.seen.total() < self._first + self._count:
                 return self._failure(name, call, words, named)
             return call(*words, **named)
 
-        return failing
+        return fail
 
     @contextmanager
     def injected(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ class Faults:
 
 
 def without_syncs(patch: pytest.MonkeyPatch) -> None:
-    """No test outlives its machine, and a sync takes a hundredth of a second: they are only counted and failed."""
+    """Syncs that are only counted and failed: no test outlives its machine, and each takes a hundredth of a second."""
     for name in ("fsync", "fdatasync"):
         patch.setattr(os, name, lambda _: None)
 
@@ -110,6 +110,6 @@ class _FailingModule:
         self._module, self._faults = module, faults
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
+        original = getattr(self._module, name)
         # Calls alone are in lower case, and exceptions are in neither module.
-        return self._faults.wrap(name, found) if callable(found) and name not in _PURE else found
+        return self._faults.wrap(name, original) if callable(original) and name not in _PURE else original

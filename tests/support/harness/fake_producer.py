@@ -8,7 +8,7 @@ from runtime.settings.kafka_connection import KafkaConnection
 from scheduler.publish import kafka_publisher
 
 SITES: Final = ("start", "metadata", "send", "acknowledgement", "acknowledgement of what it has", "stop")
-"""Where a producer may fail."""
+"""Steps at which a producer may fail."""
 
 
 class FakeKafka:

@@ -36,7 +36,7 @@ PRELOADED: Final = (
     "pipeline.alerts.process", "pipeline.index.process", "pipeline.kube_events.process",
     "pipeline.placements.process", "pipeline.worker.process", "scheduler.serve_command",
 )  # fmt: skip
-"""What the services import when they are called; never their ``__main__``, which runs in each process for itself."""
+"""Modules that the services import when they are called; never their ``__main__``, which runs in each process."""
 
 _FILES: Final = 4
 """Handed over with each request: where the answers go, and the standard input, output and errors."""
@@ -59,11 +59,13 @@ class Forked(subprocess.Popen[Any]):
         self._waiting = threading.Lock()
         self._answers, theirs = socket.socketpair()
         with contextlib.ExitStack() as stack, theirs, open(os.devnull) as nothing:  # noqa: PTH123
-            out, self.stdout = _file(stdout, sys.stdout, text, stack)
-            errors, self.stderr = (out, None) if stderr == subprocess.STDOUT else _file(stderr, sys.stderr, text, stack)
+            out, self.stdout = _open_file(stdout, sys.stdout, text, stack)
+            errors, self.stderr = (
+                (out, None) if stderr == subprocess.STDOUT else _open_file(stderr, sys.stderr, text, stack)
+            )
             files = [theirs.fileno(), nothing.fileno(), out, errors]
-            _server().send({"arguments": arguments, "environment": dict(env or os.environ)}, files)
-        self.pid = _STATUS.unpack(_exactly(self._answers, _STATUS.size))[0]
+            _get_server().send({"arguments": arguments, "environment": dict(env or os.environ)}, files)
+        self.pid = _STATUS.unpack(_receive(self._answers, _STATUS.size))[0]
 
     def poll(self) -> int | None:
         # As Popen's: while another thread waits, that one learns first how it ended.
@@ -84,7 +86,7 @@ class Forked(subprocess.Popen[Any]):
         if self.returncode is None:
             if not select.select([self._answers], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            status: int = _STATUS.unpack(_exactly(self._answers, _STATUS.size))[0]
+            status: int = _STATUS.unpack(_receive(self._answers, _STATUS.size))[0]
             self._answers.close()
             self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
@@ -96,7 +98,7 @@ class Forked(subprocess.Popen[Any]):
                 os.kill(self.pid, sig)
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:  # noqa: A002
-        """What it has written to its one pipe, when it has ended."""
+        """Read what the process has written to its one pipe, when it has ended."""
         if input is not None or (self.stdout and self.stderr):
             raise NotImplementedError("two pipes at once: give one of them a file")
         written: list[Any] = [None, None]
@@ -108,7 +110,7 @@ class Forked(subprocess.Popen[Any]):
         return written[0], written[1]
 
     def __del__(self, *_: Any) -> None:
-        """The server reaps it: there is nothing to do, and no child of this process to be warned of."""
+        """Do nothing: the server reaps the process, so there is no child of this one to be warned of."""
 
 
 class ForkedProcesses(Processes):
@@ -124,17 +126,17 @@ class ForkedProcesses(Processes):
         return Child(ProcessId(forked.pid, start_time_of(forked.pid) or "ended"), forked)
 
 
-def _file(
-    asked: IO[Any] | int | None, inherited: IO[Any], text: bool, stack: contextlib.ExitStack
+def _open_file(
+    requested: IO[Any] | int | None, inherited: IO[Any], text: bool, stack: contextlib.ExitStack
 ) -> tuple[int, IO[Any] | None]:
-    """The file that the process gets, and the end of the pipe that remains here."""
-    if asked is None:
+    """Open the file that the process gets, and the end of the pipe that remains here."""
+    if requested is None:
         return inherited.fileno(), None
-    if asked == subprocess.PIPE:
+    if requested == subprocess.PIPE:
         reading, writing = os.pipe()
         stack.callback(os.close, writing)
         return writing, open(reading, "r" if text else "rb")  # noqa: PTH123
-    return asked if isinstance(asked, int) else asked.fileno(), None
+    return requested if isinstance(requested, int) else requested.fileno(), None
 
 
 class _Server:
@@ -160,12 +162,12 @@ class _Server:
 
 
 @functools.cache
-def _server() -> _Server:
+def _get_server() -> _Server:
     return _Server()
 
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    """Raises EOFError where the other side has ended."""
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Receive so many bytes. Raises EOFError where the other side has ended."""
     received = b""
     while len(received) < size:
         if not (part := connection.recv(size - len(received))):
@@ -184,7 +186,7 @@ def _serve(requests: socket.socket) -> None:
         head, files, _, _ = socket.recv_fds(requests, _LENGTH.size, _FILES)
         if not head:
             break
-        request = json.loads(_exactly(requests, _LENGTH.unpack(head)[0]))
+        request = json.loads(_receive(requests, _LENGTH.unpack(head)[0]))
         if not os.fork():
             requests.close()
             return _keep(request, files)

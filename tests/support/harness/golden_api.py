@@ -8,21 +8,21 @@ import uvicorn
 
 from schemas.events import NodeStateChanged
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import attempt, golden, golden_index
+from tests.support.harness.golden_index import answer_search, read_attempt, read_golden
 from tests.support.waiting import until
 
 POD = "llm/deepseek-5996b8569d-kgwgx"
-"""Whose attempt is in memory: it was refused by a lock."""
+"""Pod whose attempt is in memory: it was refused by a lock."""
 
 
 @contextmanager
 def golden_api(caller: Caller | None = None) -> Iterator[str]:
     """The base URL."""
     if caller is None:
-        caller = Caller(golden_index)
-        caller.remember(attempt())
+        caller = Caller(answer_search)
+        caller.remember(read_attempt())
         # The one node of the golden records, as the API's consumer reads it from Kafka.
-        state, _ = golden(NodeStateChanged, "009")
+        state, _ = read_golden(NodeStateChanged, "009")
         assert isinstance(state, NodeStateChanged)
         caller.app.state.devices.take(state)
         caller.app.state.devices.is_caught_up = True

@@ -34,8 +34,8 @@ GOLDEN = Path(__file__).parents[2] / "contract" / "golden"
 
 
 @cache
-def golden(kind: type[Event], number: str) -> tuple[Event, bytes]:
-    """The event of a golden record, and the record's own bytes."""
+def read_golden(kind: type[Event], number: str) -> tuple[Event, bytes]:
+    """Read the event of a golden record, and the record's own bytes."""
     path = GOLDEN / kind.TYPE / f"{number}.json"
     headers = orjson.loads(path.with_suffix(".headers.json").read_bytes())
     event = decode(path.read_bytes(), [(name, value.encode()) for name, value in headers.items() if name != "key"])
@@ -43,30 +43,30 @@ def golden(kind: type[Event], number: str) -> tuple[Event, bytes]:
     return event, path.read_bytes()
 
 
-def attempt(number: str = "009") -> AttemptSummarized:
-    event, _ = golden(AttemptSummarized, number)
+def read_attempt(number: str = "009") -> AttemptSummarized:
+    event, _ = read_golden(AttemptSummarized, number)
     assert isinstance(event, AttemptSummarized)
     return event
 
 
-def document_hit(source: Any, name: str) -> Json:
-    """A document as a search returns it."""
+def build_hit(source: Any, name: str) -> Json:
+    """Build a hit as a search returns it."""
     source = orjson.loads(encode_value(source))
     return {"_index": "schedulerlog", "_id": name, "_source": source, "sort": [1, name]}
 
 
-def _observations(body: Json) -> Iterator[Json]:
+def _list_observations(body: Json) -> Iterator[Json]:
     wanted = str(body.get("query"))
     for name, kind in OBSERVATION_KINDS.items():
         if name in wanted:
-            event: Any = golden(kind, "003" if kind is PodObserved else "001")[0]
+            event: Any = read_golden(kind, "003" if kind is PodObserved else "001")[0]
             if kind is PodObserved and event.pod.name not in re.findall(r"[-a-z0-9]+", wanted):
                 continue
-            yield document_hit(observation_document(event, "0"), event.id)
+            yield build_hit(observation_document(event, "0"), event.id)
 
 
-def _placement() -> Json:
-    summary = attempt()
+def _build_placement() -> Json:
+    summary = read_attempt()
     assert summary.bind
     placement = PodPlacement(
         id=summary.attempt_id,
@@ -86,36 +86,34 @@ def _placement() -> Json:
             for uuid in summary.picked_devices
         ],
     )
-    return document_hit(placement_document(placement, {}), placement.id)
+    return build_hit(placement_document(placement, {}), placement.id)
 
 
-def _hits(alias: str, body: Json) -> list[Json]:
-    summary = attempt()
+def _list_hits(alias: str, body: Json) -> list[Json]:
+    summary = read_attempt()
     match alias:
         case "schedulerlog-observations":
-            return list(_observations(body))
+            return list(_list_observations(body))
         case "schedulerlog-occupancy":
-            return [_placement()]
+            return [_build_placement()]
         case "schedulerlog-findings":
-            finding: Any = golden(FindingReported, "002")[0]
-            return [document_hit(finding_document(finding), finding.id)]
+            finding: Any = read_golden(FindingReported, "002")[0]
+            return [build_hit(finding_document(finding), finding.id)]
         case "schedulerlog-devices":
             devices: Any
-            devices, value = golden(DevicesJudged, "005")
-            return [document_hit(devices_document(devices, value), devices.id)]
+            devices, value = read_golden(DevicesJudged, "005")
+            return [build_hit(devices_document(devices, value), devices.id)]
         case "schedulerlog-node-states":
             state: Any
-            state, value = golden(NodeStateChanged, "009")
-            return [document_hit(node_state_document(state, state.observed_at, value), state.id)]
+            state, value = read_golden(NodeStateChanged, "009")
+            return [build_hit(node_state_document(state, state.observed_at, value), state.id)]
         case "schedulerlog-pod-states":
-            return [
-                document_hit(state_after_attempt(summary.model_copy(update={"wait": wait_of(summary)})).fields, "pod")
-            ]
-    return [document_hit(attempt_document(summary, ""), summary.attempt_id)]
+            return [build_hit(state_after_attempt(summary.model_copy(update={"wait": wait_of(summary)})).fields, "pod")]
+    return [build_hit(attempt_document(summary, ""), summary.attempt_id)]
 
 
-def _aggregations(body: Json, hits: list[Json]) -> Json:
-    """Of each search that counts, with one bucket for all hits."""
+def _aggregate(body: Json, hits: list[Json]) -> Json:
+    """Count for each search that counts, with one bucket for all hits."""
     times = {"value": 1776824142349.0, "value_as_string": "2026-04-22T02:15:42.349Z"}
     everything = {"hits": {"total": {"value": len(hits)}, "hits": hits}}
     reasons = {"buckets": [{"key": "CardInsufficientMemory", "doc_count": 1}]}
@@ -134,7 +132,7 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
     over_time = {"buckets": [{"key": 1776824100000, "total": {"value": 1.0}}]}
     waited = {"devices": {"value": 2.0}, "began": {"value": 2 * 1776824142.349712}, "waited": {"value": 7200.0}}
     one_second = {"doc_count": 1, "seconds": {"values": {"50.0": 1.0, "90.0": 1.0, "99.0": 1.0}}}
-    known: Json = waited | {
+    fields_of_waiting: Json = waited | {
         "causes": {"buckets": [waited | {"key": "CardInsufficientMemory", "doc_count": 1}]},
         "placement": one_second,
         "start": one_second,
@@ -151,11 +149,11 @@ def _aggregations(body: Json, hits: list[Json]) -> Json:
         "nodes": {"buckets": [node]},
         "clusters": {"buckets": [{"key": "default", "first": times, "last": times}]},
     }
-    return {name: known[name] for name in body.get("aggs", {}) if name in known}
+    return {name: fields_of_waiting[name] for name in body.get("aggs", {}) if name in fields_of_waiting}
 
 
-def _narrowed(hit: Json, fields: list[str] | Json) -> Json:
-    """The hit with the asked fields of its source alone; of ``fields`` as an object, only what it excludes is done."""
+def _narrow(hit: Json, fields: list[str] | Json) -> Json:
+    """Narrow the hit to the requested fields of its source; an object of ``fields`` only excludes."""
     if isinstance(fields, list):
         names = {field.partition(".")[0] for field in fields}
         return hit | {"_source": {name: value for name, value in hit["_source"].items() if name in names}}
@@ -169,19 +167,19 @@ def _without(value: Any, path: str, excluded: set[str]) -> Any:
     return {name: inner for name, inner in value.items() if f"{path}.{name}" not in excluded}
 
 
-def golden_index(request: httpx.Request) -> httpx.Response:
-    """The network of an index that holds the golden records."""
+def answer_search(request: httpx.Request) -> httpx.Response:
+    """Answer as an index that holds the golden records."""
     # One index of a day (schedulerlog-devices-2026.04.22), or the alias of all.
     body = orjson.loads(request.content) if request.content.startswith(b"{") else {}
     wanted = body.get("docs", [])
     index = wanted[0]["_index"] if wanted else request.url.path.split("/")[1]
-    hits = _hits(re.split(r"-?[0-9*,]", index)[0], body)
+    hits = _list_hits(re.split(r"-?[0-9*,]", index)[0], body)
     by_id = {hit["_id"]: hit for hit in hits}
-    found = [by_id.get(document["_id"], document) | {"found": document["_id"] in by_id} for document in wanted]
+    documents = [by_id.get(document["_id"], document) | {"found": document["_id"] in by_id} for document in wanted]
     hits = [hit | {"fields": {name: [value] for name, value in hit["_source"].items()}} for hit in hits]
     if isinstance(fields := body.get("_source"), list | dict):
-        hits = [_narrowed(hit, fields) for hit in hits]
+        hits = [_narrow(hit, fields) for hit in hits]
     answer: Json = {"hits": {"total": {"value": len(hits)}, "hits": hits}}
-    if counted := _aggregations(body, hits):
+    if counted := _aggregate(body, hits):
         answer["aggregations"] = counted
-    return httpx.Response(200, json=answer | {"docs": found})
+    return httpx.Response(200, json=answer | {"docs": documents})

@@ -6,7 +6,7 @@ from api.authority.reviewer import Reviewer
 from runtime.http.server_tls import Certificates
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import FakeReviews, Grant
-from tests.support.harness.api_app import POD, Answering, Caller, nothing_found
+from tests.support.harness.api_app import POD, Answering, Caller, answer_nothing
 
 OTHER = POD.replace("/llm/", "/other/")
 UNKNOWN = POD.replace("deepseek-a", "unknown")
@@ -28,7 +28,7 @@ class Guarded(Caller):
         self.reviews, self.clock, self.today = FakeReviews(), Clock(), Clock()
         self.searches: list[httpx.Request] = []
 
-        self.answering: Answering = nothing_found
+        self.answering: Answering = answer_nothing
 
         def answer(request: httpx.Request) -> httpx.Response:
             self.searches.append(request)
@@ -38,12 +38,12 @@ class Guarded(Caller):
         super().__init__(answer, reviewer, certificates, is_over_http=is_over_http)
 
     def begin(self) -> None:
-        """As if it had just started: nothing is granted, asked or remembered."""
+        """Reset, as if it had just started: nothing is granted, asked or remembered."""
         self.reviews.__init__()  # type: ignore[misc]
         self.searches.clear()
-        self.answering = nothing_found
+        self.answering = answer_nothing
         self.clock.now += 1000
         self.remember(a_summary(ended_at=STARTED))
 
-    async def status(self, path: str, headers: dict[str, str]) -> int:
+    async def get_status(self, path: str, headers: dict[str, str]) -> int:
         return (await self.client.get(path, headers=headers)).status_code

@@ -1,4 +1,4 @@
-"""What the Headlamp plugin's own tests show; ``python -m tests.support.harness.headlamp_answers`` writes it.
+"""Answers for the Headlamp plugin's own tests; ``python -m tests.support.harness.headlamp_answers`` writes them.
 
 The answers of the application about the README's refused pod on the example cluster, and about a node of the golden
 records, by the path of the aggregated API at which the plugin asks for them.
@@ -19,7 +19,7 @@ from engine.fit.simulate import attempt_on, columns_of
 from engine.summaries.fold import summarize
 from tests.support.builders.events import STARTED
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import golden_index
+from tests.support.harness.golden_index import answer_search
 
 FILE: Final = Path("headlamp/src/answers.json")
 _POD: Final = f"{AGGREGATED}/namespaces/default/pods/gpu-pod-default/schedulerlog"
@@ -31,9 +31,9 @@ _PATHS: Final = (
 )
 
 
-def refused_pod() -> Caller:
-    """The API with the example cluster's devices, after the pod was refused."""
-    api = Caller(golden_index)
+def serve_refused_pod() -> Caller:
+    """Serve the API with the example cluster's devices, after the pod was refused."""
+    api = Caller(answer_search)
     columns = columns_of(manifests.read(Path("examples/cluster.yaml")))
     devices = api.app.state.devices
     devices.columns[api.app.state.default_cluster] = columns
@@ -44,29 +44,29 @@ def refused_pod() -> Caller:
     return api
 
 
-async def answers() -> dict[str, Any]:
-    """Each path with its answer."""
-    api = refused_pod()
-    found = {path: await _answer(api, path) for path in _PATHS}
-    for answer in found.values():
+async def collect_answers() -> dict[str, Any]:
+    """Collect each path with its answer."""
+    api = serve_refused_pod()
+    collected = {path: await _answer(api, path) for path in _PATHS}
+    for answer in collected.values():
         # The time of the request.
         answer |= {name: STARTED.isoformat() for name in {"at", "as_of"} & set(answer)}
-    return found
+    return collected
 
 
 async def _answer(api: Caller, path: str) -> Any:
     plain, _, query = path.partition("?")
-    own = translate_path(plain)
-    assert own, path
-    answer = await api.get(f"{own.path}?{query}")
+    plugin_path = translate_path(plain)
+    assert plugin_path, path
+    answer = await api.get(f"{plugin_path.path}?{query}")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def document() -> bytes:
-    """The content of the file."""
-    return orjson.dumps(asyncio.run(answers()), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+def write_document() -> bytes:
+    """Write the content of the file."""
+    return orjson.dumps(asyncio.run(collect_answers()), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(document())
+    FILE.write_bytes(write_document())

@@ -1,4 +1,4 @@
-"""What every page has to keep to, read off its HTML."""
+"""Rules that every page keeps, read off its HTML."""
 
 from html.parser import HTMLParser
 from typing import Final
@@ -32,7 +32,7 @@ class Reader(HTMLParser):
 
 
 def check(html: str) -> None:
-    """Fails where the document is not well-formed, has an identifier twice, or would run or load something."""
+    """Fail where the document is not well-formed, has an identifier twice, or would run or load something."""
     reader = Reader()
     reader.feed(html)
     assert reader.open == []

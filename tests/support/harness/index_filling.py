@@ -106,12 +106,12 @@ def an_attempt(
     return settle(summary)
 
 
-def in_one_episode(attempts: Iterable[AttemptSummarized]) -> list[AttemptSummarized]:
-    """The attempts, as the worker publishes them when they end alike."""
+def join_episode(attempts: Iterable[AttemptSummarized]) -> list[AttemptSummarized]:
+    """Join the attempts into one episode, as the worker publishes them when they end alike."""
     listed = list(attempts)
     first = min(listed, key=lambda attempt: attempt.started_at)
-    own = {"episode": first.attempt_id, "episode_started_at": first.started_at}
-    return [attempt.model_copy(update=own) for attempt in listed]
+    episode_fields = {"episode": first.attempt_id, "episode_started_at": first.started_at}
+    return [attempt.model_copy(update=episode_fields) for attempt in listed]
 
 
 def a_finding(
@@ -133,8 +133,8 @@ def a_finding(
     )
 
 
-def lines_of(*summaries: AttemptSummarized) -> bytes:
-    """The body of a bulk request that the worker would send."""
+def write_lines(*summaries: AttemptSummarized) -> bytes:
+    """Write the body of a bulk request that the worker would send."""
     lines: list[bytes] = []
     for summary in summaries:
         head: dict[str, Any] = {"_index": ATTEMPTS.name(summary.started_at), "_id": summary.attempt_id}
@@ -157,12 +157,12 @@ class Filling:
             httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.template()).raise_for_status()
 
     def publish(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        """Onto the topic, and after them ``raw`` records (key and value) that nobody checked."""
+        """Publish onto the topic, and after them ``raw`` records (key and value) that nobody checked."""
         parts = [encode(part) for summary in summaries for part in split(summary)]
         asyncio.run(self._publish(TOPIC.name, parts, raw))
 
     def publish_states(self, *states: NodeStateChanged) -> None:
-        """Onto the topic of node states."""
+        """Publish onto the topic of node states."""
         asyncio.run(self._publish(STATES_TOPIC.name, list(map(encode, states))))
 
     async def _publish(
@@ -179,17 +179,17 @@ class Filling:
             await producer.stop()
 
     def index(self, *summaries: AttemptSummarized) -> None:
-        self.bulk(lines_of(*summaries))
+        self.send_bulk(write_lines(*summaries))
         self.index_pod_states(map(state_after_attempt, summaries))
 
     def index_pod_states(self, states: Iterable[PodStateDocument | None]) -> None:
-        """As the index writer does: the latest of each pod counts, whatever was indexed before."""
+        """Index as the index writer does: the latest of each pod counts, whatever was indexed before."""
         lines: list[bytes] = []
         for state in sorted((document for document in states if document), key=lambda document: document.version):
             head = {"_index": POD_STATES.name(NOW), "_id": state.id, "version": state.version}
             lines += [orjson.dumps({"index": head | {"version_type": "external_gte"}}), encode_value(state.fields)]
         if lines:
-            self.bulk(b"\n".join([*lines, b""]), allowed=409)
+            self.send_bulk(b"\n".join([*lines, b""]), allowed=409)
 
     def index_devices(self, *events: DevicesJudged) -> None:
         self._index(
@@ -197,7 +197,7 @@ class Filling:
         )
 
     def index_states(self, *states: NodeStateChanged, written_at: datetime | None = None) -> None:
-        """Into the index of the day on which they were written: when they were observed, or later again."""
+        """Index on the day on which they were written: when they were observed, or later again."""
         for state in states:
             day = written_at or state.observed_at
             self._index([(NODE_STATES, day, state.id, node_state_document(state, day))])
@@ -227,10 +227,10 @@ class Filling:
         for index, day, name, document in documents:
             head = {"_index": index.name(day), "_id": name}
             lines += [orjson.dumps({"index": head}), encode_value(document)]
-        self.bulk(b"\n".join([*lines, b""]))
+        self.send_bulk(b"\n".join([*lines, b""]))
 
-    def bulk(self, lines: bytes, allowed: int = 200) -> None:
-        """``allowed``: the status that a single document may have beside success."""
+    def send_bulk(self, lines: bytes, allowed: int = 200) -> None:
+        """Send a bulk request. ``allowed``: the status that a single document may have apart from success."""
         headers = {"content-type": "application/x-ndjson"}
         answer = httpx.post(f"{self.url}/_bulk?refresh=true", content=lines, headers=headers, timeout=60)
         results = [next(iter(item.values())) for item in answer.raise_for_status().json()["items"]]

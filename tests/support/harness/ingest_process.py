@@ -9,26 +9,26 @@ from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import Pipeline
 
 
-def ingest(running: Pipeline, *arguments: str) -> Forked:
+def run_ingest(running: Pipeline, *arguments: str) -> Forked:
     kafka = running.servers.bootstrap_servers
     return Forked("ingest", *arguments, "--kafka", kafka, stderr=subprocess.PIPE, text=True)
 
 
 def read(running: Pipeline, *arguments: str) -> str:
-    """What it says when it has read to the end."""
-    process = ingest(running, *arguments)
+    """Return what it says when it has read to the end."""
+    process = run_ingest(running, *arguments)
     errors: str = process.communicate(timeout=120)[1]
     assert process.returncode == 0, errors
     return errors
 
 
-def all_taken(running: Pipeline) -> None:
+def wait_until_taken(running: Pipeline) -> None:
     """Wait until the worker has done all that lies on the topic."""
     running.settle()
 
 
-def versions(running: Pipeline, query: dict[str, Any]) -> dict[str, tuple[int, Any]]:
-    """Of every document in any index: its version and content.
+def get_versions(running: Pipeline, query: dict[str, Any]) -> dict[str, tuple[int, Any]]:
+    """Return the version and content of every document in any index.
 
     Of a finding the content alone: reported again, it replaces itself, because it may have other numbers then.
     """

@@ -72,7 +72,7 @@ class Lease:
 
 class _NoEvents(SlowEventWriter):
     async def flush(self) -> None:
-        """At once."""
+        """Return at once."""
 
 
 class OneScheduler:
@@ -80,7 +80,7 @@ class OneScheduler:
         writer, claims = cast("SpoolWriter", _NoEvents(random.Random(0))), Claims()
         self.columns, self.lease = ClusterColumns(), Lease()
         observer = Observer(_IDENTITY, self.columns, claims, writer, clock)
-        self.cluster = KubernetesCluster(cast("Client", api.client(number)), observer, claims, self.lease)
+        self.cluster = KubernetesCluster(cast("Client", api.create_client(number)), observer, claims, self.lease)
         binder = Binder(self.cluster, LockPolicy(), clock, sleep=lambda _: asyncio.sleep(0))
         parts = (self.columns, self.cluster, claims, binder, Records(writer, _METRICS), clock)
         self.scheduler = Scheduler(_IDENTITY, SchedulingPolicy(), *parts)
@@ -92,24 +92,24 @@ class OneScheduler:
         return next(iter(answer["NodeNames"] or ()), "")
 
     async def bind(self, pod: Json, node: str) -> str:
-        about = pod["metadata"]
-        request = BindRequest(about["namespace"], about["name"], about["uid"], node)
+        metadata = pod["metadata"]
+        request = BindRequest(metadata["namespace"], metadata["name"], metadata["uid"], node)
         return "" if json.loads(await self.scheduler.bind(request))["Error"] else "bound"
 
 
 class Asker:
-    """What kube-scheduler does about one pod: filter, bind; and again after a failure, or when it waits no longer."""
+    """kube-scheduler's calls about one pod: filter, bind; and again after a failure, or when it waits no longer."""
 
     def __init__(self, path: str) -> None:
         self.path, self.node = path, ""
         self.call: asyncio.Task[str] | None = None
 
     def ask(self, scheduler: OneScheduler, pod: Json) -> None:
-        asked = scheduler.bind(pod, self.node) if self.node else scheduler.filter(pod)
-        self.call = asyncio.create_task(asked)
+        calling = scheduler.bind(pod, self.node) if self.node else scheduler.filter(pod)
+        self.call = asyncio.create_task(calling)
 
     def read(self) -> None:
-        """The answer, if it is there: the node to bind to, or nothing."""
+        """Read the answer, if it is there: the node to bind to, or nothing."""
         if self.call and self.call.done():
             result, self.call = self.call.result(), None
             self.node = "" if self.node else result
@@ -126,22 +126,22 @@ class Walk:
         self.api, self.now = WalkedApi(self.check), datetime(2026, 11, 23, tzinfo=UTC)
         for name in NODES:
             device = a_device(f"GPU-{name}", devmem=10_000, count=1)
-            self.api.put(_path(name), a_node(name, devices=[device]), "ADDED")
+            self.api.put(_name_path(name), a_node(name, devices=[device]), "ADDED")
         self.askers = [Asker(f"/api/v1/namespaces/default/pods/{name}") for name in PODS]
         for name, asker in zip(PODS, self.askers, strict=True):
             self.api.put(asker.path, a_pod(name, [a_container(gpumem=6_000)]), "ADDED")
         self.both = [OneScheduler(self.api, number, lambda: self.now) for number in range(2)]
 
     async def run(self, steps: int) -> None:
-        """Raises `BrokenInvariantError`."""
+        """Walk. Raises `BrokenInvariantError`."""
         loop: Any = asyncio.get_running_loop()
-        self._settle = loop._ready  # what is left to run before only the walk can continue
+        self._ready = loop._ready  # what is left to run before only the walk can continue
         self.both[0].lease.lead()
         try:
-            await self._calm()
+            await self._settle()
             for _ in range(steps):
                 self._step()
-                await self._quiet()
+                await self._wait_for_quiet()
             await self._end()
         finally:
             for scheduler in self.both:
@@ -151,8 +151,8 @@ class Walk:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _quiet(self) -> None:
-        while self._settle:  # noqa: ASYNC110 - it is the loop's own queue that empties
+    async def _wait_for_quiet(self) -> None:
+        while self._ready:  # noqa: ASYNC110 - it is the loop's own queue that empties
             await asyncio.sleep(0)
         for asker in self.askers:
             asker.read()
@@ -167,39 +167,39 @@ class Walk:
                 choices.append((0.7, call.carry_out, f"{call.caller}: carried out {call.text}"))
             if not call.text.startswith("LIST"):
                 choices.append((0.5, partial(self._lose, call), f"{call.caller}: gave up {call.text}"))
-        choices += [(0.7, partial(self._arrive, late), f"{late.caller}: late {late.text}") for late in api.late]
-        waiting = filter(api.undelivered, api.watches)
+        choices += [(0.7, partial(self._let_arrive, late), f"{late.caller}: late {late.text}") for late in api.late]
+        waiting = filter(api.list_undelivered, api.watches)
         choices += [(1.0, partial(api.deliver, watch), f"a watch of {watch.path}") for watch in waiting]
         for asker in pods:
             if asker.call:
                 choices.append((0.4, asker.give_up, f"kube-scheduler gives up {asker.path}"))
-            elif not self._node_of(asker) or self.draw.random() < 0.2:
+            elif not self._get_node(asker) or self.draw.random() < 0.2:
                 choices.append((3.0, partial(self._ask, asker), f"ask {asker.path} {asker.node}"))
             choices.append((0.1, partial(self._touch, asker.path), f"somebody writes {asker.path}"))
-        choices += [(1.0, partial(self._unlock, node), f"the plugin of {node}") for node in self._to_allocate()]
+        choices += [(1.0, partial(self._unlock, node), f"the plugin of {node}") for node in self._list_to_allocate()]
         weights = [weight for weight, _, _ in choices]
         _, do, text = self.draw.choices(choices, weights)[0]
         self.steps.append(text)
         self.now += timedelta(seconds=self.draw.choice([0, 0, 1]))
         do()
 
-    def _to_allocate(self) -> list[str]:
-        """The locked nodes that have a bound pod."""
-        bound = set(map(self._node_of, self.askers))
-        return [node for node in NODES if node in bound and annotation(self._get(_path(node)), NODE_LOCK)]
+    def _list_to_allocate(self) -> list[str]:
+        """List the locked nodes that have a bound pod."""
+        bound = set(map(self._get_node, self.askers))
+        return [node for node in NODES if node in bound and annotation(self._get(_name_path(node)), NODE_LOCK)]
 
     def _reply(self, call: Call) -> None:
         self.api.calls.remove(call)
         call.reply()
 
     def _lose(self, call: Call) -> None:
-        """Its caller waits no longer. It may be on its way still, and may come twice."""
+        """Lose a call: its caller waits no longer. It may be on its way still, and may come twice."""
         self.api.calls.remove(call)
         call.lose()
         if call.outcome is None or self.draw.random() < 0.2:
             self.api.late.append(call)
 
-    def _arrive(self, call: Call) -> None:
+    def _let_arrive(self, call: Call) -> None:
         call.do()
         if self.draw.random() < 0.8:
             self.api.late.remove(call)
@@ -221,22 +221,22 @@ class Walk:
         self.api.put(path, {**pod, "status": {"phase": "Pending", "conditions": [{"type": f"at {len(self.steps)}"}]}})
 
     def _unlock(self, node: str) -> None:
-        self.api.patch(_path(node), {"metadata": {"annotations": {NODE_LOCK: None}}})
+        self.api.patch(_name_path(node), {"metadata": {"annotations": {NODE_LOCK: None}}})
 
     def _get(self, path: str) -> Json:
         return self.api.objects[path]
 
-    def _node_of(self, asker: Asker) -> str:
+    def _get_node(self, asker: Asker) -> str:
         return str(self._get(asker.path)["spec"].get("nodeName", ""))
 
     # What has to hold
 
     def check(self) -> None:
-        """After each write: a bound pod has the devices of its node, and no other bound pod has them."""
+        """Check after each write: a bound pod has the devices of its node, and no other bound pod has them."""
         used: Counter[str] = Counter()
         for path, pod in self.api.objects.items():
             if node := "/pods/" in path and pod["spec"].get("nodeName"):
-                says, devices = annotation(pod, ASSIGNED_NODE), devices_of(pod)
+                says, devices = annotation(pod, ASSIGNED_NODE), list_devices(pod)
                 self._hold(says == node, f"{path} is on {node}, its annotation says {says}")
                 self._hold(devices == [f"GPU-{node}"], f"{path} is on {node} with {devices}")
                 used.update(devices)
@@ -246,49 +246,49 @@ class Walk:
         if not is_so:
             raise BrokenInvariantError("\n".join([text, *self.steps]))
 
-    async def _calm(self) -> None:
-        """Everything is carried out and answered in order, and every watch delivers all it has."""
-        await self._quiet()
-        while self.api.calls or any(map(self.api.undelivered, self.api.watches)):
+    async def _settle(self) -> None:
+        """Carry everything out and answer in order, and let every watch deliver all it has."""
+        await self._wait_for_quiet()
+        while self.api.calls or any(map(self.api.list_undelivered, self.api.watches)):
             for call in list(self.api.calls):
                 self._reply(call)
             for watch in self.api.watches:
-                while self.api.undelivered(watch):
+                while self.api.list_undelivered(watch):
                     self.api.deliver(watch)
-            await self._quiet()
+            await self._wait_for_quiet()
 
     async def _end(self) -> None:
-        """What was on its way arrives; then the reservations are right, and pods that wait are placed."""
+        """Let what was on its way arrive; then the reservations are right, and pods that wait are placed."""
         for late in self.api.late:
             late.do()
-        await self._calm()
+        await self._settle()
         if not any(scheduler.lease.is_leading for scheduler in self.both):
             self.both[0].lease.lead()
         leader = next(scheduler for scheduler in self.both if scheduler.lease.is_leading)
         for _ in range(12):
-            await self._calm()
+            await self._settle()
             self._hold(not leader.cluster.problem(), f"the leader can't decide: {leader.cluster.problem()}")
             self._check_columns(leader)
             for asker in self.askers:
-                if not asker.call and not self._node_of(asker):
+                if not asker.call and not self._get_node(asker):
                     asker.ask(leader, self._get(asker.path))
             # A lock that nobody releases expires.
             self.now += timedelta(minutes=6)
-        self.counts["bound"] += sum(bool(self._node_of(asker)) for asker in self.askers)
-        self._hold(all(map(self._node_of, self.askers)), "a pod is never placed")
+        self.counts["bound"] += sum(bool(self._get_node(asker)) for asker in self.askers)
+        self._hold(all(map(self._get_node, self.askers)), "a pod is never placed")
 
     def _check_columns(self, leader: OneScheduler) -> None:
         for asker in self.askers:
-            if node := self._node_of(asker):
+            if node := self._get_node(asker):
                 use = leader.columns.pod_use(self._get(asker.path)["metadata"]["uid"])
                 held = (use.node, [*use.by_uuid]) if use else None
                 self._hold(held == (node, [f"GPU-{node}"]), f"{asker.path} is on {node}, the columns have {held}")
 
 
-def _path(node: str) -> str:
+def _name_path(node: str) -> str:
     return f"/api/v1/nodes/{node}"
 
 
-def devices_of(pod: Object) -> list[str]:
+def list_devices(pod: Object) -> list[str]:
     text = annotation(pod, DEVICES_ALLOCATED) or ""
     return [device.uuid for container in decode_devices(text) for device in container]

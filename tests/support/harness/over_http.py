@@ -15,7 +15,7 @@ ADDRESS = "127.0.0.1", 4321
 
 
 class Connection(asyncio.Transport):
-    """What the protocol writes, until the client takes it. ``sent`` is set when something was written."""
+    """Transport of what the protocol writes, until the client takes it. ``sent`` is set when something was written."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ADDRESS, "sockname": ADDRESS})
@@ -42,7 +42,7 @@ class Connection(asyncio.Transport):
     abort = close
 
     def pause_reading(self) -> None:
-        """Nothing more arrives by itself."""
+        """Do nothing: nothing more arrives by itself."""
 
     resume_reading = pause_reading
 
@@ -53,8 +53,8 @@ class OverHttp(httpx.AsyncBaseTransport):
     def __init__(self, app: Starlette) -> None:
         self._app = app
 
-    def connected(self, app: Any = None) -> tuple[JsonProtocol, Connection]:
-        """A connection to the application, or to ``app`` with the ready answers of this one."""
+    def connect(self, app: Any = None) -> tuple[JsonProtocol, Connection]:
+        """Connect to the application, or to ``app`` with the ready answers of this one."""
         config = uvicorn.Config(app or self._app, http=JsonProtocol, ws="none", access_log=False, log_config=None)
         protocol, connection = JsonProtocol(config, ServerState(), {}), Connection()
         protocol.find_ready = self._app.state.ready_answer
@@ -62,12 +62,12 @@ class OverHttp(httpx.AsyncBaseTransport):
         return protocol, connection
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        protocol, connection = self.connected()
+        protocol, connection = self.connect()
         lines = [request.method.encode() + b" " + request.url.raw_path + b" HTTP/1.1"]
         lines += [name + b": " + value for name, value in request.headers.raw]
         protocol.data_received(b"\r\n".join([*lines, b"", b""]) + await request.aread())
         is_head = request.method == "HEAD"
-        while (answer := _whole(connection.written, is_head=is_head)) is None and not connection.is_closing():
+        while (answer := _parse_answer(connection.written, is_head=is_head)) is None and not connection.is_closing():
             connection.sent.clear()
             await connection.sent.wait()
         protocol.connection_lost(None)
@@ -75,25 +75,25 @@ class OverHttp(httpx.AsyncBaseTransport):
         return answer
 
 
-def _whole(written: bytes, *, is_head: bool) -> httpx.Response | None:
-    """The answer in these bytes; None while it is not complete."""
+def _parse_answer(written: bytes, *, is_head: bool) -> httpx.Response | None:
+    """Parse the answer in these bytes; None while it is not complete."""
     head, end, body = written.partition(b"\r\n\r\n")
     line, *fields = head.split(b"\r\n")
     headers = httpx.Headers([(name, value) for name, _, value in (field.partition(b": ") for field in fields)])
     is_chunked = headers.pop("transfer-encoding", "") == "chunked" and not is_head
     length = 0 if is_head else int(headers.get("content-length", 0))
     is_whole = body.endswith(b"0\r\n\r\n") if is_chunked else len(body) >= length
-    content = _without_sizes(body) if is_chunked and is_whole else body
+    content = _join_chunks(body) if is_chunked and is_whole else body
     if not (end and is_whole):
         return None
     return httpx.Response(int(line.split()[1]), headers=headers, content=content)
 
 
-def _without_sizes(body: bytes) -> bytes:
-    """A body in chunks; each has its size before it."""
+def _join_chunks(body: bytes) -> bytes:
+    """Join a body in chunks; each has its size before it."""
     parts = []
     while body:
-        size, _, rest = body.partition(b"\r\n")
-        parts.append(rest[: int(size, 16)])
-        body = rest[int(size, 16) + 2 :]
+        size, _, remainder = body.partition(b"\r\n")
+        parts.append(remainder[: int(size, 16)])
+        body = remainder[int(size, 16) + 2 :]
     return b"".join(parts)

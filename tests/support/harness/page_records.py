@@ -1,4 +1,4 @@
-"""What the page's tests show, in a cluster of its own: a refused pod, a placed one, 5,000 nodes, and hostile names."""
+"""Records of the page's tests, in a cluster of its own: a refused pod, a placed one, 5,000 nodes, and hostile names."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ from schemas.events import (
 from schemas.ids import attempt_id, microseconds
 from schemas.placements import PodPlacement
 from tests.support.harness.index_filling import Filling, a_finding, an_attempt
-from tests.support.harness.states_in_memory import states_of
+from tests.support.harness.states_in_memory import build_states
 
 CLUSTER: Final = "page"
 NOW: Final = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
@@ -44,54 +44,56 @@ REVERSED: Final = "\u202edetrever\u2066"
 
 def fill(filling: Filling) -> None:
     columns = columns_of(manifests.read(EXAMPLES / "cluster.yaml"))
-    for at in (EARLIER, NOW):
-        states = states_of(columns, Life(Identity(CLUSTER, "hami-scheduler"), microseconds(at)))
+    for started_at in (EARLIER, NOW):
+        states = build_states(columns, Life(Identity(CLUSTER, "hami-scheduler"), microseconds(started_at)))
         filling.publish_states(*states)
-        filling.index_states(*states, written_at=at)
-    refused, placed = _example("2-gpu-pod-default", NOW), _example("1-gpu-pod", EARLIER)
+        filling.index_states(*states, written_at=started_at)
+    refused, placed = _simulate_example("2-gpu-pod-default", NOW), _simulate_example("1-gpu-pod", EARLIER)
     filling.index_devices(*(event for event in [*refused, *placed] if isinstance(event, DevicesJudged)))
-    bound = _bound(summarize(placed))
+    bound = _bind(summarize(placed))
     summaries = [
         summary.model_copy(update={"wait": wait_of(summary)})
-        for summary in (summarize(refused), before(), bound, large(), hostile())
+        for summary in (summarize(refused), build_earlier(), bound, build_large(), build_hostile())
     ]
     filling.publish(*summaries)
     filling.index(*summaries)
-    filling.index_placements(_placement(bound))
-    filling.index_trends(*(event for place, summary in enumerate(summaries) for event in _counted(summary, place)))
+    filling.index_placements(_build_placement(bound))
+    filling.index_trends(
+        *(event for partition, summary in enumerate(summaries) for event in _count_trends(summary, partition))
+    )
     filling.index_findings(
         *(a_finding(pod, node=node, found_at=NOW).model_copy(update={"cluster": CLUSTER})
           for pod, node in ((PLACED, "node1"), (HOSTILE, HARM)))
     )  # fmt: skip
-    filling.index_observations(_registered())
+    filling.index_observations(_build_registration())
 
 
-def refused_attempt() -> str:
-    """The id of the refused pod's latest attempt."""
-    return summarize(_example("2-gpu-pod-default", NOW)).attempt_id
+def get_refused_attempt() -> str:
+    """Return the id of the refused pod's latest attempt."""
+    return summarize(_simulate_example("2-gpu-pod-default", NOW)).attempt_id
 
 
-def _example(name: str, at: datetime) -> list[AttemptEvent]:
+def _simulate_example(name: str, started_at: datetime) -> list[AttemptEvent]:
     cluster = manifests.read(EXAMPLES / "cluster.yaml")
     pod = manifests.read_pod(EXAMPLES / "pods" / f"{name}.yaml")
-    events = simulate(cluster, pod, "hami-scheduler", SchedulingPolicy(), at)
+    events = simulate(cluster, pod, "hami-scheduler", SchedulingPolicy(), started_at)
     return [event.model_copy(update={"cluster": CLUSTER}) for event in events]
 
 
-def before() -> AttemptSummarized:
-    """The refused pod half an hour earlier, when something else kept it out."""
+def build_earlier() -> AttemptSummarized:
+    """Build the refused pod's attempt half an hour earlier, when something else kept it out."""
     names = [f"node{number}" for number in range(1, 10)]
     earlier = an_attempt(REFUSED, started_at=NOW - timedelta(minutes=30), nodes=names, reason="CardInsufficientMemory")
     return earlier.model_copy(update={"cluster": CLUSTER})
 
 
-def _bound(summary: AttemptSummarized) -> AttemptSummarized:
+def _bind(summary: AttemptSummarized) -> AttemptSummarized:
     assert summary.chosen
     bind = BindOutcome(node=summary.chosen, bound=True, ended_at=summary.started_at + timedelta(milliseconds=90))
     return settle(summary.model_copy(update={"bind": bind}))
 
 
-def _placement(bound: AttemptSummarized) -> PodPlacement:
+def _build_placement(bound: AttemptSummarized) -> PodPlacement:
     assert bound.chosen
     return PodPlacement(
         cluster=CLUSTER,
@@ -110,14 +112,14 @@ def _placement(bound: AttemptSummarized) -> PodPlacement:
     )
 
 
-def _counted(summary: AttemptSummarized, partition: int) -> list[TrendsCounted]:
-    at = summary.started_at.replace(second=0, microsecond=0)
-    minute = Minute(CLUSTER, at, partition, at)
+def _count_trends(summary: AttemptSummarized, partition: int) -> list[TrendsCounted]:
+    minute_start = summary.started_at.replace(second=0, microsecond=0)
+    minute = Minute(CLUSTER, minute_start, partition, minute_start)
     minute.put(summary.pod.name, list_weights(summary.pod.namespace, derive_contribution(summary, None)), ())
     return list(build_records(minute))
 
 
-def _registered() -> NodeRegistered:
+def _build_registration() -> NodeRegistered:
     numbers = {name: [number] * 2 for name, number in (("memory_mib", 40960), ("cores_percent", 100), ("slots", 10))}
     return NodeRegistered.model_validate(
         {
@@ -128,8 +130,8 @@ def _registered() -> NodeRegistered:
     )  # fmt: skip
 
 
-def large() -> AttemptSummarized:
-    """5,000 nodes with 8 devices, refused in 60 different ways."""
+def build_large() -> AttemptSummarized:
+    """Build an attempt on 5,000 nodes with 8 devices, refused in 60 different ways."""
     names = [f"gpu-node-{number:04}.rack{number % 40}.example" for number in range(5000)]
     refusals = [
         Refusal(counts={"CardInsufficientMemory": count, "CardInsufficientCore": 8 - count}, devices=8)
@@ -138,14 +140,14 @@ def large() -> AttemptSummarized:
     refusals += [Refusal(counts={f"Reason{number}": 8}, devices=8) for number in range(53)]
     plain = an_attempt(LARGE, started_at=NOW - timedelta(minutes=2), nodes=names)
     columns = {"refusals": refusals, "refusal": [number * number % 60 for number in range(5000)]}
-    return _retagged(plain, **columns)
+    return _retag(plain, **columns)
 
 
-def hostile() -> AttemptSummarized:
+def build_hostile() -> AttemptSummarized:
     names = [HARM, ESCAPES, REVERSED, "node1"]
     plain = an_attempt(HOSTILE, started_at=NOW - timedelta(minutes=3), nodes=names)
     refusals = [Refusal(bare=HARM, cause=ESCAPES), Refusal(counts={HARM: 8}, devices=8), Refusal(bare=REVERSED)]
-    return _retagged(
+    return _retag(
         plain,
         scheduler=f"hami {HARM}",
         requests=[Request(container=HARM, vendor="NVIDIA", count=1)],
@@ -155,7 +157,7 @@ def hostile() -> AttemptSummarized:
     )
 
 
-def _retagged(plain: AttemptSummarized, **fields: object) -> AttemptSummarized:
-    own = {"cluster": CLUSTER, "attempt_id": attempt_id(CLUSTER, plain.scheduler, plain.pod.uid, plain.started_at)}
-    made = AttemptSummarized.model_validate(plain.model_dump() | own | fields)
-    return settle(made)
+def _retag(plain: AttemptSummarized, **fields: object) -> AttemptSummarized:
+    identity = {"cluster": CLUSTER, "attempt_id": attempt_id(CLUSTER, plain.scheduler, plain.pod.uid, plain.started_at)}
+    attempt = AttemptSummarized.model_validate(plain.model_dump() | identity | fields)
+    return settle(attempt)

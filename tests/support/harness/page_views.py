@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED, before, refused_attempt
+from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED, build_earlier, get_refused_attempt
 
 VIEWS: Final = {
     "home": "/ui",
@@ -30,7 +30,7 @@ VIEWS: Final = {
     "history": f"/ui/pods/{REFUSED}/history",
     "records": f"/ui/pods/{PLACED}/records",
     "scores": f"/ui/pods/{PLACED}/scores",
-    "comparison": f"/ui/pods/{REFUSED}/comparison?attempt={before().attempt_id}&with={refused_attempt()}",
+    "comparison": f"/ui/pods/{REFUSED}/comparison?attempt={build_earlier().attempt_id}&with={get_refused_attempt()}",
     "one group": f"/ui/pods/{LARGE}/group?group=0.0.1",
     "hostile names": f"/ui/pods/{HOSTILE}",
     "pending in Chinese": "/ui/pending?lang=zh",

@@ -56,7 +56,7 @@ class Pipeline:
         self.processes.wait_ready(name, f"http://127.0.0.1:{self.port}/readyz")
 
     def is_index_ready(self) -> bool:
-        """Whether the index writer is connected to both stores, and waits for neither."""
+        """Tell whether the index writer is connected to both stores, and waits for neither."""
         return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=5).status_code == httpx.codes.OK
 
     def wait_index_ready(self, name: str = "index") -> None:
@@ -66,25 +66,27 @@ class Pipeline:
         self.send_records([encode(event) for event in events])
 
     def send_records(self, records: Sequence[EncodedRecord], topic: str = DECISIONS.name, **options: Any) -> None:
-        """``options`` are those of the producer."""
+        """Send records. ``options`` are those of the producer."""
         asyncio.run(_send(self.servers.bootstrap_servers, records, topic, **options))
 
-    def documents(self, query: dict[str, Any] | None = None, alias: str = "schedulerlog-attempts") -> dict[str, Any]:
-        """Id to document of all that match."""
+    def get_documents(
+        self, query: dict[str, Any] | None = None, alias: str = "schedulerlog-attempts"
+    ) -> dict[str, Any]:
+        """Return all documents that match, by id."""
         url = f"{self.servers.opensearch_url}/{alias}"
         httpx.post(f"{url}/_refresh", params={"allow_no_indices": "true"}, timeout=30)
         body = {"size": 10_000, "query": query or {"match_all": {}}}
         answer = httpx.post(f"{url}/_search", json=body, params={"ignore_unavailable": "true"}, timeout=30).json()
         return {hit["_id"]: hit["_source"] for hit in answer.get("hits", {}).get("hits", [])}
 
-    def attempts(self, namespace: str) -> dict[str, Any]:
+    def get_attempts(self, namespace: str) -> dict[str, Any]:
         try:
-            return self.documents({"term": {"namespace": namespace}})
+            return self.get_documents({"term": {"namespace": namespace}})
         except httpx.TransportError:  # the index is being restarted
             return {}
 
-    def topic(self, name: str) -> list[Any]:
-        """Every record of a topic, as aiokafka gives it."""
+    def read_topic(self, name: str) -> list[Any]:
+        """Read every record of a topic, as aiokafka gives it."""
         return asyncio.run(_read(self.servers.bootstrap_servers, name))
 
     def settle(self) -> None:
@@ -95,17 +97,17 @@ class Pipeline:
 
     def settle_group(self, group: str, topics: Sequence[Topic]) -> None:
         """Return when the group has acknowledged all that the topics hold: what it makes of that is written."""
-        eventually(lambda: not self.unacknowledged(group, topics), f"{group} is behind")
+        eventually(lambda: not self.count_unacknowledged(group, topics), f"{group} is behind")
 
-    def unacknowledged(self, group: str = WORKERS, topics: Sequence[Topic] = (DECISIONS,)) -> int:
-        return asyncio.run(_unacknowledged(self.servers.bootstrap_servers, group, topics))
+    def count_unacknowledged(self, group: str = WORKERS, topics: Sequence[Topic] = (DECISIONS,)) -> int:
+        return asyncio.run(_count_unacknowledged(self.servers.bootstrap_servers, group, topics))
 
     def stop_all(self) -> None:
         for name in self.processes.running():
             self.processes.stop(name)
 
     def put_right(self) -> None:
-        """Have the servers, a ready worker and a ready index writer again, whatever the test before did to them."""
+        """Restore the servers, a ready worker and a ready index writer, whatever the test before did to them."""
         for server in self.servers.servers:
             if not server.is_alive:
                 server.start()
@@ -120,8 +122,8 @@ class Pipeline:
         self.wait_ready()
         self.wait_index_ready()
 
-    def command(self, *arguments: str) -> str:
-        """What a command of the pipeline says."""
+    def run_command(self, *arguments: str) -> str:
+        """Run a command of the pipeline, and return what it says."""
         environment = os.environ | self.servers.environment
         process = Forked("pipeline", *arguments, stdout=subprocess.PIPE, env=environment, text=True)
         output: str = process.communicate(timeout=120)[0]
@@ -131,20 +133,20 @@ class Pipeline:
     def recreate_topic(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
         asyncio.run(recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
 
-    def readiness(self) -> str:
-        """What the worker says that it waits for."""
+    def get_readiness(self) -> str:
+        """Return what the worker says that it waits for."""
         return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).text
 
-    def index_readiness(self) -> str:
-        """What the index writer says that it waits for."""
+    def get_index_readiness(self) -> str:
+        """Return what the index writer says that it waits for."""
         return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=5).text
 
-    def peak_memory_bytes(self, name: str) -> int:
-        """The most memory that the process has had."""
+    def get_peak_memory_bytes(self, name: str) -> int:
+        """Return the most memory that the process has had."""
         status = Path(f"/proc/{self.processes.pid(name)}/status").read_text(encoding="ascii")
         return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
 
-    def metric(self, name: str) -> float:
+    def sum_metric(self, name: str) -> float:
         lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5).text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
@@ -173,15 +175,15 @@ async def _read(servers: str, topic: str) -> list[Any]:
         topic, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
     ) as consumer:
         ends = await consumer.end_offsets(consumer.assignment())
-        found = []
+        collected = []
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=200)).values():
-                found += records
-        return found
+                collected += records
+        return collected
 
 
-async def _unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> int:
-    """How many records of the topics the group has not acknowledged."""
+async def _count_unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> int:
+    """Count the records of the topics that the group has not acknowledged."""
     async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=group, enable_auto_commit=False) as consumer:
         consumer.assign([TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)])
         ends = await consumer.end_offsets(consumer.assignment())
@@ -189,7 +191,7 @@ async def _unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> 
 
 
 async def recreate(servers: str, topic: NewTopic) -> None:
-    """Delete the topic, and make it as ``topic`` says."""
+    """Delete the topic, and make it as ``read_topic`` says."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:

@@ -16,7 +16,7 @@ TESTS: Final = "rules_test.yaml"
 
 
 def main() -> int:
-    """The greater exit code of both calls."""
+    """Return the greater exit code of both calls."""
     with tempfile.TemporaryDirectory() as folder:
         for name in RULES:
             # The operator hands Prometheus the `spec` alone.

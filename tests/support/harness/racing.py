@@ -46,14 +46,14 @@ def a_small_node(name: str) -> Json:
 
 def a_random_pod(draw: random.Random, name: str) -> Json:
     """Often more than half of a device, sometimes two devices or an init container."""
-    asked = a_container(
+    container = a_container(
         gpus=draw.choice([1, 1, 1, 2]), gpumem=draw.randrange(500, 9_000), gpucores=draw.choice([0, 10, 30, 60, 100])
     )
-    return a_pod(name, [asked, asked] if draw.random() < 0.1 else [asked])
+    return a_pod(name, [container, container] if draw.random() < 0.1 else [container])
 
 
 class Ledger:
-    """What each pod holds by the answers it got. A pod that asks again, was refused or ended holds nothing."""
+    """Devices that each pod holds by the answers it got. A pod that asks again, was refused or ended holds nothing."""
 
     def __init__(self) -> None:
         self._held: dict[str, list[tuple[str, int, int]]] = {}
@@ -63,16 +63,16 @@ class Ledger:
         self._held.pop(uid, None)
 
     def hold(self, uid: str, devices: str) -> None:
-        """`devices` is the annotation's text. Fails where a device is given away twice."""
+        """Hold `devices`, an annotation's text. Fails where a device is given away twice."""
         parts = (part.split(",") for part in devices.replace(";", "").split(":") if part)
         self._held[uid] = [(uuid, int(memory), int(cores)) for uuid, _, memory, cores in parts]
         self.placed += 1
-        for uuid, sums in self.sums().items():
+        for uuid, sums in self.add_up().items():
             assert sums["memory"] <= MEMORY_MIB, (uuid, sums)
             assert sums["cores"] <= CORES, (uuid, sums)
             assert sums["slots"] <= SLOTS, (uuid, sums)
 
-    def sums(self) -> Mapping[str, Counter[str]]:
+    def add_up(self) -> Mapping[str, Counter[str]]:
         sums: dict[str, Counter[str]] = {}
         for held in self._held.values():
             for uuid, memory, cores in held:
@@ -106,15 +106,15 @@ class SlowCluster(FileCluster):
     async def patch_pod(
         self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
     ) -> Object:
-        await _turns(self._draw)
+        await _wait_for_turns(self._draw)
         fate = self._draw.random()
         if fate < 0.03:
             raise KubeApiError(503, "the API server is overloaded")
-        found = await super().patch_pod(pod, annotations, labels)
-        await _turns(self._draw)
+        patched = await super().patch_pod(pod, annotations, labels)
+        await _wait_for_turns(self._draw)
         if fate > 0.97:
             raise KubeApiError(504, "the answer was lost")
-        return found
+        return patched
 
     def end(self, pod: Object) -> None:
         self._forget_pod((pod["metadata"]["namespace"], pod["metadata"]["name"]))
@@ -130,10 +130,10 @@ class SlowEventWriter:
         """Forget them."""
 
     async def flush(self) -> None:
-        await _turns(self._draw)
+        await _wait_for_turns(self._draw)
 
 
-async def _turns(draw: random.Random) -> None:
+async def _wait_for_turns(draw: random.Random) -> None:
     for _ in range(draw.randrange(4)):
         await asyncio.sleep(0)
 
@@ -154,8 +154,8 @@ class Race:
         self.scheduler = Scheduler(Identity("default", "racing"), SchedulingPolicy(), *parts)
         self.pods: dict[str, Json] = {}
 
-    async def trial(self, number: int, callers: int) -> None:
-        """So many callers at once; then the watch catches up a little, and some pods end."""
+    async def try_callers(self, number: int, callers: int) -> None:
+        """Let so many callers race at once; then the watch catches up a little, and some pods end."""
         self.clock.advance(0.001)
         await asyncio.gather(*(self._call(f"pod-{number}-{caller}") for caller in range(callers)))
         self.watch.deliver(self.draw.choice([0, 3, 10, ALL]))
@@ -163,34 +163,34 @@ class Race:
             self._end(uid)
 
     async def _call(self, name: str) -> None:
-        """One pod is filtered, a new one or one that was seen before, and perhaps bound."""
+        """Filter one pod, a new one or one that was seen before, and perhaps bind it."""
         again = [pod for pod in self.pods.values() if not pod.get("busy")]
         pod = self.draw.choice(again) if again and self.draw.random() < 0.2 else a_random_pod(self.draw, name)
-        about, pod["busy"] = pod["metadata"], True
-        self.pods[about["uid"]] = pod
-        await _turns(self.draw)
-        self.ledger.drop(about["uid"])
-        answer = json.loads(await self.scheduler.filter(FilterRequest(_asked(pod), NODES)))
+        metadata, pod["busy"] = pod["metadata"], True
+        self.pods[metadata["uid"]] = pod
+        await _wait_for_turns(self.draw)
+        self.ledger.drop(metadata["uid"])
+        answer = json.loads(await self.scheduler.filter(FilterRequest(_drop_marks(pod), NODES)))
         for node in answer["NodeNames"] or ():
-            found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
-            self.ledger.hold(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
+            current = self.cluster.known_pod(metadata["namespace"], metadata["name"]) or {}
+            self.ledger.hold(metadata["uid"], annotation(current, DEVICES_ALLOCATED) or "")
             if self.draw.random() < 0.3:
                 await self._bind(pod, node)
         pod["busy"] = pod.get("bound", False)
 
     async def _bind(self, pod: Json, node: str) -> None:
-        about = pod["metadata"]
-        asked = BindRequest(about["namespace"], about["name"], about["uid"], node)
+        metadata = pod["metadata"]
+        request = BindRequest(metadata["namespace"], metadata["name"], metadata["uid"], node)
         pod["bound"] = True
-        self.ledger.drop(about["uid"])
-        if not json.loads(await self.scheduler.bind(asked))["Error"]:
-            found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
-            self.ledger.hold(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
+        self.ledger.drop(metadata["uid"])
+        if not json.loads(await self.scheduler.bind(request))["Error"]:
+            current = self.cluster.known_pod(metadata["namespace"], metadata["name"]) or {}
+            self.ledger.hold(metadata["uid"], annotation(current, DEVICES_ALLOCATED) or "")
 
     def _end(self, uid: str) -> None:
         self.cluster.end(self.pods.pop(uid))
         self.ledger.drop(uid)
 
 
-def _asked(pod: Json) -> Json:
+def _drop_marks(pod: Json) -> Json:
     return {key: value for key, value in pod.items() if key not in ("busy", "bound")}

@@ -30,8 +30,8 @@ from schemas.json_types import Json
 from tests.support.builders.spool_entries import NOW, Clock
 
 
-def manifest_of(*objects: Json) -> Manifest:
-    """A cluster file that describes these."""
+def build_manifest(*objects: Json) -> Manifest:
+    """Build a cluster file that describes these."""
     return parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml"))
 
 
@@ -83,7 +83,7 @@ class Serving:
         self.spool.close()
 
     def edit(self, *objects: Json) -> None:
-        self.cluster.apply(manifest_of(*objects))
+        self.cluster.apply(build_manifest(*objects))
 
     async def filter(self, pod: Json, nodes: Sequence[str] = ("node1",)) -> Json:
         # Times differ as they do in life, where two attempts never begin in one microsecond.
@@ -92,9 +92,14 @@ class Serving:
 
     async def bind(self, pod: Json, node: str = "node1") -> str:
         self.clock.advance(0.001)
-        about = pod["metadata"]
-        asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"], "Node": node}
-        error: str = (await self.post("/bind", asked))["Error"]
+        metadata = pod["metadata"]
+        request = {
+            "PodName": metadata["name"],
+            "PodNamespace": metadata["namespace"],
+            "PodUID": metadata["uid"],
+            "Node": node,
+        }
+        error: str = (await self.post("/bind", request))["Error"]
         return error
 
     async def post(self, path: str, body: Any) -> Json:
@@ -103,13 +108,13 @@ class Serving:
         answer: Json = response.json()
         return answer
 
-    def new_events(self) -> list[Event]:
-        """The events that were recorded since the last call."""
-        found: list[Event] = []
+    def take_events(self) -> list[Event]:
+        """Take the events that were recorded since the last call."""
+        events: list[Event] = []
         while batch := self.spool.next_batch():
             for entry in batch.entries:
                 event = decode(entry.record.value, entry.record.headers)
                 assert isinstance(event, Event), event
-                found.append(event)
+                events.append(event)
             self.spool.acknowledge(batch)
-        return found
+        return events

@@ -37,11 +37,11 @@ LEASE = Key("kube-system", "lease")
 TERMS = LeaseTimings(3, 2, 0.05)
 
 
-def pod_path(name: str) -> str:
+def build_pod_path(name: str) -> str:
     return f"/api/v1/namespaces/default/pods/{name}"
 
 
-def node_path(name: str) -> str:
+def build_node_path(name: str) -> str:
     return f"/api/v1/nodes/{name}"
 
 
@@ -52,9 +52,9 @@ def a_cluster(*pods: str, devices: int = 2, slots: int = 10) -> FakeApi:
     (register,) = node["metadata"]["annotations"]
     registered = json.loads(node["metadata"]["annotations"][register])
     node["metadata"]["annotations"][register] = json.dumps([device | {"count": slots} for device in registered])
-    api.put(node_path("node1"), node)
+    api.put(build_node_path("node1"), node)
     for name in pods:
-        api.put(pod_path(name), a_pod(name))
+        api.put(build_pod_path(name), a_pod(name))
     return api
 
 
@@ -87,7 +87,7 @@ class OnApi:
         )
         return str(answer["Error"])
 
-    def slots_used(self) -> int:
+    def count_used_slots(self) -> int:
         return int(self.columns.devices["used_slots"].sum())
 
 

@@ -69,20 +69,20 @@ class SchedulerProcess:
         log_start = self.log.stat().st_size if self.log.exists() else 0
         environment = os.environ | {"PYTHONUNBUFFERED": "1"}
         with self.log.open("ab") as output:
-            self._process = self._spawned(flags, output, environment)
+            self._process = self._spawn(flags, output, environment)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             log = self.log.read_bytes()[log_start:].decode()
             # The whole line: an address that is written in part is another one.
-            found = re.search(r'answering kube-scheduler on ([^\s"]+)"?.*\n', log)
-            if found and self._is_ready(found[1]):
-                self.url = found[1]
+            match = re.search(r'answering kube-scheduler on ([^\s"]+)"?.*\n', log)
+            if match and self._is_ready(match[1]):
+                self.url = match[1]
                 return
             assert self._process.poll() is None, self.log.read_text()
             time.sleep(0.02)
         raise TimeoutError(self.log.read_text())
 
-    def _spawned(self, flags: Sequence[str], output: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[Any]:
+    def _spawn(self, flags: Sequence[str], output: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[Any]:
         return Forked("scheduler", "serve", *flags, stdout=output, stderr=output, env=environment)
 
     def _is_ready(self, address: str) -> bool:
@@ -97,18 +97,18 @@ class SchedulerProcess:
         return self._process.pid
 
     def kill(self) -> None:
-        """As a crash would end it."""
+        """Kill it, as a crash would."""
         assert self._process
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
     def stop(self) -> int:
-        """As an operator would end it; the exit code."""
+        """Stop it, as an operator would, and return the exit code."""
         assert self._process
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(30)
 
-    def metric(self, name: str) -> float:
+    def sum_metric(self, name: str) -> float:
         lines = _get(f"{self.url}/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
@@ -121,15 +121,20 @@ class SchedulerProcess:
 
     def wait_until_sent(self) -> None:
         """Return when Kafka has everything that the spool had."""
-        self.wait_until(lambda: not self.metric("schedulerlog_scheduler_spool_bytes"))
+        self.wait_until(lambda: not self.sum_metric("schedulerlog_scheduler_spool_bytes"))
 
     def filter(self, pod: Json, nodes: Sequence[str] = NODE_NAMES, timeout: float = 10) -> Json:
         return self._post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": list(nodes)}, timeout)
 
     def bind(self, pod: Json, node: str) -> Json:
-        about = pod["metadata"]
-        asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"], "Node": node}
-        return self._post("/bind", asked, 10)
+        metadata = pod["metadata"]
+        request = {
+            "PodName": metadata["name"],
+            "PodNamespace": metadata["namespace"],
+            "PodUID": metadata["uid"],
+            "Node": node,
+        }
+        return self._post("/bind", request, 10)
 
     def _post(self, path: str, body: Json, timeout: float) -> Json:
         response = self._client.post(f"{self.url}{path}", json=body, timeout=timeout)
@@ -153,28 +158,28 @@ class Read:
     value: bytes
     headers: list[tuple[str, bytes]]
 
-    def header(self, name: str) -> str:
+    def get_header(self, name: str) -> str:
         return next(value.decode() for key, value in self.headers if key == name)
 
 
 async def read_topic(bootstrap_servers: str, topic: str, prefix: str = "") -> list[Read]:
-    """Every record of the topic whose key begins with `prefix`, in the order of each partition."""
-    found: list[Read] = []
+    """Read every record of the topic whose key begins with `prefix`, in the order of each partition."""
+    matching: list[Read] = []
     async with AIOKafkaConsumer(
         topic, bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest", group_id=None
     ) as consumer:
         ends: dict[Any, int] = await consumer.end_offsets(consumer.assignment())
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=200)).values():
-                found += [Read(r.partition, r.offset, r.key, r.value, list(r.headers)) for r in records]
-    return [read for read in found if read.key.decode().startswith(prefix)]
+                matching += [Read(r.partition, r.offset, r.key, r.value, list(r.headers)) for r in records]
+    return [read for read in matching if read.key.decode().startswith(prefix)]
 
 
 async def read_until(bootstrap_servers: str, prefix: str, ids: set[str], timeout_seconds: float = 30) -> list[Read]:
-    """The decisions whose key begins with `prefix`, as soon as all `ids` are among them, or when the time is up."""
+    """Read the decisions whose key begins with `prefix`, as soon as all `ids` are among them or the time is up."""
     deadline = time.monotonic() + timeout_seconds
     while True:
-        found = await read_topic(bootstrap_servers, DECISIONS.name, prefix)
-        if ids <= {read.header("ce_id") for read in found} or time.monotonic() > deadline:
-            return found
+        decisions = await read_topic(bootstrap_servers, DECISIONS.name, prefix)
+        if ids <= {read.get_header("ce_id") for read in decisions} or time.monotonic() > deadline:
+            return decisions
         await asyncio.sleep(0.2)

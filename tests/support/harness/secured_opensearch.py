@@ -1,4 +1,4 @@
-"""How processes reach an OpenSearch that asks who they are, and what each role is for, by the code that they run."""
+"""Connections of processes to an OpenSearch that asks who they are, and the uses of each role, by the code they run."""
 
 import uuid
 from collections.abc import Sequence
@@ -33,46 +33,48 @@ DAY: Final = ATTEMPTS.name(NOW)
 _LONG_AGO: Final = encode_source({"@timestamp": "2020-01-01T00:00:00Z"})
 
 
-def reached(node: SecuredOpenSearch, **fields: object) -> OpenSearchConnection:
+def build_connection(node: SecuredOpenSearch, **fields: object) -> OpenSearchConnection:
     common = {"opensearch_url": node.url, "opensearch_ca_file": node.ca_file}
     return OpenSearchConnection.model_validate(common | fields)
 
 
-def by_certificate(node: SecuredOpenSearch, user: str, **fields: object) -> OpenSearchConnection:
+def connect_by_certificate(node: SecuredOpenSearch, user: str, **fields: object) -> OpenSearchConnection:
     certificate = node.ca_file.with_name(f"{user}.crt")
     files = {"opensearch_cert_file": certificate, "opensearch_key_file": certificate.with_suffix(".key")}
-    return reached(node, **files | fields)
+    return build_connection(node, **files | fields)
 
 
-def by_password(node: SecuredOpenSearch, user: str, password: str = PASSWORD, **fields: object) -> OpenSearchConnection:
-    return reached(node, opensearch_username=user, opensearch_password=password, **fields)
+def connect_by_password(
+    node: SecuredOpenSearch, user: str, password: str = PASSWORD, **fields: object
+) -> OpenSearchConnection:
+    return build_connection(node, opensearch_username=user, opensearch_password=password, **fields)
 
 
-def environment(connection: OpenSearchConnection) -> dict[str, str]:
-    """The variables of a process; the password is in a file, as a Secret is mounted."""
-    given = {name: getattr(connection, name) for name in connection.model_fields_set}
-    if password := given.pop("opensearch_password", None):
+def write_environment(connection: OpenSearchConnection) -> dict[str, str]:
+    """Write the variables of a process; the password is in a file, as a Secret is mounted."""
+    values = {name: getattr(connection, name) for name in connection.model_fields_set}
+    if password := values.pop("opensearch_password", None):
         assert connection.opensearch_ca_file
-        given["opensearch_password_file"] = file = connection.opensearch_ca_file.with_name("password")
+        values["opensearch_password_file"] = file = connection.opensearch_ca_file.with_name("password")
         file.write_text(password.get_secret_value())
-    return {f"SCHEDULERLOG_{name.upper()}": str(value) for name, value in given.items()}
+    return {f"SCHEDULERLOG_{name.upper()}": str(value) for name, value in values.items()}
 
 
-def settings(model: type[Settings], connection: OpenSearchConnection, **fields: object) -> Settings:
+def build_settings(model: type[Settings], connection: OpenSearchConnection, **fields: object) -> Settings:
     reach = {name: getattr(connection, name) for name in OpenSearchConnection.model_fields}
     return model.model_validate(reach | fields)
 
 
 async def make_templates(node: SecuredOpenSearch, connection: OpenSearchConnection | None = None) -> list[str]:
     lines: list[str] = []
-    reach = connection or by_certificate(node, PROVISIONER)
-    await provision_templates(settings(TemplateSettings, reach), timedelta(0), lines.append)
+    reach = connection or connect_by_certificate(node, PROVISIONER)
+    await provision_templates(build_settings(TemplateSettings, reach), timedelta(0), lines.append)
     return lines
 
 
 async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None = None) -> None:
     """Write, delete, read back and search, as ``index`` and ``placements`` do. Waits for missing rights."""
-    client = new_client(connection or by_certificate(node, WRITER))
+    client = new_client(connection or connect_by_certificate(node, WRITER))
     sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.1)
     attempt = Document(DAY, "attempt", _LONG_AGO, 1)
     lost: list[str] = []
@@ -82,7 +84,7 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
         await sink.check()
         assert await sink.write([attempt, *states]) == WriteResult()
         assert await sink.write([Document(states[0].index, states[0].id, b"", 2, is_deletion=True)]) == WriteResult()
-        assert [found is not None for found in await sink.read_stored([attempt, *states])] == [True, False, True]
+        assert [document is not None for document in await sink.read_stored([attempt, *states])] == [True, False, True]
         ((hit,),) = await sink.search(
             [search_page(ATTEMPTS, [{"ids": {"values": ["attempt"]}}], ("attempt_id",), 2, None)]
         )
@@ -124,7 +126,7 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
         later = NOW + timedelta(days=400)
         await drop_expired(
             client,
-            settings(RetentionSettings, connection),
+            build_settings(RetentionSettings, connection),
             later,
             dry_run=False,
             say=lambda item: dropped.append(str(item)),

@@ -13,7 +13,7 @@ class SettableClock:
     """``environment`` gives it to a process. That may not be forked: what is preloaded comes before Python."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises ``FileNotFoundError`` without a C compiler."""
+        """Compile the clock. Raises ``FileNotFoundError`` without a C compiler."""
         compiler = shutil.which("cc")
         if compiler is None:
             raise FileNotFoundError("a C compiler makes the clock that can be set")
@@ -23,6 +23,6 @@ class SettableClock:
         self.set(0)
 
     def set(self, seconds: int) -> None:
-        """Off the machine's, at once."""
+        """Set the seconds off the machine's clock, at once."""
         with self._offset.open("r+b" if self._offset.exists() else "wb") as file:
             file.write(struct.pack("=q", seconds))

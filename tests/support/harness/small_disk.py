@@ -19,27 +19,27 @@ def can_mount() -> bool:
 
 
 @contextmanager
-def mounted(place: Path, mebibytes: int) -> Iterator[Path]:
+def mounted(folder: Path, mebibytes: int) -> Iterator[Path]:
     """The folder, which is made, on a disk of its own within this context."""
-    place.mkdir()
-    if _mount(place, mebibytes):
-        raise OSError(f"nothing can be mounted at {place}")
+    folder.mkdir()
+    if _mount(folder, mebibytes):
+        raise OSError(f"nothing can be mounted at {folder}")
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", place], check=True)
-        place.rmdir()
+        subprocess.run(["umount", folder], check=True)
+        folder.rmdir()
 
 
-def _mount(place: Path, mebibytes: int) -> int:
-    command = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(place)]
+def _mount(folder: Path, mebibytes: int) -> int:
+    command = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
     return subprocess.run(command, stderr=subprocess.DEVNULL).returncode
 
 
 @contextmanager
-def filled(place: Path) -> Iterator[None]:
+def filled(folder: Path) -> Iterator[None]:
     """All that is free on the disk is taken within this context."""
-    ballast = place / "ballast"
+    ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
             while True:

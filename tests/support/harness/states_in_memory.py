@@ -13,14 +13,14 @@ LIFE = Life(Identity("default", "hami-scheduler"), 1_795_230_000_000_000)
 
 
 def read_back(events: Iterable[Event]) -> list[Event]:
-    """The events, encoded and decoded."""
+    """Read the events back, encoded and decoded."""
     records = map(encode, events)
     decoded = [decode(record.value, record.headers) for record in records]
     assert all(isinstance(event, Event) for event in decoded), decoded
     return [event for event in decoded if isinstance(event, Event)]
 
 
-def states_of(columns: ClusterColumns, life: Life = LIFE) -> list[NodeStateChanged]:
-    """The state of every registered node, in the order of `columns.node_names`."""
+def build_states(columns: ClusterColumns, life: Life = LIFE) -> list[NodeStateChanged]:
+    """Build the state of every registered node, in the order of `columns.node_names`."""
     states = StateBuilder(life, columns).states(columns.ids(columns.node_names), STARTED)
     return [event for event in read_back(states) if isinstance(event, NodeStateChanged)]

@@ -33,9 +33,9 @@ from schemas.events import (
 from schemas.json_types import Json
 from schemas.placements import PodPlacement
 from tests.support.backends import Addresses
-from tests.support.builders.events import devices_judged
-from tests.support.builders.node_states import states_of
-from tests.support.control_plane.callers import Callers, path_rule, rule
+from tests.support.builders.events import build_devices_judged
+from tests.support.builders.node_states import build_states
+from tests.support.control_plane.callers import Callers, build_path_rule, build_rule
 from tests.support.control_plane.objects import created_namespace
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.harness.api_process import serving
@@ -53,13 +53,13 @@ REVIEWS: Final = [
     {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
     {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
 ]
-"""What system:auth-delegator allows."""
+"""Rights that system:auth-delegator allows."""
 CALLERS: Final = (
     "alice", "one", "lead", "bob", "pods", "all", "nodes", "nodes-lead", "prom", "lister",
     "revoked", "leaving", "leaving-pod", "ending",
 )  # fmt: skip
 MANY: Final = 25
-"""Of so many namespaces there are pods on one node."""
+"""Number of namespaces that have pods on one node."""
 
 
 class Tenants(NamedTuple):
@@ -79,10 +79,10 @@ class Tenants(NamedTuple):
     kubeconfig: Path
     """The API's own: its account may review callers, through the proxy."""
     log: Path
-    """What the API logs."""
+    """Log of the API."""
 
     def publish(self, *pods: str, after: timedelta) -> None:
-        """Onto the topic: an attempt of each, so long after the start."""
+        """Publish an attempt of each pod onto the topic, so long after the start."""
         attempts = [an_attempt(pod, started_at=START + after) for pod in pods]
         self.filling.publish(*(attempt.model_copy(update={"cluster": self.cluster}) for attempt in attempts))
 
@@ -94,52 +94,52 @@ class Tenants(NamedTuple):
 
     @contextmanager
     def watch_with(self, headers: dict[str, str], path: str) -> Iterator[Iterator[Json]]:
-        with self.client.stream("GET", "/api/v1" + self.named(path), headers=headers) as answer:
+        with self.client.stream("GET", "/api/v1" + self.fill_names(path), headers=headers) as answer:
             assert answer.status_code == httpx.codes.OK, answer.read()
             yield (json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line.endswith("}"))
 
     def get(self, caller: str, path: str, **headers: str) -> httpx.Response:
-        return self.client.get("/api/v1" + self.named(path), headers=self.headers[caller] | headers)
+        return self.client.get("/api/v1" + self.fill_names(path), headers=self.headers[caller] | headers)
 
     def get_with(self, headers: dict[str, str], path: str) -> httpx.Response:
-        return self.client.get("/api/v1" + self.named(path), headers=headers)
+        return self.client.get("/api/v1" + self.fill_names(path), headers=headers)
 
-    def named(self, path: str) -> str:
+    def fill_names(self, path: str) -> str:
         return path.format(team_a=self.team_a, team_b=self.team_b, node=self.node)
 
-    def fresh(self, caller: str) -> dict[str, str]:
-        """The header with a new token, of which nothing is remembered: it has a credential id of its own."""
-        return self.callers.header(caller)
+    def renew_header(self, caller: str) -> dict[str, str]:
+        """Build the header with a new token, of which nothing is remembered: it has a credential id of its own."""
+        return self.callers.build_header(caller)
 
-    def token_ending(self, caller: str, after: float) -> dict[str, str]:
-        """The header with a token that ends after so many seconds, signed with the API server's own key.
+    def build_ending_header(self, caller: str, after: float) -> dict[str, str]:
+        """Build the header with a token that ends after so many seconds, signed with the API server's own key.
 
         The API server itself issues none for less than ten minutes.
         """
-        head, claims, _ = self.fresh(caller)["Authorization"].removeprefix("Bearer ").split(".")
+        head, claims, _ = self.renew_header(caller)["Authorization"].removeprefix("Bearer ").split(".")
         key = load_pem_private_key(self.control_plane.credentials.service_account_key.read_bytes(), None)
         assert isinstance(key, RSAPrivateKey)
-        ending = json.loads(b64decoded(claims)) | {"exp": int(time.time() + after)}
-        signed = f"{head}.{b64encoded(json.dumps(ending).encode())}"
-        signature = b64encoded(key.sign(signed.encode(), PKCS1v15(), SHA256()))
+        ending = json.loads(decode_base64(claims)) | {"exp": int(time.time() + after)}
+        signed = f"{head}.{encode_base64(json.dumps(ending).encode())}"
+        signature = encode_base64(key.sign(signed.encode(), PKCS1v15(), SHA256()))
         return {"Authorization": f"Bearer {signed}.{signature}"}
 
-    def asked(self, path: str) -> list[Json]:
-        """The specs of the reviews of this kind, since the proxy forgot."""
-        return [request.json()["spec"] for request in self.reviews.passed if request.path == path]
+    def list_reviews(self, path: str) -> list[Json]:
+        """List the specs of the reviews of this kind, since the proxy forgot."""
+        return [request.parse_json()["spec"] for request in self.reviews.passed if request.path == path]
 
-    def searched(self) -> list[bytes]:
-        """What the index was asked about one of the tenants, or this cluster."""
+    def list_searches(self) -> list[bytes]:
+        """List the requests to the index about one of the tenants, or this cluster."""
         marks = [name.encode() for name in (self.cluster, self.team_a, self.team_b)]
         sent = [request.path.encode() + b" " + request.sent for request in self.searches.passed]
         return [text for text in sent if any(mark in text for mark in marks)]
 
 
-def b64encoded(content: bytes) -> str:
+def encode_base64(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
-def b64decoded(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
@@ -160,7 +160,7 @@ def tenants(
         reviews = stack.enter_context(HttpProxy(control_plane.url, trust))
         searches = stack.enter_context(HttpProxy(backends.opensearch_url))
         log_file, kubeconfig = folder / "api.log", a_kubeconfig(folder, control_plane, reviews.url)
-        own = {
+        api_settings = {
             "SCHEDULERLOG_API_AUTHENTICATION": "kubernetes",
             "SCHEDULERLOG_KUBECONFIG": str(kubeconfig),
             "SCHEDULERLOG_CLUSTER_NAME": mark,
@@ -170,9 +170,11 @@ def tenants(
         }
         callers = Callers(control_plane, team_a)
         stack.callback(callers.remove)
-        headers = granted(callers, team_a, team_b)
+        headers = grant_rights(callers, team_a, team_b)
         log = stack.enter_context(log_file.open("w"))
-        api = stack.enter_context(serving(backends.bootstrap_servers, searches.url, authority, log, **own | settings))
+        api = stack.enter_context(
+            serving(backends.bootstrap_servers, searches.url, authority, log, **api_settings | settings)
+        )
         eventually(api.is_ready, "the API is not ready")
         yield Tenants(
             api.client, callers, headers, team_a, team_b, node, filling, mark, reviews, searches, control_plane,
@@ -180,41 +182,46 @@ def tenants(
         )  # fmt: skip
 
 
-def granted(callers: Callers, team_a: str, team_b: str) -> dict[str, dict[str, str]]:
-    """The callers of the matrix, each with the header that names it."""
+def grant_rights(callers: Callers, team_a: str, team_b: str) -> dict[str, dict[str, str]]:
+    """Create the callers of the matrix, each with the header that names it."""
     for name in CALLERS:
-        callers.account(name)
-    callers.grant("alice", rule(PODS, "get"), namespace=team_a)
-    callers.grant("one", rule(PODS, "get", names=["train-0"]), namespace=team_a)
-    callers.grant("lead", rule(PODS, "get", "list"), namespace=team_a)
-    callers.grant("bob", rule(PODS, "get", "list"), namespace=team_b)
-    callers.grant("pods", rule("pods", "get", "list", group=""), namespace=team_a)
-    callers.grant("all", rule(PODS, "get", "list"))
-    callers.grant("nodes", rule(NODES, "get"))
-    callers.grant("nodes-lead", rule(NODES, "get", "list"))
-    callers.grant("nodes-lead", rule(PODS, "get", "list"), namespace=team_a)
-    callers.grant("prom", path_rule("/metrics"), path_rule("/readyz"))
-    callers.grant("lister", rule(PODS, "list"), namespace=team_a)
-    callers.grant("leaving", rule(PODS, "get"), namespace=team_a)
-    callers.grant("leaving-pod", rule(PODS, "get"), namespace=team_a)
-    return {name: callers.header(name) for name in CALLERS} | {
+        callers.create_account(name)
+    callers.grant("alice", build_rule(PODS, "get"), namespace=team_a)
+    callers.grant("one", build_rule(PODS, "get", names=["train-0"]), namespace=team_a)
+    callers.grant("lead", build_rule(PODS, "get", "list"), namespace=team_a)
+    callers.grant("bob", build_rule(PODS, "get", "list"), namespace=team_b)
+    callers.grant("pods", build_rule("pods", "get", "list", group=""), namespace=team_a)
+    callers.grant("all", build_rule(PODS, "get", "list"))
+    callers.grant("nodes", build_rule(NODES, "get"))
+    callers.grant("nodes-lead", build_rule(NODES, "get", "list"))
+    callers.grant("nodes-lead", build_rule(PODS, "get", "list"), namespace=team_a)
+    callers.grant("prom", build_path_rule("/metrics"), build_path_rule("/readyz"))
+    callers.grant("lister", build_rule(PODS, "list"), namespace=team_a)
+    callers.grant("leaving", build_rule(PODS, "get"), namespace=team_a)
+    callers.grant("leaving-pod", build_rule(PODS, "get"), namespace=team_a)
+    return {name: callers.build_header(name) for name in CALLERS} | {
         "nobody": {},
         "bogus": {"Authorization": "Bearer bogus"},
-        "alice-for-another-audience": callers.header("alice", "https://kubernetes.default.svc"),
+        "alice-for-another-audience": callers.build_header("alice", "https://kubernetes.default.svc"),
     }
 
 
 def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) -> None:
-    """Two tenants on one device; what is recorded of one names the pod of the other."""
+    """Record two tenants on one device; what is recorded of one names the pod of the other."""
     filling.provision()
-    own = {"cluster": cluster}
+    cluster_field = {"cluster": cluster}
     train, secret = f"{team_a}/train-0", f"{team_b}/{OTHERS_POD}"
     attempts = [an_attempt(pod, nodes=[node], chosen=node, bound=True) for pod in (train, f"{team_a}/train-1", secret)]
     locked = an_attempt(f"{team_a}/train-2", nodes=[node], chosen=node, bound=False)
     assert locked.bind
     bind = locked.bind.model_dump() | {"lock_holder": {"pod": secret, "locked_at": START}}
     locked = type(locked).model_validate(locked.model_dump() | {"bind": bind})
-    filling.index(*(attempt.model_copy(update=own) for attempt in (*attempts, locked, *naming(team_a, secret, node))))
+    filling.index(
+        *(
+            attempt.model_copy(update=cluster_field)
+            for attempt in (*attempts, locked, *build_naming(team_a, secret, node))
+        )
+    )
     filling.index_placements(*(a_placement(cluster, pod, node) for pod in (train, secret)))
     many = (f"team-{number:02}-{cluster}/held-{number:02}" for number in range(MANY))
     filling.index_placements(*(a_placement(cluster, pod, f"{node}-many") for pod in many))
@@ -223,9 +230,9 @@ def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) ->
         "pod": attempts[0].pod,
         "started_at": attempts[0].started_at,
     }
-    judged = devices_judged((node,), per_node=2, cluster=cluster, **of_train)
+    judged = build_devices_judged((node,), per_node=2, cluster=cluster, **of_train)
     filling.index_devices(judged)
-    filling.index_states(*states_of(judged, cluster=cluster))
+    filling.index_states(*build_states(judged, cluster=cluster))
     registered = {
         "cluster": cluster, "node": node, "observed_at": START, "scheduler": "hami-scheduler", "registered": True,
         "handshake": "Reported", "uuid": [f"GPU-{node}"], "model": ["NVIDIA A100"], "mode": ["hami-core"], "index": [0],
@@ -238,18 +245,18 @@ def fill(filling: Filling, cluster: str, team_a: str, team_b: str, node: str) ->
     )  # fmt: skip
     filling.index_observations(NodeRegistered.model_validate(registered), seen, evicted)
     lines = {"evidence": [f"{train} holds 20000 MiB", f"{secret} holds 30000 MiB"], "evidence_pods": [train, secret]}
-    shared = a_finding(train, node=node).model_copy(update={**own, **lines})
+    shared = a_finding(train, node=node).model_copy(update={**cluster_field, **lines})
     # As a log has them: which pods its lines are about is not recorded.
-    logged = a_finding(train, node=f"{node}-b").model_copy(update={**own, "evidence": lines["evidence"]})
+    logged = a_finding(train, node=f"{node}-b").model_copy(update={**cluster_field, "evidence": lines["evidence"]})
     # One name is a part of the other: what hides a line is the pod that it is about.
     alike = [f"{team_a}/train-0-secret", f"{team_b}/train-0"]
     lines = {"evidence": [f"{pod} holds 10 MiB" for pod in alike], "evidence_pods": alike}
-    similar = a_finding(train, node=f"{node}-c").model_copy(update={**own, **lines})
-    filling.index_findings(shared, logged, similar, a_finding(secret, node=node).model_copy(update=own))
+    similar = a_finding(train, node=f"{node}-c").model_copy(update={**cluster_field, **lines})
+    filling.index_findings(shared, logged, similar, a_finding(secret, node=node).model_copy(update=cluster_field))
 
 
-def naming(team_a: str, secret: str, node: str) -> list[AttemptSummarized]:
-    """Attempts of the first team whose words name the other team's pod, as a scheduler writes them."""
+def build_naming(team_a: str, secret: str, node: str) -> list[AttemptSummarized]:
+    """Build attempts of the first team whose words name the other team's pod, as a scheduler writes them."""
     bound = an_attempt(f"{team_a}/named-1", nodes=[node], chosen=node, bound=False)
     assert bound.bind
     error = f"node {node} is held by pod {secret}: 3/8 devices, dial tcp: i/o timeout"

@@ -42,33 +42,33 @@ class WrittenTopic:
                 self._offsets[partition] += 1
 
     async def watch(self, path: str, *attempts: Published, **headers: str) -> httpx.Response:
-        """The answer to ``path``, while ``attempts`` are published one by one; the process ends after them."""
-        asked = asyncio.ensure_future(self._caller.get(path, **headers))
-        await reached(lambda: self.changes.subscribers > 0 or asked.done())
+        """Return the answer to ``path``, while ``attempts`` are published one by one; the process ends after them."""
+        answering = asyncio.ensure_future(self._caller.get(path, **headers))
+        await wait_until(lambda: self.changes.subscribers > 0 or answering.done())
         for attempt in attempts:
             self.publish(attempt)
             await asyncio.sleep(0)
-        await reached(lambda: not any(subscription.waiting for subscription in self.changes.list_subscriptions()))
+        await wait_until(lambda: not any(subscription.waiting for subscription in self.changes.list_subscriptions()))
         self.changes.close()
         try:
-            return await asked
+            return await answering
         finally:
             self.changes.is_closed = False
 
-    async def events(self, path: str, *attempts: Published, **headers: str) -> list[dict[str, Any]]:
-        return lines(await self.watch(path, *attempts, **headers))
+    async def read_events(self, path: str, *attempts: Published, **headers: str) -> list[dict[str, Any]]:
+        return parse_lines(await self.watch(path, *attempts, **headers))
 
 
-def lines(answer: httpx.Response) -> list[dict[str, Any]]:
+def parse_lines(answer: httpx.Response) -> list[dict[str, Any]]:
     assert answer.status_code == httpx.codes.OK, answer.text
     return [orjson.loads(line) for line in answer.text.splitlines()]
 
 
-def types(events: Sequence[dict[str, Any]]) -> list[str]:
+def list_types(events: Sequence[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 
 
-async def reached(holds: Callable[[], bool]) -> None:
+async def wait_until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
         while not holds():  # noqa: ASYNC110 - nothing signals when it holds
             await asyncio.sleep(0)

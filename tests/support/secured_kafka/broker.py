@@ -38,37 +38,37 @@ class SecuredKafka:
         self.tokens: TokenIssuer
         self.token_url: str
 
-    def scram(self, user: str, password: str = PASSWORD) -> dict[str, str]:
-        """The settings of a process that is known by a password."""
-        return self._sasl("SCRAM-SHA-512") | {
+    def use_scram(self, user: str, password: str = PASSWORD) -> dict[str, str]:
+        """Write the settings of a process that is known by a password."""
+        return self._use_sasl("SCRAM-SHA-512") | {
             "SCHEDULERLOG_KAFKA_USERNAME": user,
-            "SCHEDULERLOG_KAFKA_PASSWORD_FILE": str(self._file(f"{user}-{password}.password", password)),
+            "SCHEDULERLOG_KAFKA_PASSWORD_FILE": str(self._write_file(f"{user}-{password}.password", password)),
         }
 
-    def plain_password(self, user: str) -> dict[str, str]:
-        """The settings of a process that sends its password as it is."""
-        return self.scram(user) | {"SCHEDULERLOG_KAFKA_SASL_MECHANISM": "PLAIN"}
+    def use_plain_password(self, user: str) -> dict[str, str]:
+        """Write the settings of a process that sends its password as it is."""
+        return self.use_scram(user) | {"SCHEDULERLOG_KAFKA_SASL_MECHANISM": "PLAIN"}
 
-    def oauth(self, user: str, token_file: Path | None = None) -> dict[str, str]:
-        """The settings of a process that is known by a token."""
-        file = token_file or self.token_file(self.folder / f"{user}.token", user)
-        return self._sasl("OAUTHBEARER") | {"SCHEDULERLOG_KAFKA_OAUTH_TOKEN_FILE": str(file)}
+    def use_oauth(self, user: str, token_file: Path | None = None) -> dict[str, str]:
+        """Write the settings of a process that is known by a token."""
+        file = token_file or self.write_token_file(self.folder / f"{user}.token", user)
+        return self._use_sasl("OAUTHBEARER") | {"SCHEDULERLOG_KAFKA_OAUTH_TOKEN_FILE": str(file)}
 
-    def client_credentials(self, user: str, secret: str = PASSWORD) -> dict[str, str]:
-        """The settings of a process that asks for its tokens."""
-        return self._sasl("OAUTHBEARER") | {
+    def use_client_credentials(self, user: str, secret: str = PASSWORD) -> dict[str, str]:
+        """Write the settings of a process that asks for its tokens."""
+        return self._use_sasl("OAUTHBEARER") | {
             "SCHEDULERLOG_KAFKA_OAUTH_TOKEN_URL": self.token_url,
             "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_ID": user,
-            "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_SECRET_FILE": str(self._file(f"{user}-{secret}.secret", secret)),
+            "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_SECRET_FILE": str(self._write_file(f"{user}-{secret}.secret", secret)),
         }
 
-    def token_file(self, path: Path, user: str, seconds: float = 3600) -> Path:
+    def write_token_file(self, path: Path, user: str, seconds: float = 3600) -> Path:
         """Write a token into the file, in the place of the one before; as a whole, as a kubelet does."""
-        (path.parent / f"{path.name}.new").write_text(self.tokens.token(user, seconds))
+        (path.parent / f"{path.name}.new").write_text(self.tokens.sign_token(user, seconds))
         return (path.parent / f"{path.name}.new").rename(path)
 
-    def certificate(self, user: str, authority: Authority | None = None, days: int = 1) -> dict[str, str]:
-        """The settings of a process that is known by a certificate."""
+    def use_certificate(self, user: str, authority: Authority | None = None, days: int = 1) -> dict[str, str]:
+        """Write the settings of a process that is known by a certificate."""
         pair = (authority or self.authority).issue(user, days=days)
         return {
             "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self.tls,
@@ -78,7 +78,7 @@ class SecuredKafka:
             "SCHEDULERLOG_KAFKA_KEY_FILE": str(pair.key),
         }
 
-    def _sasl(self, mechanism: str) -> dict[str, str]:
+    def _use_sasl(self, mechanism: str) -> dict[str, str]:
         return {
             "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self.sasl,
             "SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
@@ -86,7 +86,7 @@ class SecuredKafka:
             "SCHEDULERLOG_KAFKA_CA_FILE": str(self.authority.ca_file),
         }
 
-    def _file(self, name: str, content: str) -> Path:
+    def _write_file(self, name: str, content: str) -> Path:
         path = self.folder / name
         path.write_text(content)
         return path
@@ -101,19 +101,19 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
         ports.append(free_port(KAFKA_PORTS, ports))
     authority, tokens = Authority(folder / "authority"), TokenIssuer()
     jwks = folder / "jwks.json"
-    jwks.write_text(json.dumps(tokens.key_set()))
+    jwks.write_text(json.dumps(tokens.build_key_set()))
     options = _options(folder, authority, ports, jwks, users)
     with closing(ParentWatch()) as watch:
         broker = KafkaBroker(
             folder / "kafka", [Address(0, ports[0], ports[1])], 0, new_id(),
             installed_jvms(settings_from(os.environ))["kafka"], watch, options=options,
         )  # fmt: skip
-        found = SecuredKafka(folder, broker, ports[2], ports[3], users)
-        found.authority, found.tokens = authority, tokens
+        kafka = SecuredKafka(folder, broker, ports[2], ports[3], users)
+        kafka.authority, kafka.tokens = authority, tokens
         try:
-            with token_server(tokens, PASSWORD) as found.token_url:
+            with token_server(tokens, PASSWORD) as kafka.token_url:
                 broker.start()
-                yield found
+                yield kafka
         finally:
             broker.kill()
 

@@ -22,7 +22,7 @@ _ALLOW: Final = 3
 
 @dataclass(frozen=True, slots=True, order=True)
 class Decision:
-    """Of the broker's authorizer."""
+    """Decision of the broker's authorizer."""
 
     user: str
     is_allowed: bool
@@ -42,7 +42,7 @@ class Right:
     pattern: str = "literal"
 
     def is_for(self, decision: Decision) -> bool:
-        """Is this what the decision was about, and no other operation that this right implies?"""
+        """Tell whether the decision was about this, and not about another operation that this right implies."""
         name = decision.name[: len(self.name)] if self.pattern == "prefix" else decision.name
         return (self.kind, self.operation, self.name) == (decision.kind, decision.operation, name)
 
@@ -51,16 +51,16 @@ PROVISION: Final = {
     Right("topic", "schedulerlog.", operation, "prefix")
     for operation in ("Create", "Alter", "DescribeConfigs", "AlterConfigs")
 }
-"""Of the user that runs ``provision``, as docs/security.md has them."""
+"""Rights of the user that runs ``provision``, as docs/security.md has them."""
 
 
-def rights_of_deploy() -> dict[str, set[Right]]:
-    """Of each user of the component."""
+def read_deployed_rights() -> dict[str, set[Right]]:
+    """Read the rights of each user of the component."""
     users = yaml.load_all(USERS.read_text(), yaml.CSafeLoader)
-    return {user["metadata"]["name"]: set(_rights(user["spec"]["authorization"]["acls"])) for user in users}
+    return {user["metadata"]["name"]: set(_list_rights(user["spec"]["authorization"]["acls"])) for user in users}
 
 
-def _rights(rules: Iterable[Mapping[str, Any]]) -> Iterator[Right]:
+def _list_rights(rules: Iterable[Mapping[str, Any]]) -> Iterator[Right]:
     for rule in rules:
         resource = rule["resource"]
         for operation in rule["operations"]:
@@ -81,8 +81,8 @@ async def grant(bootstrap_servers: str, rights: Mapping[str, Iterable[Right]]) -
     """Give them to the users, by password or token and by certificate, as Strimzi's user operator would."""
     creations = [
         (_KINDS[acl.kind], acl.name, _PATTERNS[acl.pattern], principal, "*", _OPERATIONS[acl.operation], _ALLOW)
-        for user, given in rights.items()
-        for acl in given
+        for user, rights_of_user in rights.items()
+        for acl in rights_of_user
         for principal in (f"User:{user}", f"User:CN={user}")
     ]
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
@@ -100,15 +100,15 @@ _LINE: Final = re.compile(
 )
 
 
-def decisions(log: str) -> set[Decision]:
-    """What the authorizer's log says of all users but the tests' own."""
+def parse_decisions(log: str) -> set[Decision]:
+    """Parse from the authorizer's log the decisions about all users but the tests' own."""
     return {
-        Decision(user, answer == "Allowed", kind.lower(), name, _word(operation), request)
+        Decision(user, answer == "Allowed", kind.lower(), name, _write_word(operation), request)
         for user, answer, operation, kind, name, request in _LINE.findall(log)
         if user != "ANONYMOUS"
     }
 
 
-def _word(operation: str) -> str:
-    """``DESCRIBE_CONFIGS`` as Strimzi has it."""
+def _write_word(operation: str) -> str:
+    """Write ``DESCRIBE_CONFIGS`` as Strimzi has it."""
     return "".join(word.capitalize() for word in operation.split("_"))

@@ -24,15 +24,15 @@ Way = Callable[[str], Settings]
 _SETTINGS: Final = {"SCHEDULERLOG_MAX_BACKOFF": "1", "SCHEDULERLOG_SUMMARY_CACHE_SIZE": "0"}
 
 
-def flags(settings: Mapping[str, str]) -> list[str]:
-    """The same settings on the command line."""
+def write_flags(settings: Mapping[str, str]) -> list[str]:
+    """Write the same settings as flags of a command line."""
     names = {name: name.removeprefix("SCHEDULERLOG_").lower().replace("_", "-") for name in settings}
     return [word for name, value in settings.items() for word in (f"--{names[name]}", value)]
 
 
 @dataclass
 class Services:
-    """What runs; ``ways`` has how each process proves who it is."""
+    """Running services; ``ways`` has how each process proves who it is."""
 
     processes: Processes
     api: Served
@@ -40,17 +40,17 @@ class Services:
     ways: Mapping[str, Way]
     opensearch_url: str
 
-    def settings(self, name: str) -> Settings:
+    def get_settings(self, name: str) -> Settings:
         return self.ways[name](f"schedulerlog-{name}")
 
     def start(self, name: str, *arguments: str) -> None:
-        """A process of the pipeline; returns when it is ready."""
+        """Start a process of the pipeline; returns when it is ready."""
         port = free_ports(name)[name]
-        self.processes.start(name, "pipeline", name, "--metrics-address", port, *arguments, **self.settings(name))
+        self.processes.start(name, "pipeline", name, "--metrics-address", port, *arguments, **self.get_settings(name))
         self.processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
 
-    def documents(self, alias: str, namespace: str) -> int:
-        """How many the index has."""
+    def count_documents(self, alias: str, namespace: str) -> int:
+        """Count the documents that the index has."""
         url = f"{self.opensearch_url}/{alias}"
         httpx.post(f"{url}/_refresh", timeout=30)
         query = {"query": {"term": {"namespace": namespace}}}
@@ -79,7 +79,7 @@ def services(folder: Path, opensearch_url: str, ways: Mapping[str, Way]) -> Iter
         processes.run("provision", "pipeline", "provision", **ways["provision"]("schedulerlog-provision"))
         api_settings = ways["api"]("schedulerlog-api")
         api = serving(api_settings["SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"], opensearch_url, **api_settings)
-        scheduler = SchedulerProcess(folder / "scheduler", *flags(ways["scheduler"]("schedulerlog-scheduler")))
+        scheduler = SchedulerProcess(folder / "scheduler", *write_flags(ways["scheduler"]("schedulerlog-scheduler")))
         running = Services(processes, stack.enter_context(api), stack.enter_context(scheduler), ways, opensearch_url)
         running.start("worker")
         running.start("index")

@@ -24,8 +24,8 @@ class TokenIssuer:
     def __init__(self) -> None:
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
-    def key_set(self) -> dict[str, Any]:
-        """The public key (RFC 7517)."""
+    def build_key_set(self) -> dict[str, Any]:
+        """Build the public key (RFC 7517)."""
         numbers = self._key.public_key().public_numbers()
         return {
             "keys": [
@@ -34,27 +34,27 @@ class TokenIssuer:
                     "use": "sig",
                     "alg": "RS256",
                     "kid": _KEY_ID,
-                    "n": _encoded(numbers.n.to_bytes(256, "big")),
-                    "e": _encoded(numbers.e.to_bytes(3, "big")),
+                    "n": _encode(numbers.n.to_bytes(256, "big")),
+                    "e": _encode(numbers.e.to_bytes(3, "big")),
                 }
             ]
         }
 
-    def token(self, subject: str, seconds: float = 3600) -> str:
-        """A token that names the user, valid for so long."""
+    def sign_token(self, subject: str, seconds: float = 3600) -> str:
+        """Sign a token that names the user, valid for so long."""
         now = int(time.time())
         claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": subject, "iat": now - 60, "exp": now + int(seconds)}
-        parts = [_json({"alg": "RS256", "kid": _KEY_ID}), _json(claims)]
+        parts = [_write_json({"alg": "RS256", "kid": _KEY_ID}), _write_json(claims)]
         signed = ".".join(parts)
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
-        return f"{signed}.{_encoded(signature)}"
+        return f"{signed}.{_encode(signature)}"
 
 
-def _json(value: dict[str, Any]) -> str:
-    return _encoded(json.dumps(value).encode())
+def _write_json(value: dict[str, Any]) -> str:
+    return _encode(json.dumps(value).encode())
 
 
-def _encoded(value: bytes) -> str:
+def _encode(value: bytes) -> str:
     return urlsafe_b64encode(value).decode().rstrip("=")
 
 
@@ -64,19 +64,21 @@ def token_server(issuer: TokenIssuer, secret: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            given = b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
-            user, _, password = given.partition(":")
-            asked = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            is_right = password == secret and asked == {"grant_type": ["client_credentials"]}
+            credentials = b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
+            user, _, password = credentials.partition(":")
+            request = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            is_right = password == secret and request == {"grant_type": ["client_credentials"]}
             answer = (
-                {"access_token": issuer.token(user), "expires_in": 3600} if is_right else {"error": "invalid_client"}
+                {"access_token": issuer.sign_token(user), "expires_in": 3600}
+                if is_right
+                else {"error": "invalid_client"}
             )
             self.send_response(200 if is_right else 401)
             self.end_headers()
             self.wfile.write(json.dumps(answer).encode())
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever)

@@ -18,12 +18,16 @@ Read = Callable[[str], list[Event]]
 
 
 def hami(cluster: str) -> list[Event]:
-    lines = [hami_lines.started(), hami_lines.requested(1), hami_lines.unfit("node1", "1/1 CardInsufficientMemory")]
-    return hami_lines.read(*lines, hami_lines.failed(1), reader=HamiLog(cluster=cluster))
+    lines = [
+        hami_lines.write_start(),
+        hami_lines.write_request(1),
+        hami_lines.write_unfit("node1", "1/1 CardInsufficientMemory"),
+    ]
+    return hami_lines.read(*lines, hami_lines.write_failure(1), reader=HamiLog(cluster=cluster))
 
 
 def kai(cluster: str) -> list[Event]:
-    return kai_lines.read(kai_lines.texts(kai_lines.CONSOLE), KaiLog(cluster=cluster))
+    return kai_lines.read(kai_lines.read_texts(kai_lines.CONSOLE), KaiLog(cluster=cluster))
 
 
 def sniffer(cluster: str) -> list[Event]:

@@ -23,8 +23,8 @@ from ingest.reading.protocol import LogReader
 from ingest.reading.trusted_containers import TrustedContainers
 from tests.fuzz.log_lines import list_hami_lines, list_kai_lines
 from tests.support.builders.api_server_objects import an_event, an_old_event
-from tests.support.builders.hami_lines import failed, fit, requested, started
-from tests.support.builders.shipped_lines import STARTED, otel_resource
+from tests.support.builders.hami_lines import write_failure, write_fit, write_request, write_start
+from tests.support.builders.shipped_lines import STARTED, build_otel_resource
 from tests.support.builders.sniffer_lines import DOCUMENT
 from tests.support.growth import is_linear
 from tests.support.stress import IS_STRESS
@@ -60,7 +60,7 @@ def parts_of_a_shipped_line(size: int) -> None:
 
 
 def lines_of_a_shipped_record(size: int) -> None:
-    resource = otel_resource(["hello"] * (size // 4), STARTED, ("kai", "a", "b"))
+    resource = build_otel_resource(["hello"] * (size // 4), STARTED, ("kai", "a", "b"))
     lines_of_record(orjson.dumps({"resourceLogs": [resource]}))
 
 
@@ -72,14 +72,18 @@ def attempts_of_hami(size: int) -> None:
     lines = [
         line
         for number in range(size // 40)
-        for line in (started(at=number), requested(1, at=number), failed(1, f"ml/pod-{number}", at=number))
+        for line in (
+            write_start(seconds=number),
+            write_request(1, seconds=number),
+            write_failure(1, f"ml/pod-{number}", seconds=number),
+        )
     ]
     read_by(HamiLog(), lines)
 
 
 def nodes_of_one_attempt_of_hami(size: int) -> None:
-    nodes = [fit(f"node{number}", "3.5", at=0.1) for number in range(size // 20)]
-    read_by(HamiLog(), [started(), requested(1), *nodes, failed(1)])
+    nodes = [write_fit(f"node{number}", "3.5", seconds=0.1) for number in range(size // 20)]
+    read_by(HamiLog(), [write_start(), write_request(1), *nodes, write_failure(1)])
 
 
 def lines_of_kai(size: int) -> None:

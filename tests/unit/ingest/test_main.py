@@ -3,7 +3,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from ingest.__main__ import app
-from tests.support.builders.hami_lines import started
+from tests.support.builders.hami_lines import write_start
 
 
 def a_log(folder: Path, *texts: bytes) -> Path:
@@ -13,7 +13,7 @@ def a_log(folder: Path, *texts: bytes) -> Path:
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
-    log = str(a_log(tmp_path, started()))
+    log = str(a_log(tmp_path, write_start()))
     for arguments, text in (
         ([], "what is to be read? Give files"),
         ([log], "no Kafka: give --kafka HOST:PORT"),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.__main__ import SUITES
 from tests.fuzz.limits import Usage, guard
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 pytestmark = pytest.mark.usefixtures("quiet_log")
 
@@ -30,7 +30,7 @@ def test_every_suite_but_that_of_the_worker_is_here() -> None:
 @pytest.mark.stress
 @pytest.mark.parametrize("name", OFTEN)
 def test_m11_broken_input_stops_nothing_fills_nothing_and_takes_no_longer(name: str) -> None:
-    count = examples(500)
+    count = count_examples(500)
     seen = Counter(guard(SUITES[name](count, 1), Usage()))
     assert seen.total() == count
     assert min(seen[outcome] for outcome in OFTEN[name]) > count / 50, seen

@@ -14,7 +14,7 @@ from engine.summaries.fold import summarize
 from page.pod_manifest import pod_manifest
 from schemas.events import AttemptSummarized, Request
 from tests.support.builders.events import STARTED, a_request, a_summary
-from tests.support.builders.vendor_examples import MIXED, NAMES, VENDORS, example_node, example_pod
+from tests.support.builders.vendor_examples import MIXED, NAMES, VENDORS, read_node, read_pod
 
 PODS: Final = sorted(Path("examples/pods").glob("*.yaml"))
 
@@ -36,7 +36,7 @@ def manifest_of(attempt: AttemptSummarized) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_pod_of_each_vendor_asks_for_the_same_and_goes_to_the_same_node(name: str) -> None:
-    node, pod = example_node(name), example_pod(name)
+    node, pod = read_node(name), read_pod(name)
     pod["metadata"].setdefault("namespace", "default")
     attempt = tried(pod, node)
     again = tried(read(manifest_of(attempt)), node)
@@ -45,8 +45,8 @@ def test_the_pod_of_each_vendor_asks_for_the_same_and_goes_to_the_same_node(name
 
 @pytest.mark.parametrize("path", PODS, ids=lambda path: path.stem)
 def test_annotations_that_constrain_devices_are_kept(path: Path) -> None:
-    attempt = tried(manifests.read_pod(path), example_node(MIXED))
-    again = tried(read(manifest_of(attempt)), example_node(MIXED))
+    attempt = tried(manifests.read_pod(path), read_node(MIXED))
+    again = tried(read(manifest_of(attempt)), read_node(MIXED))
     assert again.requests == attempt.requests
     assert (attempt.constraints or {}).items() <= (again.constraints or {}).items()
 

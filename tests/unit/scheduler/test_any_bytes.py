@@ -17,7 +17,7 @@ from scheduler.answering.extender_protocol import UnusableBodyError, read_bind, 
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 NOW = datetime(2026, 11, 21, 3, 0, 0)  # noqa: DTZ001 - a handshake's time names no zone
 ABSURD = ["9" * 30, "-" + "9" * 30, "1e308", "1E-300", "-0", "0x10", "١٢", "1Ki", "5m", "7M", "NaN", "Infinity"]
@@ -67,19 +67,19 @@ def read_any(body: bytes) -> None:
 @example(b"[" * 100_000)
 @example(b'{"Pod":' * 10_000)
 @example(b'{"PodName": "\\ud800"}')
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 def test_any_body(body: bytes) -> None:
     read_any(body)
 
 
 @given(st.sampled_from(sorted(OBSERVATIONS)), st.lists(st.integers(0, 9), min_size=1, max_size=8), JSON)
-@settings(max_examples=examples(50))
+@settings(max_examples=count_examples(50))
 def test_any_value_anywhere_in_a_body(kind: str, place: list[int], value: Any) -> None:
     read_any(a_body(OBSERVATIONS[kind], place, value))
 
 
 @given(st.sampled_from(sorted(OBSERVATIONS)), st.data())
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 def test_any_byte_of_a_body_replaced(kind: str, data: st.DataObject) -> None:
     body = bytearray(json.dumps(OBSERVATIONS[kind]).encode())
     body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
@@ -100,13 +100,13 @@ def test_gigantic_lists_are_read_as_any_other() -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=examples(15))
+@settings(max_examples=count_examples(15))
 def test_any_weights(text: str) -> None:
     with contextlib.suppress(WeightsError):
         parse_weights(text)
 
 
 @given(st.dictionaries(st.sampled_from([NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind]), TEXTS))
-@settings(max_examples=examples(15))
+@settings(max_examples=count_examples(15))
 def test_any_annotation(value: dict[str, str]) -> None:
     read_pod_annotations(value, "binpack", "spread", NVIDIA)

@@ -32,7 +32,7 @@ from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegis
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
-from tests.support.harness.scheduler_app import manifest_of
+from tests.support.harness.scheduler_app import build_manifest
 
 
 class Audited:
@@ -52,7 +52,7 @@ class Audited:
 
     def edit(self, *objects: Json) -> None:
         self.clock.advance(1)
-        self.cluster.apply(manifest_of(*objects))
+        self.cluster.apply(build_manifest(*objects))
 
     async def filter(self, pod: Json) -> None:
         self.clock.advance(1)

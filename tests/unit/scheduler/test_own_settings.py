@@ -67,7 +67,7 @@ async def test_conclusions_name_the_settings_and_describe_the_pod(serving: Servi
     broken = a_pod("broken", annotations={SCORING_WEIGHTS: "heavy", "other/use-gputype": "x"}, **mine)
     for pod in (a_pod("fits", **mine), a_pod("too-big", [a_container(gpus=9)], **mine), broken):
         await serving.filter(pod)
-    ends = [event for event in serving.new_events() if isinstance(event, AttemptConcluded)]
+    ends = [event for event in serving.take_events() if isinstance(event, AttemptConcluded)]
     assert [bool(end.error) for end in ends] == [False, False, True]
     assert [end.constraints for end in ends] == [{}, {}, {SCORING_WEIGHTS: "heavy"}]
     for end in ends:

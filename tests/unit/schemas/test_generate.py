@@ -16,7 +16,7 @@ from schemas.answers.attempts import SchedulerLog
 from schemas.codec.records import encode
 from schemas.events import EVENTS, DevicesJudged
 from schemas.topics import TOPICS
-from tests.support.builders.events import devices_judged
+from tests.support.builders.events import build_devices_judged
 
 ROOT = Path(__file__).parents[3]
 ASYNCAPI = yaml.safe_load(generate.asyncapi_text())
@@ -92,7 +92,7 @@ def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
 )
 def test_a_schema_refuses_what_the_model_refuses(change: dict[str, Any]) -> None:
     schema = Draft202012Validator(generate.json_schema(DevicesJudged, "x"))
-    value = json.loads(encode(devices_judged()).value)
+    value = json.loads(encode(build_devices_judged()).value)
     assert schema.is_valid(value)
     assert not schema.is_valid(value | change)
 
@@ -176,6 +176,6 @@ def test_a_secured_server_names_ways_to_prove_who_one_is() -> None:
 
 def test_the_headers_in_the_document_are_those_of_a_record() -> None:
     values = resolved("#/components/messages/DevicesJudged/headers")
-    headers = {name: value.decode() for name, value in encode(devices_judged()).headers}
+    headers = {name: value.decode() for name, value in encode(build_devices_judged()).headers}
     assert sorted(values["required"]) == sorted(headers)
     Draft202012Validator(values).validate(headers)

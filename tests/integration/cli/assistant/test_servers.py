@@ -132,7 +132,7 @@ async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
     """Alice may read the pods of llm and nothing else, and who has no valid token nothing at all."""
     guarded = Guarded()
     guarded.begin()
-    guarded.reviews.caller("alice", READS_LLM)
+    guarded.reviews.build_header("alice", READS_LLM)
     allowed = {"pod": "deepseek-a", "namespace": "llm"}
     with golden_api(guarded) as url, serving_http(url) as address:
         for token, arguments, is_answered in (
@@ -157,10 +157,10 @@ async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
 def recording(seen: list[str]) -> Iterator[str]:
     """The golden API, which notes the ``Authorization`` of each request."""
     from tests.support.harness.api_app import Caller
-    from tests.support.harness.golden_index import attempt, golden_index
+    from tests.support.harness.golden_index import answer_search, read_attempt
 
-    caller = Caller(golden_index)
-    caller.remember(attempt())
+    caller = Caller(answer_search)
+    caller.remember(read_attempt())
     inner: Any = caller.app
 
     async def noting(scope: Any, receive: Any, send: Any) -> None:

@@ -19,7 +19,7 @@ from dev import embedded
 from dev.embedded.process import ProcessId
 from dev.embedded.state import read_state
 from tests.support.backends import Addresses
-from tests.support.stress import IS_STRESS, in_make_stress
+from tests.support.stress import IS_STRESS, run_in_make_stress
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def a_paused_index_answers_nothing_until_it_is_resumed(running: embedded.Backend
     assert httpx.get(running.opensearch_url, timeout=10).status_code == 200
 
 
-@in_make_stress
+@run_in_make_stress
 async def test_three_brokers_take_writes_without_one_and_refuse_them_without_two(
     new_backends: Callable[..., embedded.Backends],
 ) -> None:
@@ -173,7 +173,7 @@ def test_in_a_folder_of_any_name_and_any_locale_servers_start_and_end_with_a_kil
     assert all(process.wait_for_end(10) for process in processes)
 
 
-@in_make_stress
+@run_in_make_stress
 def test_a_folder_in_use_is_not_used_again(tmp_path: Path) -> None:
     with embedded.backends(tmp_path, only="opensearch", keep_data=True) as running:
         put_document(running.opensearch_url, "kept", "first run")
@@ -215,7 +215,7 @@ def test_the_command_line_starts_shows_stops_and_keeps_data(tmp_path: Path) -> N
     assert not any(process.is_alive() for process in processes_of(tmp_path) + first)
 
 
-@in_make_stress
+@run_in_make_stress
 def test_only_one_of_the_servers_is_started_and_finds_its_data(tmp_path: Path) -> None:
     try:
         assert command_line("up", folder=tmp_path).returncode == 0
@@ -246,7 +246,7 @@ def test_an_interrupted_start_leaves_nothing_that_down_does_not_find(tmp_path: P
     assert not any(process.is_alive() for process in processes)
 
 
-@in_make_stress
+@run_in_make_stress
 def test_ports_taken_while_everything_was_down_are_exchanged(tmp_path: Path) -> None:
     try:
         assert command_line("up", folder=tmp_path).returncode == 0
@@ -287,7 +287,7 @@ def test_ports_taken_meanwhile_and_damaged_data_are_named_on_restart(
     kafka.start()
 
 
-@in_make_stress
+@run_in_make_stress
 def test_an_index_that_lands_on_another_port_is_not_taken_for_ours(
     new_backends: Callable[..., embedded.Backends], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +301,7 @@ def test_an_index_that_lands_on_another_port_is_not_taken_for_ours(
         ours.start()
 
 
-@in_make_stress
+@run_in_make_stress
 def test_a_heap_too_small_is_an_error_with_the_log() -> None:
     settings = embedded.JvmSettings(opensearch_heap="16m")
     died = pytest.raises(embedded.ServerError, match=r"(?s)opensearch died while starting.*OutOfMemoryError")

@@ -49,7 +49,7 @@ def filling(backends: Addresses) -> Filling:
         (OBSERVATIONS, check, observation_document(check, "digest")),
     ):
         head = {"index": {"_index": index.name(STARTED), "_id": event.id}}
-        filling.bulk(b"\n".join([orjson.dumps(head), encode_value(document), b""]))
+        filling.send_bulk(b"\n".join([orjson.dumps(head), encode_value(document), b""]))
     httpx.post(f"{filling.url}/schedulerlog-*/_refresh").raise_for_status()
     return filling
 

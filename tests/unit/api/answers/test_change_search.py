@@ -23,7 +23,7 @@ from schemas.placements import PodPlacement
 from tests.support.builders.node_states import a_node_state
 from tests.support.fakes.objects import FakeObjects
 from tests.support.fakes.reviews import Grant
-from tests.support.harness.api_app import Caller, down
+from tests.support.harness.api_app import Caller, refuse
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 from tests.support.harness.index_filling import an_attempt
 
@@ -165,7 +165,7 @@ async def test_without_one_registered_node_there_is_an_answer() -> None:
 
 async def test_with_the_index_down_it_is_named_what_could_not_be_known() -> None:
     found = await suggestions(
-        caller_of(wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=down)
+        caller_of(wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=refuse)
     )
     assert constraints(found) == ["memory"]
     assert any("registered last is not known" in unknown["en"] for unknown in found["not_known"])
@@ -216,8 +216,8 @@ async def test_who_may_not_read_the_pod_that_left_the_lock_does_not_see_its_name
     api.app.state.devices.take(a_state("n1", used_mib=0))
     api.app.state.devices.is_caught_up = True
     path = "/api/v1/namespaces/llm/pods/want/suggestions"
-    alice = api.reviews.caller("alice", READS_LLM)
-    whole = api.reviews.caller("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
+    alice = api.reviews.build_header("alice", READS_LLM)
+    whole = api.reviews.build_header("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
     texts = [(await api.client.get(path, headers=header)).text for header in (alice, whole)]
     assert ["team-b" in text for text in texts] == [False, True]
     assert "a pod of another namespace" in texts[0]

@@ -9,13 +9,13 @@ from engine.suggestions.exclusion import excluding_constraints
 from schemas.events import AttemptSummarized, DeviceKind, NodeStateChanged
 from tests.support.builders.events import a_request, a_summary
 from tests.support.builders.node_states import a_node_state
-from tests.support.harness.api_app import down, index_of
+from tests.support.harness.api_app import index_of, refuse
 
 KIND = DeviceKind(
     model="NVIDIA A100", vendor="NVIDIA", mode="hami-core", memory_mib=10_000, cores_percent=100, slots=10
 )
 
-INDEX = OpenSearch(index_of(down), lambda *_: None, 10)
+INDEX = OpenSearch(index_of(refuse), lambda *_: None, 10)
 """Asked for nodes that are not registered."""
 
 

@@ -18,7 +18,7 @@ from api.http.json_protocol import JsonProtocol
 from runtime.telemetry.otlp import OtlpTracing
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import ACCESS_REVIEW, Grant
-from tests.support.harness.api_app import POD, Caller, down
+from tests.support.harness.api_app import POD, Caller, refuse
 from tests.support.harness.guarded_api import OTHER, READS_LLM, Guarded
 from tests.support.harness.over_http import Connection
 
@@ -53,7 +53,7 @@ def _get(path: str, *headers: str, host: str = "localhost") -> bytes:
 
 @pytest.fixture
 async def caller() -> AsyncIterator[Caller]:
-    caller = Caller(down, is_over_http=True)
+    caller = Caller(refuse, is_over_http=True)
     caller.remember(a_summary(ended_at=STARTED))
     yield caller
     await caller.client.aclose()
@@ -179,23 +179,23 @@ async def test_a_token_that_has_ended_and_a_right_that_is_unknown_are_left_to_th
     api = Guarded()
     api.begin()
     ends = base64.urlsafe_b64encode(b'{"exp": 2000}').decode().rstrip("=")
-    api.reviews.caller("alice", READS_LLM)
+    api.reviews.build_header("alice", READS_LLM)
     api.reviews.users[token := f"h.{ends}.s"] = api.reviews.users["token-of-alice"]
     header = {"Authorization": f"Bearer {token}"}
-    assert [await api.status(POD, header) for _ in range(2)] == [200, 200]
+    assert [await api.get_status(POD, header) for _ in range(2)] == [200, 200]
     # By the wall clock, while by the other one no second has passed.
     api.today.now = 2000
-    assert await api.status(POD, header) == 401
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "llm"))
-    assert await api.status(OTHER, bob) == 403
+    assert await api.get_status(POD, header) == 401
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "llm"))
+    assert await api.get_status(OTHER, bob) == 403
     # What bob may read was not asked yet, and alice's answer is there.
-    assert await api.status(POD, bob) == 200
+    assert await api.get_status(POD, bob) == 200
 
 
 async def test_a_ready_answer_has_a_span_as_the_first_one() -> None:
     exporter = InMemorySpanExporter()
     tracing = OtlpTracing("", "schedulerlog-api", exporter)
-    caller = Caller(down, tracing=tracing, is_over_http=True)
+    caller = Caller(refuse, tracing=tracing, is_over_http=True)
     caller.remember(a_summary(ended_at=STARTED))
     for _ in range(2):
         await caller.get(POD, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
@@ -209,14 +209,14 @@ async def test_a_ready_answer_has_a_span_as_the_first_one() -> None:
 async def test_each_caller_needs_the_right_to_what_another_one_was_answered() -> None:
     api = Guarded()
     api.begin()
-    alice = api.reviews.caller("alice", READS_LLM)
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
-    assert [await api.status(POD, header) for header in (alice, alice, bob, {})] == [200, 200, 403, 401]
+    alice = api.reviews.build_header("alice", READS_LLM)
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
+    assert [await api.get_status(POD, header) for header in (alice, alice, bob, {})] == [200, 200, 403, 401]
     api.reviews.grants.discard(READS_LLM)
     api.clock.now += 11
     # Allowed is remembered for ten seconds at most.
-    assert await api.status(POD, alice) == 403
-    asked = {spec["resourceAttributes"]["namespace"] for spec in api.reviews.asked(ACCESS_REVIEW)}
+    assert await api.get_status(POD, alice) == 403
+    asked = {spec["resourceAttributes"]["namespace"] for spec in api.reviews.list_specs(ACCESS_REVIEW)}
     assert asked == {"llm"}
-    answer = await api.client.get(POD, headers=api.reviews.caller("carol", Grant("carol", "get", "pods", "llm")))
+    answer = await api.client.get(POD, headers=api.reviews.build_header("carol", Grant("carol", "get", "pods", "llm")))
     assert (answer.headers["cache-control"], answer.headers["vary"]) == ("private, no-cache", "Authorization")

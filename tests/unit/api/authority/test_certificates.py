@@ -103,15 +103,15 @@ async def test_a_certificate_of_the_authority_is_its_user(tmp_path: Path) -> Non
     pair = ours.issue("api")
     alice, stale, stranger = ours.issue("alice"), ours.issue("old", days=-1), foreign.issue("alice")
     async with Served(CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file)) as server:
-        bob = list(server.reviews.caller("bob", Grant("bob", "get", "pods", "other")).items())
+        bob = list(server.reviews.build_header("bob", Grant("bob", "get", "pods", "other")).items())
         assert await server.status(POD, ours, alice) == 200
-        (review,) = server.reviews.asked(ACCESS_REVIEW)
+        (review,) = server.reviews.list_specs(ACCESS_REVIEW)
         assert (review["user"], review["groups"]) == ("alice", ["system:authenticated"])
         assert [await server.status(POD, ours, client) for client in (stranger, stale)] == [0, 0]
         assert await server.status(POD, ours, None) == 401
         # With the token of another caller: the certificate counts, and the token is not reviewed.
         assert await server.status(OTHER, ours, alice, bob) == 403
-        assert server.reviews.asked(TOKEN_REVIEW) == []
+        assert server.reviews.list_specs(TOKEN_REVIEW) == []
         assert await server.status(OTHER, ours, None, bob) == 404
 
 
@@ -162,10 +162,10 @@ async def test_headers_name_the_caller_with_the_certificate_of_the_api_server_al
     asked = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
     async with Served(asked, published(proxies)) as server:
         assert await server.status(POD, ours, proxy, ALICE) == 200
-        (review,) = server.reviews.asked(ACCESS_REVIEW)
+        (review,) = server.reviews.list_specs(ACCESS_REVIEW)
         assert (review["user"], review["groups"]) == ("alice", ["dev", "system:authenticated"])
         assert review["extra"] == {"example.com/scopes": ["read"]}
-        token = list(server.reviews.caller("bob").items())
+        token = list(server.reviews.build_header("bob").items())
         # Without the headers the certificate is nobody's, also with the token of a caller.
         assert [await server.status(POD, ours, proxy, headers) for headers in ([], token)] == [401, 401]
         assert await server.status(POD, ours, other_name, ALICE) == 401
@@ -173,7 +173,7 @@ async def test_headers_name_the_caller_with_the_certificate_of_the_api_server_al
         # Known by itself, as who it is: the headers change nothing.
         assert [await server.status(POD, ours, same_name, headers) for headers in ([], ALICE)] == [403, 403]
         assert await server.status(POD, ours, None, ALICE) == 401
-        assert {spec["user"] for spec in server.reviews.asked(ACCESS_REVIEW)} == {"alice", "front-proxy-client"}
+        assert {spec["user"] for spec in server.reviews.list_specs(ACCESS_REVIEW)} == {"alice", "front-proxy-client"}
 
 
 async def test_the_authority_of_the_api_server_is_replaced_while_serving(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_an_authority_of_users_is_not_that_of_the_api_server(tmp_path: Pat
     async with Served(asked, published(ours, "[]")) as server:
         assert "have to differ" in server.authorities.problem
         assert await server.status(POD, ours, ours.issue("mallory"), ALICE) == 403
-        assert [spec["user"] for spec in server.reviews.asked(ACCESS_REVIEW)] == ["mallory"]
+        assert [spec["user"] for spec in server.reviews.list_specs(ACCESS_REVIEW)] == ["mallory"]
 
 
 async def test_n6_who_becomes_a_user_by_the_api_servers_own_authority_names_no_other(tmp_path: Path) -> None:
@@ -218,4 +218,4 @@ async def test_n6_who_becomes_a_user_by_the_api_servers_own_authority_names_no_o
         await server.authorities.read()
         assert "have to differ" in server.authorities.problem
         assert await server.status(POD, ours, mallory, ALICE) == 401
-        assert not server.reviews.asked(ACCESS_REVIEW)
+        assert not server.reviews.list_specs(ACCESS_REVIEW)

@@ -93,7 +93,7 @@ async def test_a_request_with_two_lengths_is_refused(server: Server, headers: tu
 
 
 async def test_each_request_on_a_connection_shows_who_it_is_by_itself(api: Guarded, server: Server) -> None:
-    token = api.reviews.caller("alice", READS_LLM)["Authorization"]
+    token = api.reviews.build_header("alice", READS_LLM)["Authorization"]
     both = request(POD, f"Authorization: {token}", close=False) + request(POD)
     assert statuses(await server.answer(both)) == [200, 401]
 
@@ -134,7 +134,7 @@ async def test_l6_refusals_of_the_parser_are_protected_as_answers_are(server: Se
 
 async def test_two_hundred_who_send_nothing_keep_no_other_waiting(api: Guarded, server: Server) -> None:
     silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(200)]
-    token = api.reviews.caller("alice", READS_LLM)["Authorization"]
+    token = api.reviews.build_header("alice", READS_LLM)["Authorization"]
     assert statuses(await server.answer(request(POD, f"Authorization: {token}"))) == [200]
     try:
         assert await asyncio.gather(*(reader.read() for reader, _ in silent)) == [b""] * 200
@@ -144,7 +144,7 @@ async def test_two_hundred_who_send_nothing_keep_no_other_waiting(api: Guarded, 
 
 
 async def test_m2_who_takes_nothing_of_an_answer_is_hung_up_on(api: Guarded, server: Server) -> None:
-    token = api.reviews.caller("alice", READS_LLM)["Authorization"]
+    token = api.reviews.build_header("alice", READS_LLM)["Authorization"]
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         client.setblocking(False)

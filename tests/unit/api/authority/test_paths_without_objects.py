@@ -12,7 +12,7 @@ from runtime.settings.addresses import HostPort
 from tests.support.builders.events import a_summary
 from tests.support.fakes.reviews import Grant
 from tests.support.harness import api_app
-from tests.support.harness.api_app import POD, Caller, nothing_found, with_needed_query
+from tests.support.harness.api_app import POD, Caller, answer_nothing, with_needed_query
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
 
@@ -20,7 +20,7 @@ async def test_what_is_public_says_no_more_than_whether_it_is_alive_and_ready(ap
     assert (await api.get("/healthz")).json() == Alive().model_dump()
     assert (await api.get("/readyz")).json() == {"ready": True, "parts": None}
     api.reviews.answer = KubeApiError(0, "it can't be reached")
-    assert await api.status("/readyz", {"Authorization": "Bearer x"}) == 200
+    assert await api.get_status("/readyz", {"Authorization": "Bearer x"}) == 200
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ async def test_every_other_path_needs_a_caller(api: Guarded, path: str) -> None:
 
 
 async def test_metrics_and_the_parts_of_readiness_need_the_right_to_their_paths(api: Guarded) -> None:
-    alice = api.reviews.caller("alice", READS_LLM)
-    prom = api.reviews.caller("prom", Grant("prom", "get", "/metrics"), Grant("prom", "get", "/readyz"))
-    assert [await api.status("/metrics", header) for header in (alice, prom)] == [403, 200]
+    alice = api.reviews.build_header("alice", READS_LLM)
+    prom = api.reviews.build_header("prom", Grant("prom", "get", "/metrics"), Grant("prom", "get", "/readyz"))
+    assert [await api.get_status("/metrics", header) for header in (alice, prom)] == [403, 200]
     assert (await api.client.get("/readyz", headers=prom)).json()["parts"]
     assert (await api.client.get("/readyz", headers=alice)).json()["parts"] is None
 
 
 async def test_the_documentation_is_for_everybody_who_is_known(api: Guarded) -> None:
-    header = api.reviews.caller("alice")
-    assert [await api.status(path, header) for path in ("/docs", "/", "/openapi.json")] == [200] * 3
-    assert await api.status("/no/such/path", header) == 404
+    header = api.reviews.build_header("alice")
+    assert [await api.get_status(path, header) for path in ("/docs", "/", "/openapi.json")] == [200] * 3
+    assert await api.get_status("/no/such/path", header) == 404
 
 
 async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarded) -> None:
@@ -56,21 +56,21 @@ async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarde
         return JSONResponse({"secret": "of another tenant"})
 
     api.app.add_route("/forgotten", forgetful)
-    header = api.reviews.caller("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
+    header = api.reviews.build_header("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
     answer = await api.client.get("/forgotten", headers=header)
     assert answer.status_code == 403
     assert "secret" not in answer.text
 
 
 async def test_each_route_asks_for_a_right(api: Guarded) -> None:
-    header = api.reviews.caller("nothing")
+    header = api.reviews.build_header("nothing")
     values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
     routes = [route for route in api.app.routes if isinstance(route, OperationRoute) and "/api/v1/" in route.path]
     paths = [route.path for route in routes if "GET" in (route.methods or ())]
     assert len(paths) > 20
     for path in set(paths) - {"/api/v1/clusters"}:
         asked = with_needed_query(path, path.format(**values))
-        assert await api.status(asked, header) == 403, asked
+        assert await api.get_status(asked, header) == 403, asked
     assert api.searches == [] or all("f00" in str(search.content) for search in api.searches)
 
 
@@ -81,7 +81,7 @@ async def test_a_pod_is_simulated_for_who_may_read_it(api: Guarded) -> None:
     async def posted(body: bytes, headers: dict[str, str]) -> int:
         return (await api.client.post("/api/v1/simulate", content=body, headers=headers)).status_code
 
-    alice = api.reviews.caller("alice", READS_LLM)
+    alice = api.reviews.build_header("alice", READS_LLM)
     assert await posted(pod("llm"), {}) == 401
     # No node states have been read here.
     assert [await posted(pod(namespace), alice) for namespace in ("llm", "other")] == [503, 403]
@@ -120,13 +120,13 @@ async def test_l6_only_the_names_that_are_set_are_answered(monkeypatch: pytest.M
     """An API that is published on loopback, as by ``docker compose``, listens on all addresses itself."""
     changed = {"api_insecure": True, "api_hosts": "localhost,Api.example", "api_listen": HostPort("0.0.0.0", 80)}  # noqa: S104
     monkeypatch.setattr(api_app, "SETTINGS", api_app.SETTINGS.model_copy(update=changed))
-    caller = Caller(nothing_found)
+    caller = Caller(answer_nothing)
     hosts = {"localhost:8088": 200, "api.example": 200, "rebound.example:8088": 421, "": 421}
     assert {host: (await caller.get("/healthz", Host=host)).status_code for host in hosts} == hosts
 
 
 async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:
-    caller = Caller(nothing_found)
+    caller = Caller(answer_nothing)
     caller.remember(a_summary())
     values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
     routes = [
@@ -155,7 +155,7 @@ async def test_l6_a_failure_is_protected_too_and_lists_are_private_where_callers
     answer = await Caller(failing).get("/api/v1/schedulerlogs")
     assert (answer.status_code, answer.headers["cache-control"]) == (500, "no-store")
     assert answer.headers["x-content-type-options"] == "nosniff"
-    answer = await api.client.get("/api/v1/clusters", headers=api.reviews.caller("alice"))
+    answer = await api.client.get("/api/v1/clusters", headers=api.reviews.build_header("alice"))
     assert answer.headers["cache-control"] == "private, no-store"
 
 
@@ -175,8 +175,8 @@ async def test_l6_readiness_and_errors_name_no_address_of_a_store() -> None:
 
 
 async def test_a_continue_token_is_its_callers_alone(api: Guarded) -> None:
-    alice, carol = [api.reviews.caller(name, Grant(name, "get", "pods", "llm")) for name in ("alice", "carol")]
+    alice, carol = [api.reviews.build_header(name, Grant(name, "get", "pods", "llm")) for name in ("alice", "carol")]
     page = await api.client.get(POD + "?detail=full&limit=1", headers=alice)
     token = page.headers["x-continue"]
     path = f"{POD}?detail=full&limit=1&continue={token}"
-    assert [await api.status(path, header) for header in (alice, carol)] == [200, 400]
+    assert [await api.get_status(path, header) for header in (alice, carol)] == [200, 400]

@@ -16,7 +16,7 @@ ALICE = Caller("alice")
 @pytest.fixture
 def reviews() -> FakeReviews:
     reviews = FakeReviews()
-    reviews.caller("alice", Grant("alice", "get", "pods", "llm"))
+    reviews.build_header("alice", Grant("alice", "get", "pods", "llm"))
     return reviews
 
 

@@ -25,7 +25,7 @@ class Stream:
 
     def __init__(self) -> None:
         self.reviews, self.clock = FakeReviews(), Clock()
-        self.reviews.caller("alice", READS)
+        self.reviews.build_header("alice", READS)
         self._reviewer = Reviewer(self.reviews, "schedulerlog", clock=self.clock)
         self._events: dict[float, object] = {}
 

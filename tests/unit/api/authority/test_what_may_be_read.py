@@ -9,48 +9,48 @@ from tests.support.harness.guarded_api import OTHER, READS_LLM, UNKNOWN, Guarded
 
 
 async def test_existence_does_not_show_to_who_may_not_read(api: Guarded) -> None:
-    header = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
+    header = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
     api.searches.clear()
     known, unknown = [await api.client.get(path, headers=header) for path in (POD, UNKNOWN)]
     assert (known.status_code, unknown.status_code) == (403, 403)
     assert known.text.replace("deepseek-a", "X") == unknown.text.replace("unknown", "X")
     assert api.searches == []
-    alice = api.reviews.caller("alice", READS_LLM)
-    assert await api.status(UNKNOWN, alice) == 404
+    alice = api.reviews.build_header("alice", READS_LLM)
+    assert await api.get_status(UNKNOWN, alice) == 404
 
 
 async def test_one_pod_by_name_is_that_pod_alone(api: Guarded) -> None:
-    header = api.reviews.caller("one", Grant("one", "get", "pods", "llm", "deepseek-a"))
-    assert await api.status(POD, header) == 200
-    assert await api.status(UNKNOWN, header) == 403
+    header = api.reviews.build_header("one", Grant("one", "get", "pods", "llm", "deepseek-a"))
+    assert await api.get_status(POD, header) == 200
+    assert await api.get_status(UNKNOWN, header) == 403
 
 
 async def test_head_asks_for_the_same_right_as_get(api: Guarded) -> None:
-    header = api.reviews.caller("alice", READS_LLM)
+    header = api.reviews.build_header("alice", READS_LLM)
     got, head = await api.client.get(POD, headers=header), await api.client.head(POD, headers=header)
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers == got.headers
-    assert {spec["resourceAttributes"]["verb"] for spec in api.reviews.asked(ACCESS_REVIEW)} == {"get"}
-    assert await api.status(OTHER, header) == 403
+    assert {spec["resourceAttributes"]["verb"] for spec in api.reviews.list_specs(ACCESS_REVIEW)} == {"get"}
+    assert await api.get_status(OTHER, header) == 403
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 async def test_other_methods_are_refused_after_the_caller_is_known(api: Guarded, method: str) -> None:
-    header = api.reviews.caller("alice", READS_LLM)
+    header = api.reviews.build_header("alice", READS_LLM)
     assert (await api.client.request(method, POD)).status_code == 401
     assert (await api.client.request(method, POD, headers=header)).status_code == 405
 
 
 async def test_rights_come_before_the_tag_of_an_answer(api: Guarded) -> None:
-    alice = api.reviews.caller("alice", READS_LLM)
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
+    alice = api.reviews.build_header("alice", READS_LLM)
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
     tag = (await api.client.get(POD, headers=alice)).headers["etag"]
-    assert await api.status(POD, alice | {"If-None-Match": tag}) == 304
-    assert await api.status(POD, bob | {"If-None-Match": tag}) == 403
+    assert await api.get_status(POD, alice | {"If-None-Match": tag}) == 304
+    assert await api.get_status(POD, bob | {"If-None-Match": tag}) == 403
 
 
 async def test_an_answer_is_for_its_caller_alone(api: Guarded) -> None:
-    answer = await api.client.get(POD, headers=api.reviews.caller("alice", READS_LLM))
+    answer = await api.client.get(POD, headers=api.reviews.build_header("alice", READS_LLM))
     assert answer.headers["cache-control"] == "private, no-cache"
     assert "Authorization" in answer.headers["vary"]
 
@@ -71,9 +71,9 @@ async def test_an_answer_is_for_its_caller_alone(api: Guarded) -> None:
     ],
 )
 async def test_a_wrong_path_is_refused_before_rights_are_asked_for(api: Guarded, path: str) -> None:
-    header = api.reviews.caller("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
-    assert await api.status(path, header) in (400, 404)
-    assert api.reviews.asked(ACCESS_REVIEW) == []
+    header = api.reviews.build_header("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
+    assert await api.get_status(path, header) in (400, 404)
+    assert api.reviews.list_specs(ACCESS_REVIEW) == []
 
 
 @pytest.mark.parametrize(
@@ -93,52 +93,52 @@ async def test_a_wrong_path_is_refused_before_rights_are_asked_for(api: Guarded,
 async def test_a_list_needs_the_right_to_list_in_its_namespace(api: Guarded, list_path: str) -> None:
     path = f"/api/v1/{list_path}"
     of = f"{path}{'&' if '?' in path else '?'}namespace="
-    lead = api.reviews.caller("lead", Grant("lead", "list", "pods", "llm"))
-    everywhere = api.reviews.caller("all", Grant("all", "list", "pods"))
-    alice = api.reviews.caller("alice", READS_LLM)
-    assert [await api.status(path, header) for header in (lead, everywhere)] == [403, 200]
-    assert [await api.status(of + "llm", header) for header in (lead, everywhere, alice)] == [200, 200, 403]
-    assert [await api.status(of + "other", header) for header in (lead, everywhere)] == [403, 200]
+    lead = api.reviews.build_header("lead", Grant("lead", "list", "pods", "llm"))
+    everywhere = api.reviews.build_header("all", Grant("all", "list", "pods"))
+    alice = api.reviews.build_header("alice", READS_LLM)
+    assert [await api.get_status(path, header) for header in (lead, everywhere)] == [403, 200]
+    assert [await api.get_status(of + "llm", header) for header in (lead, everywhere, alice)] == [200, 200, 403]
+    assert [await api.get_status(of + "other", header) for header in (lead, everywhere)] == [403, 200]
     assert "namespace=" in (await api.client.get(path, headers=lead)).json()["next"]
 
 
 async def test_pods_without_a_namespace_may_be_anybodys(api: Guarded) -> None:
     path = POD.replace("/llm/", "/-/")
-    assert await api.status(path, api.reviews.caller("lead", Grant("lead", "list", "pods", "-"))) == 403
-    assert await api.status(path, api.reviews.caller("all", Grant("all", "list", "pods"))) == 404
+    assert await api.get_status(path, api.reviews.build_header("lead", Grant("lead", "list", "pods", "-"))) == 403
+    assert await api.get_status(path, api.reviews.build_header("all", Grant("all", "list", "pods"))) == 404
 
 
 async def test_another_cluster_needs_a_right_of_its_own(api: Guarded) -> None:
     path = POD.replace("/api/v1/", "/api/v1/clusters/east/")
-    header = api.reviews.caller("alice", READS_LLM)
-    assert await api.status(path, header) == 403
+    header = api.reviews.build_header("alice", READS_LLM)
+    assert await api.get_status(path, header) == 403
     api.reviews.grants.add(Grant("alice", "get", "clusters", "", "east"))
     api.clock.now += 2
-    assert await api.status(path, header) == 404
+    assert await api.get_status(path, header) == 404
 
 
 async def test_an_attempt_is_read_by_who_may_read_its_pod(api: Guarded) -> None:
     known = f"/api/v1/attempts/{a_summary(ended_at=STARTED).attempt_id}"
-    alice = api.reviews.caller("alice", READS_LLM)
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
-    assert [await api.status(known, header) for header in (alice, bob)] == [200, 403]
-    unknown = [await api.status("/api/v1/attempts/f00", header) for header in (alice, bob)]
+    alice = api.reviews.build_header("alice", READS_LLM)
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
+    assert [await api.get_status(known, header) for header in (alice, bob)] == [200, 403]
+    unknown = [await api.get_status("/api/v1/attempts/f00", header) for header in (alice, bob)]
     assert unknown == [403, 403]
 
 
 async def test_each_verb_is_asked_for_by_itself(api: Guarded) -> None:
     """Row 79."""
-    lists = api.reviews.caller("lists", Grant("lists", "list", "pods", "llm"))
-    assert await api.status("/api/v1/schedulerlogs?namespace=llm", lists) == 200
-    assert await api.status(POD, lists) == 403
+    lists = api.reviews.build_header("lists", Grant("lists", "list", "pods", "llm"))
+    assert await api.get_status("/api/v1/schedulerlogs?namespace=llm", lists) == 200
+    assert await api.get_status(POD, lists) == 403
 
 
 async def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_caller_has(api: Guarded) -> None:
     """Row 35."""
     grants = [Grant("lead", "list", "pods", f"team-{number}") for number in range(300)]
-    answer = await api.client.get("/api/v1/schedulerlogs", headers=api.reviews.caller("lead", *grants))
+    answer = await api.client.get("/api/v1/schedulerlogs", headers=api.reviews.build_header("lead", *grants))
     assert (answer.status_code, "namespace=" in answer.json()["next"]) == (403, True)
-    assert len(api.reviews.asked(ACCESS_REVIEW)) == 1
+    assert len(api.reviews.list_specs(ACCESS_REVIEW)) == 1
     assert api.searches == []
 
 
@@ -150,7 +150,10 @@ async def test_the_words_of_a_scheduler_name_pods_of_others_to_who_may_list_them
     )
     api.remember(named)
     everywhere = Grant("all", "list", "pods"), Grant("all", "get", "pods")
-    headers = {"alice": api.reviews.caller("alice", READS_LLM), "all": api.reviews.caller("all", *everywhere)}
+    headers = {
+        "alice": api.reviews.build_header("alice", READS_LLM),
+        "all": api.reviews.build_header("all", *everywhere),
+    }
     order = sorted(headers, key=lambda name: name != is_first)
     for _ in range(2):
         answers = {name: await api.client.get(POD, headers=headers[name]) for name in order}
@@ -163,7 +166,7 @@ async def test_the_words_of_a_scheduler_name_pods_of_others_to_who_may_list_them
         assert len(tags) == 2
     for name in order:
         tag = answers[name].headers["etag"]
-        statuses = [await api.status(POD, headers[other] | {"If-None-Match": tag}) for other in order]
+        statuses = [await api.get_status(POD, headers[other] | {"If-None-Match": tag}) for other in order]
         assert statuses == [304 if other == name else 200 for other in order]
     diagnosis = await api.client.get(POD.replace("schedulerlog", "diagnosis"), headers=headers["alice"])
     assert (diagnosis.status_code, "other/secret" in diagnosis.text) == (200, False)

@@ -11,7 +11,7 @@ from schemas.answers.attempts import Error, FullSchedulerLog
 from schemas.answers.clusters import Clusters
 from schemas.events import PodRef
 from tests.support.builders.events import STARTED, a_summary
-from tests.support.harness.api_app import POD, Caller, holding, nothing_found, with_needed_query
+from tests.support.harness.api_app import POD, Caller, answer_nothing, hold, with_needed_query
 
 EAST = POD.replace("/api/v1/", "/api/v1/clusters/east/")
 ATTEMPT = "/api/v1/attempts/" + "0f" * 16
@@ -53,7 +53,7 @@ async def test_every_search_is_for_the_documents_of_one_cluster() -> None:
 
     def recording(request: httpx.Request) -> httpx.Response:
         bodies.append(orjson.loads(request.content))
-        return nothing_found(request)
+        return answer_nothing(request)
 
     caller = Caller(recording)
     for path in await paths_of_clusters():
@@ -84,7 +84,7 @@ async def test_what_can_not_be_the_name_of_a_cluster_is_refused(name: str) -> No
 
 
 async def test_links_lead_to_the_cluster_of_the_request() -> None:
-    caller = Caller(holding(a_summary(cluster="east", ended_at=STARTED)))
+    caller = Caller(hold(a_summary(cluster="east", ended_at=STARTED)))
     (item,) = (await caller.get("/api/v1/clusters/east/schedulerlogs")).json()["items"]
     assert item["schedulerlog"] == EAST
     assert item["attempt"] == "/api/v1/clusters/east/attempts/" + "0f" * 16
@@ -121,7 +121,7 @@ async def test_an_attempt_is_answered_from_memory_also_after_its_devices() -> No
 
 async def test_an_attempt_that_another_has_followed_comes_from_the_index() -> None:
     older = a_summary(["node7"], attempt_id="2d" * 16, ended_at=STARTED)
-    caller = Caller(holding(older))
+    caller = Caller(hold(older))
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get("/api/v1/attempts/" + "2d" * 16)
     assert [node["name"] for node in answer.json()["filter"]["nodes"]] == ["node7"]
@@ -129,12 +129,12 @@ async def test_an_attempt_that_another_has_followed_comes_from_the_index() -> No
 
 async def test_of_two_attempts_with_a_report_of_one_id_the_one_with_the_id_itself_is_answered() -> None:
     pod = PodRef(namespace="llm", name="other")
-    caller = Caller(holding(a_summary(["merged"], attempt_id="3c" * 16), a_summary(["own"], pod=pod)))
+    caller = Caller(hold(a_summary(["merged"], attempt_id="3c" * 16), a_summary(["own"], pod=pod)))
     answer = await caller.get(ATTEMPT)
     assert [node["name"] for node in answer.json()["filter"]["nodes"]] == ["own"]
 
 
 async def test_an_unknown_attempt_is_not_found_and_an_impossible_id_is_refused() -> None:
-    answer = await Caller(nothing_found).get(ATTEMPT)
+    answer = await Caller(answer_nothing).get(ATTEMPT)
     assert (answer.status_code, "no attempt 0f0f" in answer.json()["error"]) == (404, True)
     assert (await Caller().get("/api/v1/attempts/a$b")).status_code == 400

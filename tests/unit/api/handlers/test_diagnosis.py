@@ -13,7 +13,7 @@ from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.objects import FakeObjects
 from tests.support.fakes.reviews import Grant
-from tests.support.harness.api_app import POD, Caller, down, nothing_found
+from tests.support.harness.api_app import POD, Caller, answer_nothing, refuse
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
 RECORDED = json.loads(Path("tests/unit/engine/diagnosis/cases/control_plane.json").read_text())
@@ -29,7 +29,7 @@ def diagnosis_of(response: httpx.Response) -> Diagnosis:
 
 
 async def test_it_is_answered_from_memory_while_the_index_is_down_and_says_what_it_could_not_know() -> None:
-    api = Caller(down)
+    api = Caller(refuse)
     api.remember(LOCKED)
     found = diagnosis_of(await api.get(OF_LOCKED))
     assert found.sentence.en.startswith("Node node5 was chosen, and another pod held its lock: llm/qwen-0")
@@ -39,13 +39,13 @@ async def test_it_is_answered_from_memory_while_the_index_is_down_and_says_what_
 
 
 async def test_with_index_and_memory_away_it_still_says_what_could_not_be_known() -> None:
-    found = diagnosis_of(await Caller(down).get(DIAGNOSIS))
+    found = diagnosis_of(await Caller(refuse).get(DIAGNOSIS))
     assert (found.state, found.obstacle) == ("not known", None)
     assert ("attempt", "index-down") in {(unknown.subject, unknown.cause) for unknown in found.not_known}
 
 
 async def test_a_pod_that_no_source_knows_is_not_found() -> None:
-    response = await Caller(nothing_found).get(DIAGNOSIS)
+    response = await Caller(answer_nothing).get(DIAGNOSIS)
     assert response.status_code == 404
     assert "was never observed" in response.json()["error"]
 
@@ -53,14 +53,14 @@ async def test_a_pod_that_no_source_knows_is_not_found() -> None:
 async def test_a_pod_that_is_not_recorded_is_read_from_the_api_server() -> None:
     """The gated pod that was recorded of a real API server, under this path."""
     objects = FakeObjects({"/api/v1/namespaces/llm/pods/deepseek-a": RECORDED["gated"]})
-    found = diagnosis_of(await Caller(nothing_found, objects=objects).get(DIAGNOSIS))
+    found = diagnosis_of(await Caller(answer_nothing, objects=objects).get(DIAGNOSIS))
     assert (found.state, found.obstacle and found.obstacle.code) == ("gated", "SchedulingGated")
 
 
 async def test_an_attempt_of_an_earlier_pod_of_the_name_does_not_explain_the_present_one() -> None:
     recorded = RECORDED["gated"]
     path = f"/api/v1/namespaces/{LOCKED.pod.namespace}/pods/{LOCKED.pod.name}"
-    api = Caller(nothing_found, objects=FakeObjects({path: recorded}))
+    api = Caller(answer_nothing, objects=FakeObjects({path: recorded}))
     api.remember(LOCKED)
     assert recorded["metadata"]["uid"] != LOCKED.pod.uid
     found = diagnosis_of(await api.get(OF_LOCKED))
@@ -74,7 +74,7 @@ async def test_an_observation_of_an_earlier_pod_of_the_name_does_not_hide_the_at
     answer = hits({"kind": "pod-observed", "event": earlier | {"pod": about, "deleted": True}})
 
     def index(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, json=answer) if b"pod-observed" in request.content else nothing_found(request)
+        return httpx.Response(200, json=answer) if b"pod-observed" in request.content else answer_nothing(request)
 
     api = Caller(index)
     api.remember(LOCKED)
@@ -83,7 +83,7 @@ async def test_an_observation_of_an_earlier_pod_of_the_name_does_not_hide_the_at
 
 
 async def test_any_attempt_of_the_pod_can_be_asked_for_and_no_other_pods() -> None:
-    api = Caller(nothing_found)
+    api = Caller(answer_nothing)
     other = a_summary(ended_at=STARTED)
     api.remember(LOCKED, other)
     found = diagnosis_of(await api.get(f"{OF_LOCKED}?attempt={LOCKED.attempt_id}"))
@@ -96,7 +96,7 @@ async def test_any_attempt_of_the_pod_can_be_asked_for_and_no_other_pods() -> No
 
 @pytest.mark.parametrize("query", ["attempt=a/b", "attempt=", "other=1", "attempt=a&attempt=b"])
 async def test_a_wrong_parameter_is_refused(query: str) -> None:
-    response = await Caller(nothing_found).get(f"{DIAGNOSIS}?{query}")
+    response = await Caller(answer_nothing).get(f"{DIAGNOSIS}?{query}")
     assert response.status_code == 400
     assert response.json()["next"]
 
@@ -105,15 +105,15 @@ async def test_it_needs_the_right_to_the_pod_and_hides_others_names() -> None:
     api = Guarded()
     api.begin()
     api.remember(LOCKED)
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
-    assert await api.status(DIAGNOSIS, bob) == 403
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
+    assert await api.get_status(DIAGNOSIS, bob) == 403
     assert (await api.client.get(DIAGNOSIS)).status_code == 401
     # One pod of the namespace: the pod that held the lock is another one.
-    one = api.reviews.caller("one", Grant("one", "get", "pods", "llm", LOCKED.pod.name))
+    one = api.reviews.build_header("one", Grant("one", "get", "pods", "llm", LOCKED.pod.name))
     text = (await api.client.get(OF_LOCKED, headers=one)).text
     assert "another pod held its lock: a pod of another namespace" in text
     assert "qwen-0" not in text
-    alice = api.reviews.caller("alice", READS_LLM)
+    alice = api.reviews.build_header("alice", READS_LLM)
     assert "qwen-0" in (await api.client.get(OF_LOCKED, headers=alice)).text
 
 
@@ -145,7 +145,7 @@ async def test_observations_schedulers_and_registrations_come_from_the_index() -
             return httpx.Response(200, json=hits({"kind": "pod-observed", "event": pod}))
         if "scheduler-observed" in text:
             return httpx.Response(200, json=hits({"kind": "scheduler-observed", "event": scheduler}))
-        return nothing_found(request)
+        return answer_nothing(request)
 
     found = diagnosis_of(await Caller(answer).get(DIAGNOSIS))
     steps = {step.step: step for step in found.steps}

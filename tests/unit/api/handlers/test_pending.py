@@ -8,14 +8,14 @@ import pytest
 
 from schemas.answers.waiting import PendingRow
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import golden_index
+from tests.support.harness.golden_index import answer_search
 
 PATH = "/api/v1/pending"
 
 
 @pytest.fixture
 def caller() -> Caller:
-    return Caller(golden_index)
+    return Caller(answer_search)
 
 
 async def rows(caller: Caller, query: str) -> list[dict[str, Any]]:

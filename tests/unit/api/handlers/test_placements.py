@@ -6,7 +6,7 @@ import pytest
 
 from schemas.answers.attempts import Error
 from tests.support.builders.events import STARTED, a_summary
-from tests.support.harness.api_app import Caller, down, nothing_found
+from tests.support.harness.api_app import Caller, answer_nothing, refuse
 
 POD = "/api/v1/namespaces/llm/pods/deepseek-a"
 NODE = "/api/v1/nodes/node1"
@@ -42,7 +42,7 @@ async def test_a_wrong_request_names_its_mistake(path: str, cause: str) -> None:
 
 @pytest.mark.parametrize("path", ALL)
 async def test_without_the_index_the_answer_is_503(path: str) -> None:
-    caller = Caller(down)
+    caller = Caller(refuse)
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(path)
     assert answer.status_code == 503
@@ -51,13 +51,13 @@ async def test_without_the_index_the_answer_is_503(path: str) -> None:
 
 @pytest.mark.parametrize("path", ALL)
 async def test_an_unknown_pod_or_node_is_not_found_before_anything_was_ever_written(path: str) -> None:
-    answer = await Caller(nothing_found).get(path)
+    answer = await Caller(answer_nothing).get(path)
     assert answer.status_code == 404
     assert "schedulerlog pipeline placements" in Error.model_validate_json(answer.content).next
 
 
 async def test_a_pod_that_was_tried_and_is_on_no_node_yet_has_an_empty_list_of_placements() -> None:
-    caller = Caller(nothing_found)
+    caller = Caller(answer_nothing)
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(POD + "/occupancy")
     assert (answer.status_code, answer.json()) == (200, {"total": 0, "items": [], "continue": None})
@@ -76,7 +76,7 @@ async def test_a_document_of_another_kind_is_named(path: str) -> None:
 
 
 async def test_pods_of_a_log_without_namespaces_can_be_requested() -> None:
-    answer = await Caller(nothing_found).get("/api/v1/namespaces/-/pods/a/observations")
+    answer = await Caller(answer_nothing).get("/api/v1/namespaces/-/pods/a/observations")
     assert answer.status_code == 404
 
 
@@ -85,7 +85,7 @@ async def test_a_range_selects_the_placements_that_overlap_it() -> None:
 
     def recording(request: httpx.Request) -> httpx.Response:
         bodies.append(request.content)
-        return nothing_found(request)
+        return answer_nothing(request)
 
     await Caller(recording).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
     assert orjson.loads(bodies[0])["query"]["bool"]["filter"] == [

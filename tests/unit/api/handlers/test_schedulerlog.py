@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from schemas.answers.attempts import Error, FullSchedulerLog, SchedulerLog
 from schemas.events import PodRef
 from tests.support.builders.events import STARTED, a_summary
-from tests.support.harness.api_app import POD, Caller, down, holding
-from tests.support.stress import examples
+from tests.support.harness.api_app import POD, Caller, hold, refuse
+from tests.support.stress import count_examples
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ async def test_full_detail_adds_paging_and_the_attempts_id(caller: Caller) -> No
 
 
 async def test_the_answer_comes_without_devices_while_the_index_is_down() -> None:
-    caller = Caller(down)
+    caller = Caller(refuse)
     caller.remember(a_summary())
     full = FullSchedulerLog.model_validate_json((await caller.get(POD + "?detail=full&node=node1")).content)
     assert full.devices is None
@@ -93,7 +93,7 @@ async def test_the_answer_comes_without_devices_while_the_index_is_down() -> Non
 
 
 async def test_a_pod_in_memory_is_answered_while_the_index_is_down() -> None:
-    caller = Caller(down)
+    caller = Caller(refuse)
     caller.remember(a_summary())
     assert (await caller.get(POD)).status_code == 200
 
@@ -114,7 +114,7 @@ async def test_a_pod_that_the_topic_brings_while_the_index_stands_still_is_answe
 
 
 async def test_a_pod_that_is_not_in_memory_is_503_and_not_404_while_the_index_is_down() -> None:
-    answer = await Caller(down).get(POD)
+    answer = await Caller(refuse).get(POD)
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
     assert "Try again" in answer.json()["next"]
@@ -128,20 +128,20 @@ async def test_the_answer_for_an_unknown_pod_lists_what_to_check() -> None:
 
 
 async def test_an_older_pod_comes_from_the_index() -> None:
-    answer = await Caller(holding(a_summary())).get(POD)
+    answer = await Caller(hold(a_summary())).get(POD)
     assert SchedulerLog.model_validate_json(answer.content).filter.nodes[0].name == "node1"
 
 
 async def test_while_the_brokers_are_away_the_newer_of_memory_and_index_is_answered() -> None:
     older, newer = a_summary(["old"], version=1), a_summary(["new"], version=2)
     for memory, index in ((older, newer), (newer, older)):
-        caller = Caller(holding(index))
+        caller = Caller(hold(index))
         caller.remember(memory, following=False)
         assert (await caller.get(POD)).json()["filter"]["nodes"][0]["name"] == "new"
 
 
 async def test_while_the_brokers_and_the_index_are_away_memory_answers() -> None:
-    caller = Caller(down)
+    caller = Caller(refuse)
     caller.remember(a_summary(), following=False)
     assert (await caller.get(POD)).status_code == 200
 
@@ -260,13 +260,13 @@ async def test_a_connection_closed_by_a_restart_is_tried_once_more() -> None:
         calls += 1
         if calls == 1:
             raise httpx.RemoteProtocolError("Server disconnected", request=request)
-        return holding(a_summary())(request)
+        return hold(a_summary())(request)
 
     assert (await Caller(flaky).get(POD)).status_code == 200
 
 
 async def test_ready_when_the_topic_was_replayed_also_while_the_index_is_down() -> None:
-    caller = Caller(down)
+    caller = Caller(refuse)
     answer = await caller.get("/readyz")
     assert (answer.status_code, answer.json()["ready"]) == (503, False)
     caller.remember(a_summary())
@@ -359,7 +359,7 @@ ANY_TIMES = Caller()
 ANY_TIMES.remember(a_summary())
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 @given(
     st.lists(PIECES, max_size=14),
     st.sampled_from(["GET", "HEAD", "POST", "BREW"]),

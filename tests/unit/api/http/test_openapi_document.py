@@ -18,9 +18,9 @@ from openapi_spec_validator import validate
 from api.http.openapi_document import FILE, TAGS
 from schemas.answers.attempts import Error
 from tests.support.harness.api_app import Caller
-from tests.support.harness.api_document import document
-from tests.support.harness.golden_index import attempt, golden_index
-from tests.support.stress import examples
+from tests.support.harness.api_document import write_document
+from tests.support.harness.golden_index import answer_search, read_attempt
+from tests.support.stress import count_examples
 
 DOCUMENT: dict[str, Any] = orjson.loads(FILE.read_bytes())
 OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -29,7 +29,12 @@ OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     for method, operation in methods.items()
 }
 OF_ONE_CLUSTER = [name for name in OPERATIONS if not name.endswith("InCluster")]
-GIVEN = {"namespace": "llm", "name": "deepseek-5996b8569d-kgwgx", "node": "node3", "attempt_id": attempt().attempt_id}
+GIVEN = {
+    "namespace": "llm",
+    "name": "deepseek-5996b8569d-kgwgx",
+    "node": "node3",
+    "attempt_id": read_attempt().attempt_id,
+}
 """Path parameters under which something is recorded."""
 NASTY = ("", "-1", "9" * 30, "\x00", "é", "x" * 5_000, "a,b", "'\"<>&=", "9999-12-31T23:59:59Z")
 
@@ -37,8 +42,8 @@ NASTY = ("", "-1", "9" * 30, "\x00", "é", "x" * 5_000, "a,b", "'\"<>&=", "9999-
 @cache
 def caller() -> Caller:
     """One for all requests: none of them changes what it remembers."""
-    made = Caller(golden_index)
-    made.remember(attempt())
+    made = Caller(answer_search)
+    made.remember(read_attempt())
     return made
 
 
@@ -47,7 +52,7 @@ def parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_the_file_is_what_the_routes_and_the_golden_records_give() -> None:
-    assert FILE.read_bytes() == document(), "run python -m tests.support.harness.api_document"
+    assert FILE.read_bytes() == write_document(), "run python -m tests.support.harness.api_document"
 
 
 def test_it_is_a_valid_document_of_openapi_3_1() -> None:
@@ -126,7 +131,7 @@ def values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
     return st.one_of(st.sampled_from(known).map(str), st.text(max_size=30), st.integers().map(str))
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=count_examples(20))
 @given(st.data())
 def test_parameters_together_are_answered_or_refused_and_never_fail(data: st.DataObject) -> None:
     method, path, operation = OPERATIONS[data.draw(st.sampled_from(OF_ONE_CLUSTER))]

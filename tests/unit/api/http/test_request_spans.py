@@ -8,13 +8,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from runtime.telemetry.otlp import OtlpTracing
 from schemas.events import PodRef
 from tests.support.builders.events import a_summary
-from tests.support.harness.api_app import POD, Answering, Caller, down, nothing_found
+from tests.support.harness.api_app import POD, Answering, Caller, answer_nothing, refuse
 
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 ROUTE = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
 
 
-async def spans_of(*paths: str, answering: Answering = nothing_found, **headers: str) -> Sequence[ReadableSpan]:
+async def spans_of(*paths: str, answering: Answering = answer_nothing, **headers: str) -> Sequence[ReadableSpan]:
     exporter = InMemorySpanExporter()
     tracing = OtlpTracing("", "schedulerlog-api", exporter)
     caller = Caller(answering, tracing=tracing)
@@ -52,7 +52,7 @@ async def test_what_memory_answers_has_no_span_of_the_index() -> None:
 
 
 async def test_an_index_that_is_away_is_an_error_of_both_spans() -> None:
-    search, request = await spans_of("/api/v1/schedulerlogs", answering=down)
+    search, request = await spans_of("/api/v1/schedulerlogs", answering=refuse)
     assert search.status.description is not None
     assert search.status.description.startswith("IndexDownError: ConnectError")
     assert request.status.description == "HTTP 503"

@@ -13,7 +13,7 @@ from schemas.codec.records import encode_value
 from schemas.documents.findings import finding_document
 from schemas.events import FindingReported
 from tests.support.builders.events import ATTEMPT, STARTED, a_summary
-from tests.support.harness.api_app import Caller, down, nothing_found
+from tests.support.harness.api_app import Caller, answer_nothing, refuse
 
 FINDINGS = "/api/v1/findings"
 OF_POD = "/api/v1/namespaces/llm/pods/deepseek-a/findings"
@@ -129,7 +129,7 @@ async def test_a_token_of_one_list_is_refused_by_another() -> None:
 
 
 async def test_a_known_pod_without_findings_has_an_empty_list_and_an_unknown_one_is_404() -> None:
-    caller = Caller(nothing_found)
+    caller = Caller(answer_nothing)
     answer = await caller.get(OF_POD)
     assert answer.status_code == 404
     assert "kubectl -n llm get pod deepseek-a" in Error.model_validate_json(answer.content).next
@@ -140,7 +140,7 @@ async def test_a_known_pod_without_findings_has_an_empty_list_and_an_unknown_one
 
 @pytest.mark.parametrize("path", [FINDINGS, OF_POD])
 async def test_without_the_index_the_answer_is_503(path: str) -> None:
-    caller = Caller(down)
+    caller = Caller(refuse)
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(path)
     assert answer.status_code == 503

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from api.memory.lru import Lru
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 MAX_COUNT, MAX_BYTES = 4, 100
 KEYS = st.sampled_from("abcdefgh")
@@ -67,7 +67,7 @@ class LruModel(RuleBasedStateMachine):
 
 
 TestLruModel = LruModel.TestCase
-TestLruModel.settings = settings(max_examples=examples(13), stateful_step_count=40)
+TestLruModel.settings = settings(max_examples=count_examples(13), stateful_step_count=40)
 
 
 def test_a_value_larger_than_the_bound_evicts_only_its_own_key() -> None:

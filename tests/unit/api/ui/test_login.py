@@ -24,7 +24,7 @@ def application() -> Guarded:
 def api(application: Guarded) -> Guarded:
     application.begin()
     application.client.cookies.clear()
-    application.reviews.caller("alice", READS_LLM)
+    application.reviews.build_header("alice", READS_LLM)
     return application
 
 
@@ -80,7 +80,7 @@ async def test_a_token_is_refused_while_none_can_be_checked(api: Guarded) -> Non
 async def test_many_wrong_tokens_from_one_address_are_refused_as_everywhere(api: Guarded) -> None:
     statuses = [(await log_in(api, f"wrong-{number}")).status_code for number in range(60)]
     assert set(statuses) == {400, 429}
-    assert len(api.reviews.asked(TOKEN_REVIEW)) == 50
+    assert len(api.reviews.list_specs(TOKEN_REVIEW)) == 50
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ async def test_files_are_known_by_name_and_checked_by_their_tag(api: Guarded) ->
 
 @pytest.mark.parametrize("path", ["/ui/login", "/ui/static/page.js", "/ui/nothing", "/embed/nothing"])
 async def test_every_page_is_under_the_strict_policy(api: Guarded, path: str) -> None:
-    headers = (await api.client.get(path, headers=api.reviews.caller("alice"))).headers
+    headers = (await api.client.get(path, headers=api.reviews.build_header("alice"))).headers
     policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
     assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == "'self'"
@@ -152,7 +152,7 @@ async def test_every_page_is_under_the_strict_policy(api: Guarded, path: str) ->
 
 
 async def test_a_path_that_there_is_not_is_a_page_of_its_own(api: Guarded) -> None:
-    answer = await api.client.get("/ui/nothing", headers=api.reviews.caller("alice"))
+    answer = await api.client.get("/ui/nothing", headers=api.reviews.build_header("alice"))
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/html")
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.support.builders.events import a_refusal, a_request, a_summary
-from tests.support.harness.api_app import Caller, down
-from tests.support.harness.golden_index import attempt, golden_index
+from tests.support.harness.api_app import Caller, refuse
+from tests.support.harness.golden_index import answer_search, read_attempt
 from tests.support.harness.html_check import check
 
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
@@ -32,21 +32,21 @@ PAGES: Final = (
     "/ui/about",
     POD,
     f"{POD}?at=2026-11-23T00:00:00Z",
-    f"{POD}?attempt={attempt().attempt_id}",
+    f"{POD}?attempt={read_attempt().attempt_id}",
     f"{POD}/changes",
     f"{POD}/scores",
     f"{POD}/history",
     f"{POD}/records",
     f"{POD}/node?node=node1",
-    f"{POD}/comparison?attempt={attempt().attempt_id}&with={attempt().attempt_id}",
+    f"{POD}/comparison?attempt={read_attempt().attempt_id}&with={read_attempt().attempt_id}",
     POD.replace("/ui/pods", "/embed/pod"),
 )
 
 
 @pytest.fixture(scope="module")
 def api() -> Caller:
-    api = Caller(golden_index)
-    api.remember(attempt())
+    api = Caller(answer_search)
+    api.remember(read_attempt())
     return api
 
 
@@ -79,7 +79,7 @@ async def test_a_node_has_its_refusals_by_reason(api: Caller) -> None:
 
 def with_a_cordoned_node(request: httpx.Request) -> httpx.Response:
     """The golden records, with node and first device cordoned."""
-    answer = golden_index(request).content
+    answer = answer_search(request).content
     answer = answer.replace(b'"unschedulable":false', b'"unschedulable":true')
     device = b'"cordoned":["GPU-f4c45e36-2860-4050-99bd-17a437c3e53c"]'
     return httpx.Response(200, content=answer.replace(b'"cordoned":[]', device))
@@ -99,11 +99,11 @@ async def test_list_and_page_of_a_node_agree_that_nothing_is_free_on_a_cordoned_
 
 
 async def test_a_node_that_was_chosen_shows_why_its_bind_failed() -> None:
-    api = Caller(golden_index)
-    api.remember(attempt())
-    bind = (await api.get(f"/api/v1/attempts/{attempt().attempt_id}")).json()["bind"]
+    api = Caller(answer_search)
+    api.remember(read_attempt())
+    bind = (await api.get(f"/api/v1/attempts/{read_attempt().attempt_id}")).json()["bind"]
     assert bind["status"] == "failed"
-    judged = (await api.get(f"/ui/nodes/{attempt().chosen}")).text.partition("Latest attempts that judged it")[2]
+    judged = (await api.get(f"/ui/nodes/{read_attempt().chosen}")).text.partition("Latest attempts that judged it")[2]
     assert html.escape(bind["summary"], quote=False) in judged
 
 
@@ -145,8 +145,8 @@ async def test_what_is_wrong_is_a_page_with_cause_and_next_step(api: Caller, pat
 
 
 async def test_while_the_index_is_down_the_latest_pod_is_shown_and_lists_say_so() -> None:
-    api = Caller(down)
-    api.remember(attempt())
+    api = Caller(refuse)
+    api.remember(read_attempt())
     answer = await api.get(POD)
     assert answer.status_code == 200
     check(answer.text)

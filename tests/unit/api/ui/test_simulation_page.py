@@ -129,13 +129,13 @@ async def test_a_pod_is_simulated_for_who_may_read_such_a_one() -> None:
     api = Guarded()
     api.begin()
     give_devices(api)
-    alice = api.reviews.caller("alice", READS_LLM)
+    alice = api.reviews.build_header("alice", READS_LLM)
     assert (await posted(api, PLAIN, **alice)).status_code == 200
     refused = await posted(api, PLAIN.replace("llm", "other"), **alice)
     assert refused.status_code == 403
     assert 'class="state not_allowed"' in refused.text
     assert (await api.client.post("/ui/simulate", data={"pod": PLAIN}, headers=OURS)).status_code == 401
-    bob = api.reviews.caller("bob", Grant("bob", "get", "pods", "other"))
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
     for namespace, name, attempt in (("llm", "deepseek-a", ""), ("other", "mine", a_summary().attempt_id)):
         answer = await api.client.get(f"/ui/simulate?namespace={namespace}&pod={name}&attempt={attempt}", headers=bob)
         assert answer.status_code == 403

@@ -21,9 +21,9 @@ from schemas.answers.watching import WatchEvent
 from schemas.events import AttemptSummarized, BindOutcome, PodDescription, PodRef
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 from tests.support.fakes.reviews import Grant
-from tests.support.harness.api_app import POD, Caller, holding
+from tests.support.harness.api_app import POD, Caller, hold
 from tests.support.harness.guarded_api import READS_LLM, Guarded
-from tests.support.harness.watching import WrittenTopic, lines, reached, types
+from tests.support.harness.watching import WrittenTopic, list_types, parse_lines, wait_until
 from tests.support.stress import IS_STRESS
 
 PATH = POD + "?watch=true"
@@ -60,8 +60,8 @@ def topic() -> WrittenTopic:
 
 async def test_a_pod_is_watched_from_its_latest_attempt_on(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(), an_attempt(0, "other"))
-    events = await topic.events(PATH, an_attempt(1), an_attempt(1, "other"), placed(1))
-    assert types(events) == ["ADDED", "MODIFIED", "MODIFIED"]
+    events = await topic.read_events(PATH, an_attempt(1), an_attempt(1, "other"), placed(1))
+    assert list_types(events) == ["ADDED", "MODIFIED", "MODIFIED"]
     assert [change["object"]["status"] for change in events] == ["failed", "failed", "succeeded"]
     for event in events:
         WatchEvent.model_validate(event)
@@ -73,19 +73,19 @@ async def test_a_pod_is_watched_from_its_latest_attempt_on(topic: WrittenTopic) 
 
 async def test_the_object_is_the_answer_without_watch(topic: WrittenTopic) -> None:
     caller = topic._caller
-    [event] = await topic.events(PATH + NEXT, an_attempt(1))
+    [event] = await topic.read_events(PATH + NEXT, an_attempt(1))
     answer = (await caller.get(POD)).json()
     assert {name: event["object"][name] for name in answer} == answer
 
 
 async def test_a_watch_resumes_behind_the_last_event(topic: WrittenTopic) -> None:
-    first, second = await topic.events(PATH + NEXT, an_attempt(1), an_attempt(2))
+    first, second = await topic.read_events(PATH + NEXT, an_attempt(1), an_attempt(2))
     for number in (3, 4):
         topic.publish(an_attempt(number), an_attempt(number, "other"))
     version = second["object"]["metadata"]["resourceVersion"]
-    resumed = await topic.events(f"{PATH}&resourceVersion={version}", an_attempt(5))
+    resumed = await topic.read_events(f"{PATH}&resourceVersion={version}", an_attempt(5))
     assert [attempt_of(event, topic) for event in resumed] == [3, 4, 5]
-    again = await topic.events(f"{PATH}&resourceVersion={first['object']['metadata']['resourceVersion']}")
+    again = await topic.read_events(f"{PATH}&resourceVersion={first['object']['metadata']['resourceVersion']}")
     assert len(again) == 4
     assert [event["object"] for event in again[1:]] == [event["object"] for event in resumed]
 
@@ -101,7 +101,7 @@ async def test_a_place_is_that_of_every_partition(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(1), partition=0)
     topic.publish(an_attempt(1, "other"), partition=1)
     topic.publish(an_attempt(2), partition=0)
-    events = await topic.events(ATTEMPTS + "&resourceVersion=1.0")
+    events = await topic.read_events(ATTEMPTS + "&resourceVersion=1.0")
     assert [event["object"]["metadata"]["resourceVersion"] for event in events] == ["1.1", "2.1"]
     assert [event["object"]["name"] for event in events] == ["other", "deepseek-a"]
 
@@ -111,7 +111,7 @@ async def test_a_place_that_memory_no_longer_has_is_gone(topic: WrittenTopic) ->
     topic.publish(*(an_attempt(number) for number in range(4)))
     answer = await topic._caller.get(PATH + "&resourceVersion=1.0")
     assert (answer.status_code, answer.json()["code"]) == (410, "Expired")
-    assert len(await topic.events(PATH + "&resourceVersion=2.0")) == 2
+    assert len(await topic.read_events(PATH + "&resourceVersion=2.0")) == 2
 
 
 async def test_a_place_of_another_topic_is_gone(topic: WrittenTopic) -> None:
@@ -140,11 +140,11 @@ async def test_a_reader_that_is_too_slow_ends_with_an_error(topic: WrittenTopic)
     topic.publish(an_attempt())
 
     asked = asyncio.ensure_future(topic._caller.get(PATH + NEXT))
-    await reached(lambda: log.subscribers > 0)
+    await wait_until(lambda: log.subscribers > 0)
     # All at once: nothing is read in between.
     topic.publish(*(an_attempt(number) for number in range(1, 6)))
-    events = lines(await asked)
-    assert types(events) == ["ERROR"]
+    events = parse_lines(await asked)
+    assert list_types(events) == ["ERROR"]
     status = events[0]["object"]
     assert (status["kind"], status["code"], status["reason"]) == ("Status", 410, "Expired")
 
@@ -162,27 +162,27 @@ async def test_a_topic_that_was_created_again_ends_every_watch(topic: WrittenTop
 
 async def test_attempts_are_watched_by_namespace_and_narrowed(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(), an_attempt(0, "b", "other"))
-    own = await topic.events(ATTEMPTS + "&namespace=llm", an_attempt(1), an_attempt(1, "b", "other"), placed(1))
-    assert types(own) == ["ADDED", "ADDED", "MODIFIED"]
+    own = await topic.read_events(ATTEMPTS + "&namespace=llm", an_attempt(1), an_attempt(1, "b", "other"), placed(1))
+    assert list_types(own) == ["ADDED", "ADDED", "MODIFIED"]
     for event in own:
         shown = {name: value for name, value in event["object"].items() if name in AttemptFound.model_fields}
         assert AttemptFound.model_validate(shown).namespace == "llm"
-    failed = await topic.events(
+    failed = await topic.read_events(
         ATTEMPTS + NEXT + "&namespace=llm&status=failed&pod=c", an_attempt(1, "c"), an_attempt(2), placed(1, "c")
     )
-    assert types(failed) == ["ADDED", "DELETED"]
+    assert list_types(failed) == ["ADDED", "DELETED"]
 
 
 async def test_a_narrowing_word_is_compared_as_a_whole(topic: WrittenTopic) -> None:
     described = an_attempt(1, description=PodDescription(queue="gold"))
     reasons = ATTEMPTS + NEXT + "&reason=CardInsufficientMemory&queue=gold"
-    assert len(await topic.events(reasons, described)) == 1
-    assert await topic.events(ATTEMPTS + NEXT + "&queue=gol", an_attempt(2)) == []
+    assert len(await topic.read_events(reasons, described)) == 1
+    assert await topic.read_events(ATTEMPTS + NEXT + "&queue=gol", an_attempt(2)) == []
 
 
 async def test_pending_pods_come_and_go(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(), placed(0, "b"))
-    events = await topic.events(PENDING, an_attempt(1), an_attempt(1, "c"), placed(1), placed(1, "b"))
+    events = await topic.read_events(PENDING, an_attempt(1), an_attempt(1, "c"), placed(1), placed(1, "b"))
     assert [(event["type"], event["object"]["name"]) for event in events] == [
         ("ADDED", "deepseek-a"),
         ("MODIFIED", "deepseek-a"),
@@ -195,25 +195,25 @@ async def test_pending_pods_come_and_go(topic: WrittenTopic) -> None:
 
 async def test_a_retry_is_shown_although_memory_has_forgotten_what_it_repeats(topic: WrittenTopic) -> None:
     retry = a_repetition(version=5)
-    [found] = await topic.events(ATTEMPTS, retry)
+    [found] = await topic.read_events(ATTEMPTS, retry)
     assert found["object"]["summary"] == retry.text
     assert found["object"]["reasons"] == ["CardInsufficientMemory"]
-    [waiting] = await topic.events(PENDING + "&resourceVersion=0.0")
+    [waiting] = await topic.read_events(PENDING + "&resourceVersion=0.0")
     assert waiting["object"]["reasons"] == ["CardInsufficientMemory"]
 
 
 async def test_a_pods_watch_reads_from_the_index_what_memory_has_forgotten() -> None:
     stored = a_summary(version=5, ended_at=STARTED)
-    topic = WrittenTopic(Caller(holding(stored)))
-    [event] = await topic.events(PATH + NEXT, a_repetition(version=5))
+    topic = WrittenTopic(Caller(hold(stored)))
+    [event] = await topic.read_events(PATH + NEXT, a_repetition(version=5))
     assert event["object"]["filter"]["nodes"][0]["name"] == "node1"
 
 
 async def test_bookmarks_say_how_far_the_watch_has_come(topic: WrittenTopic) -> None:
     topic.publish(an_attempt())
     path = PATH + "&allowWatchBookmarks=true&timeoutSeconds=1"
-    events = await topic.events(path, an_attempt(1), an_attempt(2, "other"))
-    assert types(events) == ["ADDED", "BOOKMARK", "MODIFIED", "BOOKMARK"]
+    events = await topic.read_events(path, an_attempt(1), an_attempt(2, "other"))
+    assert list_types(events) == ["ADDED", "BOOKMARK", "MODIFIED", "BOOKMARK"]
     assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
     assert events[3]["object"]["metadata"]["resourceVersion"] == "3.0"
 
@@ -231,7 +231,7 @@ async def test_server_sent_events_have_their_place_as_id(topic: WrittenTopic) ->
 
 async def test_only_behind_the_last_initial_event_a_watch_may_continue(topic: WrittenTopic) -> None:
     topic.publish(*(an_attempt(0, pod) for pod in ("a", "b", "c")))
-    events = await topic.events(ATTEMPTS)
+    events = await topic.read_events(ATTEMPTS)
     assert [event["object"]["metadata"]["resourceVersion"] for event in events] == ["0", "0", "3.0"]
     frames = (await topic.watch(ATTEMPTS, accept="text/event-stream")).text.strip().split("\n\n")
     assert [frame.startswith("id: 3.0") for frame in frames] == [False, False, True, True, True]
@@ -239,7 +239,7 @@ async def test_only_behind_the_last_initial_event_a_watch_may_continue(topic: Wr
 
 async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
     asked = [asyncio.ensure_future(topic._caller.get(ATTEMPTS + NEXT)) for _ in range(20)]
-    await reached(lambda: topic.changes.subscribers == 20)
+    await wait_until(lambda: topic.changes.subscribers == 20)
     topic.publish(an_attempt(1), an_attempt(2))
     answer = await topic.watch(ATTEMPTS + "&resourceVersion=0.0")
     answers = [response.content for response in await asyncio.gather(*asked)]
@@ -293,7 +293,7 @@ async def test_n7_a_watch_that_shows_nothing_of_many_changes_leaves_others_their
     topic.publish(*(an_attempt(number) for number in range(50)))
     asked = asyncio.ensure_future(topic._caller.get(path + "&resourceVersion=0.0&timeoutSeconds=60"))
     assert await at_once(topic, asked, 50, monkeypatch) == 1
-    assert len(lines(await asked)) == (0 if "reason" in path else 50)
+    assert len(parse_lines(await asked)) == (0 if "reason" in path else 50)
 
 
 @pytest.mark.parametrize(
@@ -417,17 +417,17 @@ LISTS_LLM = Grant("alice", "list", "pods", "llm")
 
 
 async def test_a_watch_needs_the_right_of_the_answer_without_watch(guarded: Guarded) -> None:
-    alice = guarded.reviews.caller("alice", READS_LLM)
+    alice = guarded.reviews.build_header("alice", READS_LLM)
     for path in (PATH.replace("/llm/", "/other/"), ATTEMPTS, ATTEMPTS + "&namespace=llm", PENDING + "&namespace=llm"):
-        assert await guarded.status(path, alice) == 403, path
-    assert await guarded.status(PATH, {}) == 401
+        assert await guarded.get_status(path, alice) == 403, path
+    assert await guarded.get_status(PATH, {}) == 401
 
 
 async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(guarded: Guarded) -> None:
-    alice = guarded.reviews.caller("alice", LISTS_LLM)
+    alice = guarded.reviews.build_header("alice", LISTS_LLM)
     topic = WrittenTopic(guarded)
     topic.publish(an_attempt(0, "secret", "other"), an_attempt())
-    events = await topic.events(
+    events = await topic.read_events(
         ATTEMPTS + "&namespace=llm&resourceVersion=0.0", an_attempt(1, "secret", "other"), an_attempt(1), **alice
     )
     assert [event["object"]["name"] for event in events] == ["deepseek-a", "deepseek-a"]
@@ -435,8 +435,10 @@ async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(
 
 async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded) -> None:
     """Who watches all namespaces sees the scheduler's words as they are; one change is shown to both."""
-    lead = guarded.reviews.caller("lead", Grant("lead", "list", "pods", "llm"), Grant("lead", "get", "pods", "llm"))
-    everywhere = guarded.reviews.caller("all", Grant("all", "list", "pods"))
+    lead = guarded.reviews.build_header(
+        "lead", Grant("lead", "list", "pods", "llm"), Grant("lead", "get", "pods", "llm")
+    )
+    everywhere = guarded.reviews.build_header("all", Grant("all", "list", "pods"))
     topic = WrittenTopic(guarded)
     topic.publish(an_attempt(error="preempted by other/secret"))
     words = {}
@@ -446,24 +448,24 @@ async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded
         (PENDING + "&namespace=llm", lead),
         (ATTEMPTS, everywhere),
     ):
-        events = await topic.events(path + "&resourceVersion=0.0", **header)
+        events = await topic.read_events(path + "&resourceVersion=0.0", **header)
         words[path] = [name for name in ("other/secret", HIDDEN_POD) if name in str(events)]
     assert list(words.values()) == [[HIDDEN_POD], [HIDDEN_POD], [], ["other/secret"]], words
 
 
 async def test_a_watch_ends_when_its_right_is_revoked(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.authority.streams.CHECK_SECONDS", 0.02)
-    alice = guarded.reviews.caller("alice", LISTS_LLM)
+    alice = guarded.reviews.build_header("alice", LISTS_LLM)
     topic = WrittenTopic(guarded)
     asked = asyncio.ensure_future(guarded.get(ATTEMPTS + NEXT + "&namespace=llm", **alice))
-    await reached(lambda: topic.changes.subscribers > 0)
+    await wait_until(lambda: topic.changes.subscribers > 0)
     topic.publish(an_attempt(1))
     await asyncio.sleep(0.05)
     guarded.reviews.grants.clear()
     guarded.clock.now += 6
     await asyncio.sleep(0.1)
     topic.publish(an_attempt(2))
-    events = lines(await asked)
-    assert types(events) == ["ADDED", "ERROR"]
+    events = parse_lines(await asked)
+    assert list_types(events) == ["ADDED", "ERROR"]
     assert events[1]["object"]["code"] == 403
     assert not topic.changes.subscribers

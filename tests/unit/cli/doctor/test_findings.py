@@ -27,8 +27,8 @@ from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs
 from runtime.kafka.topics import configuration
 from schemas.indices import INDICES
 from schemas.topics import TOPICS
-from tests.support.builders.yaml_texts import doubling
-from tests.support.control_plane.rights import granted
+from tests.support.builders.yaml_texts import write_doubling
+from tests.support.control_plane.rights import list_granted
 
 COMPONENTS = Path(__file__).parents[4] / "deploy/kustomize/components"
 DEPLOYED = yaml.safe_load((COMPONENTS / "scheduler/kube-scheduler.yaml").read_text())
@@ -38,7 +38,7 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 @pytest.mark.parametrize("process", sorted({*RIGHTS} - {"api", "certificate"}))
 def test_the_rights_are_those_of_deploy(process: str) -> None:
     objects = [found for found in yaml.safe_load_all((COMPONENTS / process / "rights.yaml").read_text()) if found]
-    own = {tuple(right) for right in granted(objects, f"schedulerlog-{process}")}
+    own = {tuple(right) for right in list_granted(objects, f"schedulerlog-{process}")}
     assert {tuple(right) for right in RIGHTS[process]} == own
 
 
@@ -56,7 +56,7 @@ def test_the_apis_rights_are_those_of_the_roles_that_it_is_given() -> None:
 
 def test_the_rights_of_the_job_that_makes_the_certificate_are_those_of_deploy() -> None:
     objects = list(yaml.safe_load_all((COMPONENTS.parent / "base/certificate.yaml").read_text()))
-    own = {tuple(right) for right in granted(objects, "schedulerlog-certificate")}
+    own = {tuple(right) for right in list_granted(objects, "schedulerlog-certificate")}
     assert {tuple(right) for right in RIGHTS["certificate"]} == own
 
 
@@ -101,7 +101,7 @@ def test_a_setting_of_kube_scheduler_that_hides_reasons_is_a_finding(configurati
 def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_over() -> None:
     data = {"config.yaml": yaml.safe_dump(DEPLOYED), "other": "KubeSchedulerConfiguration: [", "text": "x"}
     # L9: a text of 2 kB that would become 2^40 values.
-    data["long"] = f"# KubeSchedulerConfiguration\n{doubling(40, '').decode()}"
+    data["long"] = f"# KubeSchedulerConfiguration\n{write_doubling(40, '').decode()}"
     found = {"metadata": {"namespace": "kube-system", "name": "hami-scheduler"}, "data": data}
     assert [about for about, _ in configurations(found)] == ["kube-system/hami-scheduler config.yaml"]
 

@@ -22,8 +22,8 @@ import zstandard
 
 from cli.command import app
 from page.log_file import log_file
-from tests.support.builders.hami_lines import failed, fit, requested, started, unfit
-from tests.support.builders.kai_lines import printed
+from tests.support.builders.hami_lines import write_failure, write_fit, write_request, write_start, write_unfit
+from tests.support.builders.kai_lines import print_lines
 from tests.unit.cli.terminal.conftest import Run
 
 HAMI = "tests/conformance/cases/logs/042.log"
@@ -203,7 +203,13 @@ def test_a_torn_archive_on_standard_input_is_named_as_what_it_is() -> None:
 
 
 def test_the_full_answer_is_the_apis(run: Run, tmp_path: Path) -> None:
-    log = a_log(tmp_path, started(), requested(1), unfit("node1", "1/2 CardCordoned, 1/2 CardNotHealth"), failed(1))
+    log = a_log(
+        tmp_path,
+        write_start(),
+        write_request(1),
+        write_unfit("node1", "1/2 CardCordoned, 1/2 CardNotHealth"),
+        write_failure(1),
+    )
     answer = parse_full(run, log, "trainer")
     assert answer["filter"]["summary"] == "no available node, 1 nodes do not meet"
     assert answer["filter"]["nodes"][0]["containers"][0]["reason"] == "1/2 CardCordoned, 1/2 CardNotHealth"
@@ -211,7 +217,7 @@ def test_the_full_answer_is_the_apis(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_full_answer_is_printed_as_yaml_too(run: Run, tmp_path: Path) -> None:
-    done = run("explain", a_log(tmp_path, started(), failed(1)), "trainer", "-o", "yaml", "--full")
+    done = run("explain", a_log(tmp_path, write_start(), write_failure(1)), "trainer", "-o", "yaml", "--full")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "status: failed")
 
 
@@ -223,12 +229,14 @@ def test_the_full_answer_is_about_one_pod_and_for_programs(run: Run, words: list
 
 
 def test_the_latest_attempt_is_the_one_that_is_explained(run: Run, tmp_path: Path) -> None:
-    log = a_log(tmp_path, started(), failed(1), started(at=60), fit("node1", "3.5", at=60.1))
+    log = a_log(
+        tmp_path, write_start(), write_failure(1), write_start(seconds=60), write_fit("node1", "3.5", seconds=60.1)
+    )
     assert parse_full(run, log, "ml/trainer")["detail"]["fit_nodes"] == 1
 
 
 def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: Run, tmp_path: Path) -> None:
-    done = run("explain", a_log(tmp_path, started(), b"other text"), "trainer")
+    done = run("explain", a_log(tmp_path, write_start(), b"other text"), "trainer")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "2 lines: 1 used, 0 noise, 1 unknown" in done.stderr
     assert "has no attempt of any pod: is it the whole log, at -v=0 or more?" in done.stderr
@@ -236,14 +244,14 @@ def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: 
 
 def test_a_misspelled_name_is_answered_with_similar_ones(run: Run, tmp_path: Path) -> None:
     pods = [f"ml/other-{number}" for number in range(20)] + ["ml/trainer-0"]
-    log = a_log(tmp_path, *(failed(1, pod, at=at) for at, pod in enumerate(pods)))
+    log = a_log(tmp_path, *(write_failure(1, pod, seconds=at) for at, pod in enumerate(pods)))
     done = run("explain", log, "ml/trainer")
     assert done.exit_code == 3
     assert done.stderr == f"{log} has no attempt of a pod ml/trainer; it has 21 pods, such as ml/trainer-0\n"
 
 
 def test_one_name_in_two_namespaces_has_to_be_written_in_full(run: Run, tmp_path: Path) -> None:
-    log = a_log(tmp_path, failed(1), failed(2, "dev/trainer", at=9))
+    log = a_log(tmp_path, write_failure(1), write_failure(2, "dev/trainer", seconds=9))
     done = run("explain", log, "trainer")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "name one of ml/trainer, dev/trainer" in done.stderr
@@ -277,7 +285,7 @@ def test_an_overcommitment_by_the_logs_own_numbers_is_explained(run: Run, tmp_pa
 
 
 def test_a_log_at_level_0_is_explained_as_far_as_it_goes(run: Run, tmp_path: Path) -> None:
-    answer = parse_full(run, a_log(tmp_path, started(), failed(3)), "trainer")
+    answer = parse_full(run, a_log(tmp_path, write_start(), write_failure(3)), "trainer")
     assert answer["filter"]["summary"] == "no available node, 3 nodes do not meet"
     assert "names of refused nodes" in answer["detail"]["reports"][0]["not_reported"]
 
@@ -286,7 +294,7 @@ def test_a_node_list_gives_what_the_log_leaves_out(run: Run, tmp_path: Path) -> 
     metadata = {"name": "gpu-0", "labels": {"nvidia.com/gpu.memory": "40960", "kai.scheduler/node-pool": "t4"}}
     nodes = tmp_path / "nodes.json"
     nodes.write_text(json.dumps({"items": [{"metadata": metadata}]}))
-    lines = printed(
+    lines = print_lines(
         "status_updater/default_status_updater.go: Updating pod group scheduling condition for team-a/pg to "
         "(UnschedulableOnNodePool,nodepool=a100)",
         "cache/cache.go: Creating bind request for task <team-a/infer-0> to node <gpu-0> gpuGroup: <[g]>, "
@@ -299,7 +307,7 @@ def test_a_node_list_gives_what_the_log_leaves_out(run: Run, tmp_path: Path) -> 
 
 
 def test_the_zone_of_the_log_moves_its_times(run: Run, tmp_path: Path) -> None:
-    log = a_log(tmp_path, started(), failed(1))
+    log = a_log(tmp_path, write_start(), write_failure(1))
     utc, shanghai = (
         datetime.fromisoformat(parse_full(run, log, "trainer", *words)["detail"]["started_at"])
         for words in ([], ["--timezone", "Asia/Shanghai"])

@@ -5,14 +5,14 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from cli.terminal.kubectl import app
-from tests.support.harness.example_api import example_caller
+from tests.support.harness.example_api import build_caller
 from tests.support.harness.golden_api import golden_api
 
 COMMAND = "$ kubectl schedulerlog why gpu-pod-default\n"
 
 
 def test_the_recording_of_the_readme_is_what_the_terminal_prints() -> None:
-    with golden_api(example_caller("2-gpu-pod-default")) as url:
+    with golden_api(build_caller("2-gpu-pod-default")) as url:
         words = ["why", "gpu-pod-default", "-n", "default"]
         done = CliRunner().invoke(app, words, env={"SCHEDULERLOG_API_URL": url, "COLUMNS": "80"})
     assert done.exit_code == 1

@@ -3,12 +3,12 @@ from typer.testing import CliRunner
 from cli.terminal.kubectl import app
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_api import POD, golden_api
-from tests.support.harness.golden_index import attempt
+from tests.support.harness.golden_index import read_attempt
 
 
 def test_a_placed_pod_is_answered_with_why_here_and_not_there() -> None:
     """By the scores of the golden record: node5 has 0.85, node3 0.65, of which memory and slots are 0.1 each."""
-    refused = attempt()
+    refused = read_attempt()
     assert refused.bind
     placed = refused.model_copy(update={"bind": refused.bind.model_copy(update={"bound": True, "error": ""})})
     caller = Caller()

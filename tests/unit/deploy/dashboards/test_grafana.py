@@ -9,8 +9,8 @@ import pytest
 
 from deploy.dashboards.slo import rules
 from schemas.json_types import Json
-from tests.support.metrics_page import labels_of
-from tests.support.promql import grouped, parsed, selected
+from tests.support.metrics_page import read_labels
+from tests.support.promql import list_groups, list_selected, parse
 
 FOLDER = Path(__file__).parents[4] / "deploy/kustomize/components/grafana"
 DASHBOARDS: dict[str, Json] = {path.name: json.loads(path.read_bytes()) for path in sorted(FOLDER.glob("*.json"))}
@@ -24,7 +24,9 @@ HAMI = {
 }
 RECORDED = {rule["record"] for group in rules()["spec"]["groups"] for rule in group["rules"] if "record" in rule}
 KNOWN: dict[str, frozenset[str]] = (
-    labels_of() | {name: frozenset(labels) for name, labels in HAMI.items()} | dict.fromkeys(RECORDED, frozenset[str]())
+    read_labels()
+    | {name: frozenset(labels) for name, labels in HAMI.items()}
+    | dict.fromkeys(RECORDED, frozenset[str]())
 )
 
 
@@ -42,18 +44,18 @@ TARGETS = [
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_expression_asks_for_series_and_labels_that_there_are(target: Json) -> None:
-    tree = parsed(target["expr"])
-    for series in selected(tree):
+    tree = parse(target["expr"])
+    for series in list_selected(tree):
         assert series.labels <= KNOWN[series.name], series
-    for labels, names in grouped(tree):
+    for labels, names in list_groups(tree):
         assert all(labels <= KNOWN[name] for name in names), labels
-    assert list(selected(tree))
+    assert list(list_selected(tree))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_legend_names_labels_by_which_the_series_are_grouped(target: Json) -> None:
     shown = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
-    by = {label for labels, _ in grouped(parsed(target["expr"])) for label in labels}
+    by = {label for labels, _ in list_groups(parse(target["expr"])) for label in labels}
     assert shown <= by
 
 

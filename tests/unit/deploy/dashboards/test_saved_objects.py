@@ -14,7 +14,7 @@ import pytest
 from deploy.dashboards.overview import COLUMNS, export
 from schemas.indices import INDICES
 from tests.support.fakes.dashboards import NEWEST, STRICT
-from tests.support.panel_search import Imported, aggs_of, fields_of, query_of, search_source
+from tests.support.panel_search import Imported, collect_fields, list_aggs, query_of, search_source
 
 API = "https://schedulerlog.example/base"
 FILE = export(API)
@@ -23,7 +23,7 @@ ALL = [pytest.param(saved, id=f"{kind}-{name}") for (kind, name), saved in FOUND
 SEARCHING = [
     pytest.param(saved, id=name)
     for (kind, name), saved in FOUND.objects.items()
-    if kind in ("search", "visualization") and FOUND.pattern_of(saved)
+    if kind in ("search", "visualization") and FOUND.get_pattern(saved)
 ]
 PROPERTIES = {f"{index.alias}-*": index.properties for index in INDICES} | {
     index.alias: index.properties for index in INDICES
@@ -32,7 +32,7 @@ _IN_QUERIES = re.compile(r"(?:_exists_:(\w+))|(?:(?<![\w:])(?!_exists_)(\w+):)")
 
 
 def pattern(saved: Any) -> Any:
-    found = FOUND.pattern_of(saved)
+    found = FOUND.get_pattern(saved)
     assert found is not None
     return found
 
@@ -84,7 +84,7 @@ def test_ids_are_readable_and_used_once() -> None:
 
 
 def test_every_index_family_has_a_pattern_whose_time_field_is_a_date() -> None:
-    patterns = [saved["attributes"] for saved in FOUND.of_type("index-pattern").values()]
+    patterns = [saved["attributes"] for saved in FOUND.select_type("index-pattern").values()]
     assert {f"{index.alias}-*" for index in INDICES} <= {index_pattern["title"] for index_pattern in patterns}
     for attributes in patterns:
         if "timeFieldName" in attributes:
@@ -95,7 +95,7 @@ def test_every_index_family_has_a_pattern_whose_time_field_is_a_date() -> None:
 @pytest.mark.parametrize("saved", SEARCHING)
 def test_every_field_of_a_panel_a_column_and_a_query_is_in_the_mapping(saved: Any) -> None:
     known = fields(saved)
-    asked = fields_of(saved) if saved["type"] == "visualization" else {*saved["attributes"]["columns"]}
+    asked = collect_fields(saved) if saved["type"] == "visualization" else {*saved["attributes"]["columns"]}
     asked |= {field for field, _ in saved["attributes"].get("sort", [])}
     words = search_source(saved)["query"]["query"]
     asked |= {name for pair in _IN_QUERIES.findall(words) for name in pair if name}
@@ -107,15 +107,15 @@ def test_every_field_of_a_panel_a_column_and_a_query_is_in_the_mapping(saved: An
 @pytest.mark.parametrize("saved", SEARCHING)
 def test_aggregations_are_of_fields_that_have_values_in_columns(saved: Any) -> None:
     if saved["type"] == "visualization":
-        assert {fields(saved)[name]["type"] for name in fields_of(saved)} <= {"keyword", "date", "long", "double"}
+        assert {fields(saved)[name]["type"] for name in collect_fields(saved)} <= {"keyword", "date", "long", "double"}
 
 
 @pytest.mark.parametrize("saved", SEARCHING)
 def test_an_order_and_a_series_name_metrics_that_there_are(saved: Any) -> None:
     if saved["type"] != "visualization":
         return
-    metrics = {agg["id"] for agg in aggs_of(saved) if agg["schema"] == "metric"}
-    assert {agg["params"]["orderBy"] for agg in aggs_of(saved) if agg["type"] == "terms"} <= metrics
+    metrics = {agg["id"] for agg in list_aggs(saved) if agg["schema"] == "metric"}
+    assert {agg["params"]["orderBy"] for agg in list_aggs(saved) if agg["type"] == "terms"} <= metrics
     params = json.loads(saved["attributes"]["visState"])["params"]
     series = params.get("seriesParams", [])
     assert {item["data"]["id"] for item in series} == (metrics if series else set())
@@ -136,13 +136,13 @@ def test_links_have_the_base_url_and_the_paths_of_the_api() -> None:
 
 
 def test_every_search_of_attempts_and_findings_has_a_column_with_a_link() -> None:
-    for saved_search in FOUND.of_type("search").values():
+    for saved_search in FOUND.select_type("search").values():
         links = json.loads(pattern(saved_search)["attributes"]["fieldFormatMap"])
         assert set(saved_search["attributes"]["columns"]) & set(links), saved_search["id"]
 
 
 def test_panels_lie_on_the_grid_side_by_side() -> None:
-    (overview,) = FOUND.of_type("dashboard").values()
+    (overview,) = FOUND.select_type("dashboard").values()
     panels = json.loads(overview["attributes"]["panelsJSON"])
     grids = [panel["gridData"] for panel in panels]
     assert all(panel["gridData"]["i"] == panel["panelIndex"] for panel in panels)
@@ -154,13 +154,13 @@ def test_panels_lie_on_the_grid_side_by_side() -> None:
 
 
 def test_the_dashboard_has_every_visualization() -> None:
-    (overview,) = FOUND.of_type("dashboard").values()
+    (overview,) = FOUND.select_type("dashboard").values()
     shown = {ref["id"] for ref in overview["references"] if ref["type"] == "visualization"}
-    assert shown == set(FOUND.of_type("visualization"))
+    assert shown == set(FOUND.select_type("visualization"))
 
 
 def test_the_time_range_of_the_dashboard_counts() -> None:
-    (overview,) = FOUND.of_type("dashboard").values()
+    (overview,) = FOUND.select_type("dashboard").values()
     assert overview["attributes"]["timeRestore"] is True
 
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from deploy.dashboards.slo import OBJECTIVES, rules, rules_text
-from tests.support.metrics_page import labels_of
-from tests.support.promql import Numbers, parsed, selected, value
+from tests.support.metrics_page import read_labels
+from tests.support.promql import Numbers, evaluate, list_selected, parse
 
 Rule = dict[str, Any]
 
@@ -23,7 +23,7 @@ DELAY = "schedulerlog_api_decision_delay_seconds"
 
 def burn(name: str, *rates: tuple[str, dict[str, str], float]) -> float | None:
     """Of an hour."""
-    return value(RECORDED[f"slo:schedulerlog_{name}:burn_rate1h"], Numbers(rates=rates))
+    return evaluate(RECORDED[f"slo:schedulerlog_{name}:burn_rate1h"], Numbers(rates=rates))
 
 
 def late_decisions(all_of_them: float, within_5_s: float, source: str = "scheduler") -> list[Any]:
@@ -43,8 +43,8 @@ def test_the_rules_are_yaml_of_a_prometheus_rule() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("record") or rule["alert"])
 def test_a_rule_parses_and_asks_for_series_that_there_are(rule: Rule) -> None:
-    known = labels_of()
-    for series in selected(parsed(rule["expr"])):
+    known = read_labels()
+    for series in list_selected(parse(rule["expr"])):
         if series.name in RECORDED:
             assert not series.labels
         else:
@@ -52,7 +52,7 @@ def test_a_rule_parses_and_asks_for_series_that_there_are(rule: Rule) -> None:
 
 
 def test_each_objective_has_a_rule_for_every_window_that_an_alert_asks_for() -> None:
-    asked = {series.name for alert in ALERTS for series in selected(parsed(alert["expr"]))}
+    asked = {series.name for alert in ALERTS for series in list_selected(parse(alert["expr"]))}
     assert asked == set(RECORDED)
 
 
@@ -109,7 +109,7 @@ def fires(objective: str, severity: str, **burns: float) -> bool:
     gauges = {f"slo:schedulerlog_{objective}:burn_rate{w}": burns.get(f"of_{w}", 0.0) for w in windows}
     alert = next(candidate.alert for candidate in OBJECTIVES if candidate.name == objective)
     (rule,) = [item for item in ALERTS if (item["alert"], item["labels"]["severity"]) == (alert, severity)]
-    return value(rule["expr"], Numbers(gauges=gauges)) is not None
+    return evaluate(rule["expr"], Numbers(gauges=gauges)) is not None
 
 
 # The table of the workbook: 2 % of thirty days' budget in one hour is 0.02 x 720 h = 14.4 times the steady rate; 5 % in

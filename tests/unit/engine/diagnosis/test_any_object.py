@@ -11,7 +11,7 @@ from api.answers.circumstances import read_circumstances, read_nodes
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from tests.support.fakes.objects import FakeObjects
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 RECORDED = json.loads((Path(__file__).parent / "cases" / "control_plane.json").read_text())
 NAMESPACE = "test-diagnosis"
@@ -49,5 +49,5 @@ async def answer(rng: random.Random) -> None:
 
 
 async def test_an_answer_comes_whatever_the_objects_hold() -> None:
-    for seed in range(examples(50)):
+    for seed in range(count_examples(50)):
         await answer(random.Random(seed))

@@ -16,7 +16,7 @@ from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptSummarized
-from tests.support.builders.recorded_cluster import HAMI, MADE, NAMESPACE, RECORDED, facts_of, objects
+from tests.support.builders.recorded_cluster import CREATED, HAMI, NAMESPACE, RECORDED, build_facts, build_objects
 
 GOLDEN = Path("tests/contract/golden/io.schedulerlog.attempt.summarized.v1")
 QUOTAS = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"
@@ -26,7 +26,7 @@ def attempt_of(number: str, **changed: Any) -> AttemptSummarized:
     """The golden attempt as one of a minute after the pod was made."""
     fields = json.loads((GOLDEN / f"{number}.json").read_text())
     attempt = AttemptSummarized.model_validate(fields | changed)
-    at = MADE + timedelta(minutes=1)
+    at = CREATED + timedelta(minutes=1)
     return attempt.model_copy(update={"started_at": at, "ended_at": at})
 
 
@@ -57,7 +57,7 @@ def answers(found: Diagnosis) -> dict[str, str]:
 )
 def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: str, code: str, sentence: str) -> None:
     """kube-scheduler's words (cases/messages.toml); the claim as the API server has it, missing or of no volume."""
-    facts = facts_of("no-claim", seconds=90)
+    facts = build_facts("no-claim", seconds=90)
     claims = [claim._replace(phase=phase, waits_for_pod=False) for claim in facts.claims or ()]
     found = answer(replace(facts, claims=claims), attempt_of("004", error=error))
     assert found.obstacle
@@ -66,18 +66,18 @@ def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: st
 
 
 def test_nodes_that_the_scheduler_of_devices_was_not_offered_are_explained_by_what_closes_them() -> None:
-    found = answer(facts_of("tainted", seconds=90), attempt_of("002"))
+    found = answer(build_facts("tainted", seconds=90), attempt_of("002"))
     assert answers(found)["NodesOpen"] == "no"
     assert "TaintNotTolerated" in [obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle]
 
 
 def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers() -> None:
     """The golden attempt with HAMi's word for it; the recorded quota on the resource that HAMi counts, nearly used."""
-    api = objects()
+    api = build_objects()
     for quota in api.objects[QUOTAS]["items"]:
         quota["status"] = {"hard": {"limits.nvidia.com/gpumem": "80000"}, "used": {"limits.nvidia.com/gpumem": "60000"}}
     refusals = [{"counts": {}, "devices": 0, "bare": "ResourceQuotaNotFit", "cause": ""}] * 9
-    found = answer(facts_of("misspelt", api, 90), attempt_of("002", refusals=refusals))
+    found = answer(build_facts("misspelt", api, 90), attempt_of("002", refusals=refusals))
     (quota_obstacle,) = (
         obstacle
         for obstacle in (found.obstacle, *found.other_obstacles)
@@ -89,10 +89,10 @@ def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers(
 
 def test_a_quota_that_is_used_up_is_an_answer_with_numbers_and_no_obstacle() -> None:
     """The recorded quota with all of it used: the API server has let the pod in nevertheless."""
-    api = objects()
+    api = build_objects()
     for quota in api.objects[QUOTAS]["items"]:
         quota["status"]["used"] = quota["status"]["hard"]
-    found = answer(facts_of("misspelt", api))
+    found = answer(build_facts("misspelt", api))
     (step,) = (candidate for candidate in found.steps if candidate.step == "QuotaLeft")
     assert step.answer == "no"
     assert step.evidence[0].numbers == {"requests.nvidia.com/gpu.used": 4, "requests.nvidia.com/gpu.hard": 4}
@@ -103,7 +103,7 @@ def test_whole_devices_may_be_those_of_another_plugin_which_kubernetes_own_sched
     pod = deepcopy(RECORDED["misspelt"])
     pod["spec"]["schedulerName"] = "default-scheduler"
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
-    facts = facts_of("misspelt", objects(misspelt=pod), 90, schedulers=[HAMI])
+    facts = build_facts("misspelt", build_objects(misspelt=pod), 90, schedulers=[HAMI])
     found = answer(facts, attempt_of("004"))
     assert answers(found)["WebhookCalled"] == "not known"
     assert "WebhookNotCalled" not in [
@@ -113,7 +113,7 @@ def test_whole_devices_may_be_those_of_another_plugin_which_kubernetes_own_sched
 
 def test_a_bind_of_an_attempt_that_others_followed_is_stated() -> None:
     bind = json.loads((GOLDEN / "001.json").read_text())["bind"] | {"bound": True, "error": "", "lock_holder": None}
-    found = answer(facts_of("placed", seconds=90), attempt_of("001", bind=bind), is_latest=False)
+    found = answer(build_facts("placed", seconds=90), attempt_of("001", bind=bind), is_latest=False)
     assert (found.state, answers(found)["Bound"]) == ("placed", "yes")
 
 
@@ -121,7 +121,7 @@ def test_a_pod_on_its_node_that_has_neither_started_nor_failed_is_not_known_to_s
     """The recorded pod, before its kubelet has reported anything."""
     pod = deepcopy(RECORDED["placed"])
     pod["status"]["phase"] = "Pending"
-    found = answer(facts_of("placed", objects(placed=pod)))
+    found = answer(build_facts("placed", build_objects(placed=pod)))
     assert (answers(found)["Starts"], found.obstacle) == ("not known", None)
 
 
@@ -136,9 +136,9 @@ def test_a_pod_on_its_node_that_has_neither_started_nor_failed_is_not_known_to_s
 )
 def test_a_nodes_lock_is_read_in_both_of_hamis_forms(value: str, holder: str | None) -> None:
     """The recorded nodes with a lock as HAMi writes it: since v2.5 with the pod, before without; others are none."""
-    api = objects()
+    api = build_objects()
     for node in api.objects["/api/v1/nodes"]["items"]:
         node["metadata"]["annotations"]["hami.io/mutex.lock"] = value
-    locks = [node.lock for node in facts_of("placed", api).nodes or ()]
+    locks = [node.lock for node in build_facts("placed", api).nodes or ()]
     assert len(locks) == 3
     assert {lock.holder if lock else None for lock in locks} == {holder}

@@ -12,14 +12,14 @@ import pytest
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from schemas.events import AttemptSummarized
-from tests.support.builders.hami_lines import read, summaries
+from tests.support.builders.hami_lines import read, summarize_attempts
 
 LOGS = Path("tests/conformance/cases/logs")
 
 
 @cache
 def attempts_in(log: str) -> list[AttemptSummarized]:
-    return summaries(read(*(LOGS / log).read_bytes().splitlines()))
+    return summarize_attempts(read(*(LOGS / log).read_bytes().splitlines()))
 
 
 @pytest.mark.parametrize(

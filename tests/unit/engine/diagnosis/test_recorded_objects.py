@@ -12,12 +12,12 @@ import pytest
 from engine.diagnosis.tree import diagnose
 from runtime.kubernetes.errors import KubeApiError
 from schemas.answers.diagnosis import Diagnosis
-from tests.support.builders.recorded_cluster import EVENTS, HAMI, NAMESPACE, PODS, RECORDED, facts_of, objects
+from tests.support.builders.recorded_cluster import EVENTS, HAMI, NAMESPACE, PODS, RECORDED, build_facts, build_objects
 from tests.support.fakes.objects import FakeObjects
 
 
 def answer(name: str, **more: Any) -> Diagnosis:
-    return diagnose(facts_of(name, **more))
+    return diagnose(build_facts(name, **more))
 
 
 def main(found: Diagnosis) -> str:
@@ -66,7 +66,7 @@ def test_a_pod_with_devices_that_the_webhook_passed_by() -> None:
     pod = deepcopy(RECORDED["misspelt"])
     pod["spec"]["schedulerName"] = "default-scheduler"
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "8000"}}
-    found = answer("misspelt", api=objects(misspelt=pod), schedulers=[HAMI])
+    found = answer("misspelt", api=build_objects(misspelt=pod), schedulers=[HAMI])
     assert main(found) == "WebhookNotCalled"
     assert found.sentence.en == (
         "The pod asks for 2 devices and names default-scheduler, which does not assign devices: the webhook that would "
@@ -84,7 +84,7 @@ def test_a_missing_claim_is_named() -> None:
 @pytest.mark.parametrize(("mode", "code"), [("Immediate", "ClaimUnbound"), ("WaitForFirstConsumer", None)])
 def test_a_claim_that_waits_for_its_pod_is_no_obstacle(mode: str, code: str | None) -> None:
     """A claim as the API server's documentation has it, of a class with either mode."""
-    api = objects()
+    api = build_objects()
     claim = {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}
     api.objects[f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/missing"] = claim
     api.objects["/apis/storage.k8s.io/v1/storageclasses/fast"] = {"volumeBindingMode": mode}
@@ -112,7 +112,7 @@ def test_a_selector_that_no_node_has_is_the_obstacle_whatever_else_closes_nodes(
 
 def test_a_node_that_is_not_ready() -> None:
     """The recorded node that is free, with the taint that Kubernetes puts on nodes that stop reporting."""
-    api = objects()
+    api = build_objects()
     (node,) = [item for item in api.objects["/api/v1/nodes"]["items"] if item["metadata"]["name"].endswith("-free")]
     node["spec"]["taints"] = [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
     pod = deepcopy(RECORDED["tainted"])
@@ -129,7 +129,7 @@ def test_the_schedulers_own_words_are_the_answer_where_the_nodes_are_open() -> N
     """The recorded pod that kube-scheduler refused for its claim, without the claim: one node is open to it."""
     pod = deepcopy(RECORDED["no-claim"])
     pod["spec"]["volumes"] = []
-    found = answer("no-claim", api=objects(**{"no-claim": pod}))
+    found = answer("no-claim", api=build_objects(**{"no-claim": pod}))
     assert main(found) == "SchedulerFoundNone"
     assert found.sentence.en == (
         "plain looked at the pod and found no node: 0/3 nodes are available: "
@@ -148,7 +148,7 @@ def test_a_quota_that_let_no_pod_be_made() -> None:
 
 def test_an_owner_that_was_refused_for_another_reason() -> None:
     """The recorded event with the words of a webhook in its place."""
-    api = objects()
+    api = build_objects()
     for event in api.objects[EVENTS]["items"]:
         if event["reason"] == "FailedCreate":
             event["note"] = 'Error creating: admission webhook "vgpu.hami.io" denied the request: pod has node assigned'
@@ -170,7 +170,7 @@ def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> 
     assert answer("placed").sentence.en == "The pod is on node test-diagnosis-free."
     pod = deepcopy(RECORDED["placed"])
     pod["status"]["phase"] = "Pending"
-    api = _with(objects(), "placed", pod)
+    api = _with(build_objects(), "placed", pod)
     api.objects[EVENTS]["items"].append(
         {
             "metadata": {"name": "placed.1"}, "regarding": {"kind": "Pod", "name": "placed"}, "type": "Warning",
@@ -182,13 +182,13 @@ def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> 
     assert main(found) == "KubeletRefused"
     assert "test-diagnosis-free, which can't start it: " in found.sentence.en
     pod["metadata"]["annotations"] = {"hami.io/bind-phase": "failed"}
-    assert main(answer("placed", api=_with(objects(), "placed", pod))) == "AllocationFailed"
+    assert main(answer("placed", api=_with(build_objects(), "placed", pod))) == "AllocationFailed"
 
 
 def test_a_pod_that_is_being_deleted_needs_no_node() -> None:
     pod = deepcopy(RECORDED["cordoned"])
     pod["metadata"]["deletionTimestamp"] = "2026-11-23T07:23:00Z"
-    found = answer("cordoned", api=_with(objects(), "cordoned", pod))
+    found = answer("cordoned", api=_with(build_objects(), "cordoned", pod))
     assert (found.state, found.obstacle) == ("ended", None)
 
 
@@ -214,7 +214,7 @@ def test_how_nodes_register_is_the_obstacle_of_a_pod_that_no_scheduler_has_judge
     annotations: dict[str, str] | None, code: str, sentence: str
 ) -> None:
     """The recorded nodes with other annotations (the forms are those of facts about HAMi), opened for the pod."""
-    api = objects()
+    api = build_objects()
     pod = deepcopy(RECORDED["misspelt"])
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
     for node in api.objects["/api/v1/nodes"]["items"]:
@@ -232,7 +232,7 @@ def test_how_nodes_register_is_the_obstacle_of_a_pod_that_no_scheduler_has_judge
 
 def test_a_question_that_device_plugins_leave_unanswered_is_no_obstacle() -> None:
     """Since HAMi v2.8: the devices are used as long as the kubelet offers them."""
-    api = objects()
+    api = build_objects()
     pod = deepcopy(RECORDED["misspelt"])
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
     for node in api.objects["/api/v1/nodes"]["items"]:
@@ -242,7 +242,7 @@ def test_a_question_that_device_plugins_leave_unanswered_is_no_obstacle() -> Non
 
 
 def test_what_the_api_server_refuses_is_named_and_the_rest_is_answered() -> None:
-    api = objects()
+    api = build_objects()
     api.refused["/api/v1/namespaces/test-diagnosis/resourcequotas"] = KubeApiError(403, "resourcequotas is forbidden")
     found = answer("gated", api=api)
     assert main(found) == "SchedulingGated"

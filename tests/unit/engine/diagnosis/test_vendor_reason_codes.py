@@ -20,7 +20,7 @@ from engine.fit.devices.pod_usage import DeviceUse, PodUse
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.reason_codes import ReasonCode
 from tests.conformance.recorded_calls import Case, build_facts_of_call, build_facts_of_decision
-from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
+from tests.support.builders.vendor_examples import VENDORS, read_node, read_pod
 
 FOLDER = Path("tests/conformance/cases/second")
 _WORD = re.compile(r"[A-Z][A-Za-z]+")
@@ -92,11 +92,11 @@ DEVICES = ("GPU-mx-0", "GPU-mx-1")
 
 def metax(old: str, new: str) -> tuple[ClusterColumns, Case]:
     """The example's node and pod, with a text of each device's registration in place of another."""
-    node, columns = example_node("metax"), ClusterColumns(VENDORS)
+    node, columns = read_node("metax"), ClusterColumns(VENDORS)
     annotations = node["metadata"]["annotations"]
     annotations["metax-tech.com/node-gpu-devices"] = annotations["metax-tech.com/node-gpu-devices"].replace(old, new)
     columns.apply_node(node)
-    return columns, example_pod("metax")
+    return columns, read_pod("metax")
 
 
 def test_metax_devices_that_are_unhealthy_are_an_obstacle_of_their_own_code() -> None:

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 
 from engine.fit.manifests import Manifest, ManifestError, parse, read, read_pod
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 FILE = Path("cluster.yaml")
 
@@ -132,7 +132,7 @@ def mistake_in(text: bytes) -> str:
     return ""
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_no_bytes_fail_otherwise_than_with_a_named_mistake(text: bytes) -> None:
     assert mistake_in(text).startswith("cluster.yaml:") or parse(text, FILE)
@@ -160,7 +160,7 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 )
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 @given(st.dictionaries(FIELDS, VALUES, max_size=5), st.sampled_from(["Node", "Pod", "List", "ResourceQuota"]))
 def test_no_object_fails_otherwise_than_with_a_named_mistake(found: dict[str, object], kind: str) -> None:
     text = yaml.safe_dump({**found, "kind": kind}).encode()

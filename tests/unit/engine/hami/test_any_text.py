@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.hami import allocation, node_lock, node_registration, registration
 from engine.hami.handshake import is_given_up, parse_handshake
 from engine.hami.quantities import is_quantity, parse_whole, round_up
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 NOW = datetime(2026, 11, 21, 3, 0, 0)  # noqa: DTZ001 - a handshake's time names no zone
 ABSURD = ["9" * 30, "-" + "9" * 30, "1e308", "1E-300", "-0", "0x10", "١٢", "1Ki", "5m", "7M", "NaN", "Infinity"]
@@ -43,7 +43,7 @@ READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {
 
 @pytest.mark.parametrize("name", READERS)
 @given(text=TEXTS)
-@settings(max_examples=examples(15))
+@settings(max_examples=count_examples(15))
 def test_any_text(name: str, text: str) -> None:
     read, error = READERS[name]
     with contextlib.suppress(error):
@@ -78,7 +78,7 @@ def test_a_quantity_is_its_exact_value_or_none(number: int, suffix: str) -> None
 @example(10**5_000)
 @example("9" * 5_000)
 @example("1e99999999999999999999")
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 def test_any_quantity_at_all(value: Any) -> None:
     assert isinstance(is_quantity(value), bool)
     assert -(2**63) <= round_up(value) < 2**63

@@ -8,13 +8,15 @@ from engine.hami.vendors import ONLY_NVIDIA
 from engine.suggestions.admission import AdmissionResult, AdmittingChange, PendingPod, changes_by_admission
 from engine.suggestions.ask import Ask
 from engine.suggestions.trial import Trial
-from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, asks
+from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, ask_for
 
 
 def waiting(count: int, **annotations: str) -> list[Ask]:
     """Pods that each ask for 3000 MiB of a device."""
     marks = {f"nvidia.com/{name.replace('_', '-')}": text for name, text in annotations.items()}
-    pods = [a_pod(asks(gpumem=3000), uid=f"uid-{number}-{annotations}", annotations=marks) for number in range(count)]
+    pods = [
+        a_pod(ask_for(gpumem=3000), uid=f"uid-{number}-{annotations}", annotations=marks) for number in range(count)
+    ]
     return [Ask.of_pod(pod, ONLY_NVIDIA) for pod in pods]
 
 

@@ -15,8 +15,8 @@ from engine.suggestions.texts import sentence
 from engine.suggestions.trial import Trial
 from schemas.events import NodeObserved
 from tests.support.builders.changed_objects import REGISTER, Objects
-from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_running_pod, asks
-from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
+from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_running_pod, ask_for
+from tests.support.builders.vendor_examples import VENDORS, read_node, read_pod
 
 NOW = datetime(2026, 11, 24, 10, 0, tzinfo=UTC)
 POLICY = SchedulingPolicy()
@@ -34,11 +34,11 @@ def two_nodes(wanted_mib: int) -> Objects:
     """A small node, and a large one on which a pod holds 20,000 of 24,576 MiB."""
     held = a_running_pod("large-0,NVIDIA,20000,10:;", "large", "held", namespace="other")
     nodes = [a_node("small", [a_device("small-0", devmem=1000)]), a_node("large", [a_device("large-0")])]
-    return Objects(nodes, a_pod(asks(1, gpumem=wanted_mib)), {"held": held})
+    return Objects(nodes, a_pod(ask_for(1, gpumem=wanted_mib)), {"held": held})
 
 
 def registering(objects: Objects) -> list[Suggestion]:
-    return [suggestion for suggestion in objects.suggestions() if suggestion.edits[0].constraint == "registration"]
+    return [suggestion for suggestion in objects.list_suggestions() if suggestion.edits[0].constraint == "registration"]
 
 
 def test_a_node_that_registers_nothing_any_more_is_named_with_when_it_last_did() -> None:
@@ -75,11 +75,11 @@ def test_what_keeps_the_pod_out_names_the_registration_without_which_it_would_fi
     objects = lost(two_nodes(wanted_mib=4000), "large")
     ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
     # The small node refuses for memory alone, the large one has enough.
-    assert excluding_constraints(objects.trial(), ask, objects.unregistered()) == ["registration", "memory"]
+    assert excluding_constraints(objects.build_trial(), ask, objects.list_unregistered()) == ["registration", "memory"]
     # The lost node would not take it either, so that its registration keeps nothing out.
     objects = lost(two_nodes(wanted_mib=30_000), "large")
     ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
-    assert excluding_constraints(objects.trial(), ask, objects.unregistered()) == ["memory"]
+    assert excluding_constraints(objects.build_trial(), ask, objects.list_unregistered()) == ["memory"]
 
 
 def observed(node: str, **amounts: str) -> NodeObserved:
@@ -89,7 +89,7 @@ def observed(node: str, **amounts: str) -> NodeObserved:
 
 
 def test_devices_of_a_vendor_that_a_capacity_names_need_no_earlier_registration() -> None:
-    pod, node = example_pod("cambricon"), example_node("cambricon")
+    pod, node = read_pod("cambricon"), read_node("cambricon")
     capacity = node["status"]["capacity"]
     found = unregistered_nodes(VENDORS, [], [observed("mlu", **{key: str(value) for key, value in capacity.items()})])
     trial = Trial(ClusterColumns(VENDORS), ("mlu",), POLICY)
@@ -113,7 +113,7 @@ def a_lock(held: timedelta, failed_after: timedelta, node: str = "node-a") -> di
 def unlocking(locks: dict[str, HeldNodeLock], wanted_mib: int = 1000) -> list[Suggestion]:
     columns = a_cluster()
     trial = Trial(columns, columns.node_names, POLICY)
-    return node_to_unlock(trial, Ask.of_pod(a_pod(asks(1, gpumem=wanted_mib)), ONLY_NVIDIA), locks, NOW)
+    return node_to_unlock(trial, Ask.of_pod(a_pod(ask_for(1, gpumem=wanted_mib)), ONLY_NVIDIA), locks, NOW)
 
 
 def test_a_lock_that_outlasts_every_bind_is_removed() -> None:

@@ -14,7 +14,7 @@ from schemas.events import (
     FindingReported,
     PickedDevice,
 )
-from tests.support.builders.attempts import ENDED, a_picked_device, about, an_attempt
+from tests.support.builders.attempts import ENDED, a_picked_device, an_attempt, build_common
 from tests.support.builders.events import STARTED, a_summary
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned", "CardCordoned"]], "node2": [["CardCordoned"]]}
@@ -139,7 +139,7 @@ def test_devices_of_an_unknown_container_and_huge_numbers_make_a_finding_that_ca
 def test_more_given_up_rows_than_64_bits_hold_make_a_summary_that_can_be_written() -> None:
     dropped = [
         DetailDropped(
-            **about(),
+            **build_common(),
             dropped_at=ENDED + timedelta(seconds=second),
             device_records=1,
             judged_devices=2**63 - 1,

@@ -10,22 +10,22 @@ from engine.summaries.comparison import (
     map_judged_nodes,
     subtract_scores,
 )
-from tests.support.harness.golden_index import attempt
+from tests.support.harness.golden_index import read_attempt
 
 
 def test_the_chosen_node_comes_first_and_then_the_best_by_the_policy() -> None:
-    assert [node.node for node in list_fitting_nodes(attempt())] == ["node5", "node3", "node4"]
-    spread = attempt().model_copy(update={"node_policy": "spread"})
+    assert [node.node for node in list_fitting_nodes(read_attempt())] == ["node5", "node3", "node4"]
+    spread = read_attempt().model_copy(update={"node_policy": "spread"})
     assert [node.node for node in list_fitting_nodes(spread)] == ["node5", "node4", "node3"]
 
 
 def test_terms_are_raw_shares_times_ten() -> None:
-    terms = {term.name: (term.raw, term.weighted) for term in map_judged_nodes(attempt())["node5"].terms}
+    terms = {term.name: (term.raw, term.weighted) for term in map_judged_nodes(read_attempt())["node5"].terms}
     assert terms == {"slots": (0.03, 0.3), "cores": (0.02, 0.2), "memory": (0.035, 0.35)}
 
 
 def test_the_best_node_that_the_pod_did_not_get_is_named_with_its_distance() -> None:
-    summary = attempt()
+    summary = read_attempt()
     best = find_runner_up(summary, list_fitting_nodes(summary))
     assert best
     assert (best.node, best.score, best.behind) == ("node3", 0.65, 0.2)
@@ -33,13 +33,13 @@ def test_the_best_node_that_the_pod_did_not_get_is_named_with_its_distance() -> 
 
 
 def test_without_a_chosen_node_or_another_one_there_is_no_runner_up() -> None:
-    summary = attempt().model_copy(update={"chosen": None})
+    summary = read_attempt().model_copy(update={"chosen": None})
     assert find_runner_up(summary, list_fitting_nodes(summary)) is None
-    assert find_runner_up(attempt(), list_fitting_nodes(attempt())[:1]) is None
+    assert find_runner_up(read_attempt(), list_fitting_nodes(read_attempt())[:1]) is None
 
 
 def test_two_nodes_differ_by_their_terms_and_a_refused_one_by_its_reason() -> None:
-    nodes = map_judged_nodes(attempt())
+    nodes = map_judged_nodes(read_attempt())
     assert subtract_scores(nodes["node4"], nodes["node3"]) == pytest.approx(
         {"score": -0.39, "slots": -0.1, "cores": -0.12, "memory": -0.17}
     )
@@ -49,13 +49,13 @@ def test_two_nodes_differ_by_their_terms_and_a_refused_one_by_its_reason() -> No
 
 
 def test_an_attempt_that_repeats_another_changes_nothing() -> None:
-    changed, unchanged = list_changed_nodes(attempt(), attempt())
+    changed, unchanged = list_changed_nodes(read_attempt(), read_attempt())
     assert (changed, unchanged) == ([], 5)
-    assert list_changed_fields(attempt(), attempt()) == {}
+    assert list_changed_fields(read_attempt(), read_attempt()) == {}
 
 
 def test_nodes_that_two_attempts_judged_differently_are_shown_before_and_after() -> None:
-    before = attempt()
+    before = read_attempt()
     verdict = before.verdict.copy()
     verdict[0] = 1
     after = before.model_copy(update={"verdict": verdict, "status": "pending", "bind": None})

@@ -24,7 +24,15 @@ from schemas.events import (
     NodesJudged,
     Refusal,
 )
-from tests.support.builders.attempts import ENDED, STARTED, a_bind, about, an_attempt, counted, refused_by
+from tests.support.builders.attempts import (
+    ENDED,
+    STARTED,
+    a_bind,
+    an_attempt,
+    build_common,
+    count_reasons,
+    find_refusing,
+)
 
 WORDS = [
     "picked",
@@ -133,7 +141,7 @@ def test_without_its_end_an_attempt_is_pending_and_says_what_is_missing() -> Non
 
 def test_a_missing_record_is_named_by_its_part() -> None:
     events = an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(6)}, nodes_a_record=2)
-    summary = summarize([event for event in events if event.id != about()["attempt_id"] + "/devices/1"])
+    summary = summarize([event for event in events if event.id != build_common()["attempt_id"] + "/devices/1"])
     assert summary.missing == "1 of 3 device records are missing (parts 1)"
     assert len(summary.nodes) == 6
 
@@ -145,20 +153,22 @@ def test_a_claim_of_endless_records_costs_nothing() -> None:
 
 
 def test_device_records_that_were_given_up_are_not_missing_and_the_nodes_own_counts_stand() -> None:
-    dropped = DetailDropped(**about(), dropped_at=ENDED, device_records=1, judged_devices=12, cause="spool full")
+    dropped = DetailDropped(**build_common(), dropped_at=ENDED, device_records=1, judged_devices=12, cause="spool full")
     fold = AttemptFold()
     for event in [*without(an_attempt(REFUSING), DevicesJudged), dropped]:
         fold.add(event)
     assert fold.is_complete()
     summary = fold.summarize()
     assert summary.complete
-    assert refusal_of(summary, "node1") == counted(EIGHT)
+    assert refusal_of(summary, "node1") == count_reasons(EIGHT)
 
 
 def test_where_rows_and_node_record_disagree_the_rows_count_and_the_summary_says_so() -> None:
-    events = changed(an_attempt(REFUSING), NodesJudged, refusals=[counted(["NumaNotFit"] * 8), counted(EIGHT[:4])])
+    events = changed(
+        an_attempt(REFUSING), NodesJudged, refusals=[count_reasons(["NumaNotFit"] * 8), count_reasons(EIGHT[:4])]
+    )
     summary = summarize(events)
-    assert refusal_of(summary, "node1") == counted(EIGHT)
+    assert refusal_of(summary, "node1") == count_reasons(EIGHT)
     assert not summary.complete
     assert summary.missing == (
         "node1: the device rows count '1/8 CardCordoned, 2/8 CardInsufficientCore, 2/8 NumaNotFit, "
@@ -186,7 +196,7 @@ def test_a_record_of_another_attempt_is_refused() -> None:
     fold = AttemptFold()
     fold.add(an_attempt(REFUSING)[0])
     with pytest.raises(ValueError, match="does not belong to attempt"):
-        fold.add(an_attempt(REFUSING, **about("other"))[0])
+        fold.add(an_attempt(REFUSING, **build_common("other"))[0])
 
 
 @given(attempts, st.randoms(use_true_random=False))
@@ -213,7 +223,7 @@ def test_counts_are_those_of_a_slow_count_device_by_device(devices: Any) -> None
     ]
     summary = summarize(silent)
     for node, containers in devices.items():
-        by = refused_by(containers)
+        by = find_refusing(containers)
         fields = refusal_of(summary, node)
         reasons = {word: x for word, x in slow.get((by, node), Counter()).items() if word not in NOT_REASONS}
         assert dict(fields.counts if fields else {}) == reasons
@@ -236,9 +246,9 @@ def test_device_records_may_name_the_nodes_in_another_order_and_others_besides(
     events = without(an_attempt(devices, nodes_a_record=2), DevicesJudged)
     rows = [event for event in turned if isinstance(event, DevicesJudged)]
     summary = summarize([*rows, *events])
-    expected = {node: refused_by(containers) for node, containers in devices.items()}
+    expected = {node: find_refusing(containers) for node, containers in devices.items()}
     assert {node: refusal_of(summary, node) for node in summary.nodes} == {
-        node: counted(devices[node][by]) if by >= 0 else None for node, by in expected.items()
+        node: count_reasons(devices[node][by]) if by >= 0 else None for node, by in expected.items()
     }
 
 

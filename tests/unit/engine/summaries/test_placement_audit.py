@@ -13,10 +13,10 @@ from engine.summaries.placement_auditor import PlacementAuditor
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
 from tests.support.builders.attempts import a_bind
-from tests.support.builders.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
+from tests.support.builders.placements import a_check, a_placed, a_pod, a_problem, a_registration, a_sighting, to_time
 
 Events: TypeAlias = Placed | PodObserved | NodeChecked | NodeRegistered
-LONG_AFTER = at(10_000)
+LONG_AFTER = to_time(10_000)
 POOLS = Pools(
     lambda node: {"node1": "a100", "node2": "t4"}.get(node, ""),
     lambda namespace: frozenset({"a100", "h100"}) if namespace == "ml" else None,
@@ -48,7 +48,7 @@ def names(*values: Events, pools: Pools | None = None) -> list[str]:
 
 def test_a_placement_has_each_device_once_and_the_vendors_that_were_asked_for() -> None:
     asked = [Request(container="init"), Request(container="main", vendor="NVIDIA", count=1)]
-    placed = to_placed(a_bind(), "node1", at(1), ["GPU-2", "GPU-1", "GPU-2"], asked)
+    placed = to_placed(a_bind(), "node1", to_time(1), ["GPU-2", "GPU-1", "GPU-2"], asked)
     assert (placed.devices, placed.vendors) == (("GPU-2", "GPU-1"), frozenset({"NVIDIA"}))
 
 
@@ -57,11 +57,11 @@ def test_a_placement_has_each_device_once_and_the_vendors_that_were_asked_for() 
 
 def test_a_node_outside_of_the_pools_of_its_namespace_is_found_with_both() -> None:
     (finding,) = found(a_placed(node="node2"), pools=POOLS)
-    assert (finding.finding, finding.node, finding.found_at) == ("OutsidePool", "node2", at(1))
+    assert (finding.finding, finding.node, finding.found_at) == ("OutsidePool", "node2", to_time(1))
     assert finding.numbers == {"devices": 1, "expected_pools": 2}
     assert finding.evidence == [
         "ml may use a100, h100; node2 is in t4",
-        f"attempt-trainer-0/bind/{microseconds(at(1))}: bound to node2 at 2026-11-21T03:06:24.217054Z",
+        f"attempt-trainer-0/bind/{microseconds(to_time(1))}: bound to node2 at 2026-11-21T03:06:24.217054Z",
     ]
     assert finding.evidence_pods == ["ml/trainer"] * 2
 
@@ -81,7 +81,7 @@ def test_the_right_pool_a_namespace_without_a_rule_and_no_rules_are_no_finding()
 
 
 def test_a_handshake_that_was_too_old_when_the_node_was_chosen_is_found_with_its_age() -> None:
-    check = checked(-100, a_problem(handshake_at=at(-420), allocatable=8))
+    check = a_check(-100, a_problem(handshake_at=to_time(-420), allocatable=8))
     (finding,) = found(check, a_placed(started_at=0.5))
     assert (finding.finding, finding.node) == ("StaleHandshake", "node1")
     assert finding.numbers == {"wrong_for_seconds": 100, "handshake_age_seconds": 420}
@@ -89,29 +89,29 @@ def test_a_handshake_that_was_too_old_when_the_node_was_chosen_is_found_with_its
 
 
 def test_a_handshake_that_was_right_again_by_then_or_went_wrong_only_later_is_no_finding() -> None:
-    assert names(checked(-100, a_problem()), checked(-1), a_placed()) == []
-    assert names(checked(0.5, a_problem()), a_placed(started_at=0, bound=1)) == []
+    assert names(a_check(-100, a_problem()), a_check(-1), a_placed()) == []
+    assert names(a_check(0.5, a_problem()), a_placed(started_at=0, bound=1)) == []
 
 
 def test_another_sources_word_that_all_is_right_does_not_unsay_it() -> None:
-    assert names(checked(-100, a_problem()), checked(-1, scheduler="other"), a_placed()) == ["StaleHandshake"]
+    assert names(a_check(-100, a_problem()), a_check(-1, scheduler="other"), a_placed()) == ["StaleHandshake"]
 
 
 def test_a_question_that_newer_device_plugins_leave_unanswered_is_no_finding_while_devices_are_offered() -> None:
-    asked: dict[str, Any] = {"is_asked": True, "handshake_at": at(-420)}
-    assert names(checked(-100, a_problem(allocatable=8, **asked)), a_placed()) == []
-    assert names(checked(-100, a_problem(allocatable=0, **asked)), a_placed()) == ["StaleHandshake"]
+    asked: dict[str, Any] = {"is_asked": True, "handshake_at": to_time(-420)}
+    assert names(a_check(-100, a_problem(allocatable=8, **asked)), a_placed()) == []
+    assert names(a_check(-100, a_problem(allocatable=0, **asked)), a_placed()) == ["StaleHandshake"]
 
 
 def test_what_is_wrong_with_another_vendors_devices_or_for_a_pod_without_devices_is_no_finding() -> None:
-    check = checked(-100, a_problem(vendor="DCU"))
+    check = a_check(-100, a_problem(vendor="DCU"))
     assert names(check, a_placed()) == []
     assert names(check, a_placed(vendors=frozenset())) == ["StaleHandshake"]
-    assert names(checked(-100, a_problem()), a_placed(devices=(), vendors=frozenset())) == []
+    assert names(a_check(-100, a_problem()), a_placed(devices=(), vendors=frozenset())) == []
 
 
 def test_a_registration_that_could_not_be_used_is_found() -> None:
-    check = checked(-5, a_problem("RegistrationMissing"), a_problem("RegistrationUnusable", vendor=""))
+    check = a_check(-5, a_problem("RegistrationMissing"), a_problem("RegistrationUnusable", vendor=""))
     (finding,) = found(check, a_placed())
     assert finding.finding == "UnusableRegistration"
     assert len(finding.evidence) == 3
@@ -122,8 +122,8 @@ def test_a_registration_that_could_not_be_used_is_found() -> None:
 
 def test_memory_that_changed_between_the_filter_and_the_bind_is_found_by_device() -> None:
     before, after = (
-        registered(-100, {"GPU-node1-0": 40_000, "GPU-node1-1": 40_000}),
-        registered(0.5, {"GPU-node1-0": 20_000}),
+        a_registration(-100, {"GPU-node1-0": 40_000, "GPU-node1-1": 40_000}),
+        a_registration(0.5, {"GPU-node1-0": 20_000}),
     )
     (finding,) = found(before, after, a_placed())
     assert (finding.finding, finding.device) == ("MemoryChanged", "GPU-node1-0")
@@ -132,22 +132,22 @@ def test_memory_that_changed_between_the_filter_and_the_bind_is_found_by_device(
 
 
 def test_a_device_that_is_no_longer_registered_at_the_bind_is_found() -> None:
-    (finding,) = found(registered(-100, {"GPU-node1-0": 40_000}), registered(0.5, {}), a_placed())
+    (finding,) = found(a_registration(-100, {"GPU-node1-0": 40_000}), a_registration(0.5, {}), a_placed())
     assert finding.numbers == {"memory_judged_mib": 40_000, "memory_registered_mib": 0}
     assert "no longer registered" in finding.evidence[1]
 
 
 def test_a_change_before_the_filter_or_after_the_bind_or_of_another_device_is_no_finding() -> None:
-    first = registered(-100, {"GPU-node1-0": 40_000, "GPU-node1-1": 40_000})
-    other = registered(0.5, {"GPU-node1-0": 40_000})
-    early, late = registered(-1, {"GPU-node1-0": 20_000}), registered(2, {"GPU-node1-0": 20_000})
+    first = a_registration(-100, {"GPU-node1-0": 40_000, "GPU-node1-1": 40_000})
+    other = a_registration(0.5, {"GPU-node1-0": 40_000})
+    early, late = a_registration(-1, {"GPU-node1-0": 20_000}), a_registration(2, {"GPU-node1-0": 20_000})
     for change in (other, early, late):
         assert names(first, change, a_placed()) == []
 
 
 def test_what_another_scheduler_registers_says_nothing_about_this_ones_decision() -> None:
-    other = registered(0.5, {"GPU-node1-0": 20_000}, scheduler="other")
-    assert names(registered(-100, {"GPU-node1-0": 40_000}), other, a_placed()) == []
+    other = a_registration(0.5, {"GPU-node1-0": 20_000}, scheduler="other")
+    assert names(a_registration(-100, {"GPU-node1-0": 40_000}), other, a_placed()) == []
 
 
 # A bind without a bind
@@ -155,46 +155,46 @@ def test_what_another_scheduler_registers_says_nothing_about_this_ones_decision(
 
 def test_a_bind_that_the_cluster_does_not_show_is_found_with_the_times() -> None:
     for node, where in (("", "on no node"), ("node2", "on node2")):
-        sight = seen(61, node)
-        (finding,) = found(a_placed(), seen(70, node), sight)
+        sight = a_sighting(61, node)
+        (finding,) = found(a_placed(), a_sighting(70, node), sight)
         assert (finding.finding, finding.node, finding.numbers) == ("BoundNowhere", "node1", {"seen_after_seconds": 60})
         assert finding.evidence[1] == f"{sight.id}: {where} at 2026-11-21T03:07:24.217054Z"
 
 
 def test_what_is_seen_within_the_grace_or_by_a_pod_that_was_there_before_is_no_finding() -> None:
-    assert names(a_placed(), seen(31, "")) == []
-    assert names(a_placed(), seen(2), seen(61, "")) == []
-    assert names(a_placed(), seen(-5, ""), seen(61)) == []
+    assert names(a_placed(), a_sighting(31, "")) == []
+    assert names(a_placed(), a_sighting(2), a_sighting(61, "")) == []
+    assert names(a_placed(), a_sighting(-5, ""), a_sighting(61)) == []
 
 
 def test_a_pod_that_is_there_soon_after_was_bound_after_all_and_one_that_comes_much_later_was_not() -> None:
-    assert names(a_placed(), seen(61, ""), seen(300)) == []
-    assert names(a_placed(), seen(61, ""), seen(362)) == ["BoundNowhere"]
+    assert names(a_placed(), a_sighting(61, ""), a_sighting(300)) == []
+    assert names(a_placed(), a_sighting(61, ""), a_sighting(362)) == ["BoundNowhere"]
 
 
 def test_a_sighting_that_does_not_say_the_node_is_not_of_a_pod_on_no_node() -> None:
-    assert names(a_placed(), seen(61, "", phase="")) == []
-    assert names(a_placed(), seen(61, "", phase="Running")) == []
+    assert names(a_placed(), a_sighting(61, "", phase="")) == []
+    assert names(a_placed(), a_sighting(61, "", phase="Running")) == []
 
 
 def test_the_next_pod_of_the_name_is_no_word_about_this_one() -> None:
-    assert names(a_placed(), seen(61, "", pod=a_pod(uid="the-next"))) == []
-    assert names(a_placed(), seen(61, "", pod=a_pod(uid=""))) == []
-    assert names(a_placed(pod=a_pod(uid="")), seen(61, "")) == []
+    assert names(a_placed(), a_sighting(61, "", pod=a_pod(uid="the-next"))) == []
+    assert names(a_placed(), a_sighting(61, "", pod=a_pod(uid=""))) == []
+    assert names(a_placed(pod=a_pod(uid="")), a_sighting(61, "")) == []
 
 
 def test_a_pod_that_is_gone_is_not_seen_anywhere() -> None:
-    assert names(a_placed(), seen(61, "", deleted=True)) == []
+    assert names(a_placed(), a_sighting(61, "", deleted=True)) == []
 
 
 def test_of_two_reported_binds_the_one_that_the_cluster_does_not_show_is_found() -> None:
     wrong, right = a_placed(), a_placed(node="node2", started_at=10, bound=11)
-    (finding,) = found(wrong, right, seen(60, "node2"))
+    (finding,) = found(wrong, right, a_sighting(60, "node2"))
     assert finding.attempt_id == wrong.attempt_id
 
 
 def test_an_unreported_bind_is_found_with_the_sighting() -> None:
-    sight = seen(61)
+    sight = a_sighting(61)
     finding = report_unreported_bind(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
     assert (finding.finding, finding.numbers) == ("BindUnreported", {"seen_after_seconds": 60, "devices": 1})
     assert finding.evidence[0].startswith("attempt-trainer-0/concluded: node1 was chosen at ")
@@ -216,15 +216,15 @@ def things(draw: st.DrawFn) -> Events:
         case 0:
             return a_placed(name, node, started_at=time, bound=time + draw(st.integers(0, 20)))
         case 1:
-            return seen(time, draw(st.sampled_from(["", node])), name)
+            return a_sighting(time, draw(st.sampled_from(["", node])), name)
         case 2:
-            return checked(time, *map(a_problem, sorted(draw(some_codes))), node=node)
+            return a_check(time, *map(a_problem, sorted(draw(some_codes))), node=node)
         case _:
-            return registered(time, {f"GPU-{node}-0": draw(st.sampled_from([10, 20]))}, node)
+            return a_registration(time, {f"GPU-{node}-0": draw(st.sampled_from([10, 20]))}, node)
 
 
 def when(values: Events) -> float:
-    return ((values.bound_at if isinstance(values, Placed) else values.observed_at) - at(0)) / timedelta(seconds=1)
+    return ((values.bound_at if isinstance(values, Placed) else values.observed_at) - to_time(0)) / timedelta(seconds=1)
 
 
 def key(values: Events) -> object:
@@ -254,14 +254,14 @@ def test_what_is_settled_step_by_step_is_what_is_settled_at_once(values: list[Ev
         arrived = [event for event in ordered if when(event) + late <= now]
         judge = publish(judge, [*arrived[published_by_now:], *arrived[: published_by_now // 2]])
         published_by_now = len(arrived)
-        found_by_now += judge.settle(at(now))
+        found_by_now += judge.settle(to_time(now))
     ids = [finding.id for finding in found_by_now]
     assert len(ids) == len(set(ids))
     assert sorted(found_by_now, key=lambda finding: finding.id) == found(*values, pools=POOLS)
 
 
 def test_what_an_earlier_run_published_is_not_published_again() -> None:
-    values: list[Events] = [a_placed(node="node2"), seen(100, "")]
+    values: list[Events] = [a_placed(node="node2"), a_sighting(100, "")]
     first = found(*values, pools=POOLS)
     assert [finding.finding for finding in first] == ["BoundNowhere", "OutsidePool"]
     judge = publish(PlacementAuditor(POOLS), values)
@@ -272,9 +272,9 @@ def test_what_an_earlier_run_published_is_not_published_again() -> None:
 def test_memory_is_bounded_by_pods_and_by_time() -> None:
     judge = PlacementAuditor(max_pods=10)
     publish(judge, [a_placed(f"pod{number}") for number in range(100)])
-    judge.settle(at(2))
+    judge.settle(to_time(2))
     assert len(judge) == 10
-    judge.settle(at(3_602))
+    judge.settle(to_time(3_602))
     assert len(judge) == 0
 
 
@@ -282,5 +282,5 @@ def test_a_name_that_is_used_again_and_again_is_forgotten() -> None:
     judge = PlacementAuditor()
     for hour in range(50):
         judge.see_bind(a_placed(started_at=3_600 * hour, bound=3_600 * hour + 1))
-        judge.settle(at(3_600 * hour + 100))
+        judge.settle(to_time(3_600 * hour + 100))
     assert judge.binds <= 2

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.summaries.recount import NodeColumns, recount
 from schemas.events import NOT_REASONS, DevicesJudged, Refusal
-from tests.support.builders.attempts import counted
-from tests.support.builders.events import devices_judged
+from tests.support.builders.attempts import count_reasons
+from tests.support.builders.events import build_devices_judged
 
 NUMA, CORDONED = "NumaNotFit", "CardCordoned"
 WORDS = [NUMA, CORDONED, "fits", "not reached"]
@@ -32,7 +32,7 @@ def rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
         "verdict": [WORDS.index(word) for verdict in verdicts.values() for word in verdict],
         "models": {},
     }
-    return devices_judged(list(verdicts), **(plain | fields))
+    return build_devices_judged(list(verdicts), **(plain | fields))
 
 
 def test_nodes_whose_record_counts_what_the_rows_say_are_left_out() -> None:
@@ -106,12 +106,12 @@ def test_each_node_is_compared_as_a_slow_count_compares_it(
     runs = [names[start : start + size] for start in range(0, len(names), size)]
     records = [rows({name: judged[name] for name in run}, part=part) for part, run in enumerate(runs)]
     expected = {
-        place: counted(judged[name])
+        place: count_reasons(judged[name])
         for place, name in enumerate(recorded)
         if judged.get(name)
         and (_reasons(judged[name]), len(judged[name])) != (_reasons(recorded[name]), len(recorded[name]))
     }
-    assert recount(columns({name: counted(verdicts) for name, verdicts in recorded.items()}), records) == expected
+    assert recount(columns({name: count_reasons(verdicts) for name, verdicts in recorded.items()}), records) == expected
 
 
 def _reasons(verdicts: list[str]) -> Counter[str]:

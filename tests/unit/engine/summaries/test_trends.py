@@ -13,7 +13,7 @@ from schemas.codec.records import encode_value
 from schemas.documents.attempts import node_reasons, reasons_of
 from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
 from schemas.ids import attempt_id
-from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
 
 BEGAN = STARTED.replace(second=0, microsecond=0)
 FULL = {"gpu-1": [["NumaNotFit", "CardCordoned"]], "gpu-2": [["CardCordoned"] * 2]}
@@ -26,7 +26,7 @@ def pool_of(node: str) -> str:
 
 def an(pod: str, second: int, *, free: bool = False, bound: bool | None = None) -> AttemptSummarized:
     started = BEGAN + timedelta(seconds=second)
-    common = about(pod) | {
+    common = build_common(pod) | {
         "started_at": started,
         "attempt_id": attempt_id("default", "hami-scheduler", f"uid-{pod}", started),
     }

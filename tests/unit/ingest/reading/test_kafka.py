@@ -9,7 +9,7 @@ from ingest.reading.kafka import KafkaSink
 from runtime.settings.kafka_connection import kafka_at
 from schemas.events import Request
 from tests.support.builders.attempts import an_attempt
-from tests.support.builders.events import devices_judged
+from tests.support.builders.events import build_devices_judged
 from tests.support.builders.node_states import a_node_state
 
 
@@ -33,7 +33,7 @@ class Producer:
 async def test_states_are_acknowledged_before_verdicts_are_sent() -> None:
     sink = KafkaSink(kafka_at("broker:9092"))
     sink._producer = producer = Producer()
-    await sink.send([devices_judged(), a_node_state("node1"), devices_judged(), a_node_state("node2")])
+    await sink.send([build_devices_judged(), a_node_state("node1"), build_devices_judged(), a_node_state("node2")])
     states, decisions = "schedulerlog.node-states", "schedulerlog.decisions"
     assert producer.log == [
         *[f"sent to {states}"] * 2, *[f"{states} has it"] * 2,
@@ -46,10 +46,10 @@ async def test_m5_what_is_too_large_for_kafka_is_shortened_and_does_not_hold_bac
     sink._producer = producer = Producer()
     concluded = an_attempt({"node1": [["picked"]]})[-1]
     large = concluded.model_copy(update={"requests": [Request(container="c" * 250)] * 9_000})
-    await sink.send([large, devices_judged()])
+    await sink.send([large, build_devices_judged()])
     values = [orjson.loads(value) for value in producer.values]
     assert [len(value.get("requests", [])) for value in values] == [500, 0]
     assert values[0]["requests_left_out"] == 8_500
-    rows = devices_judged(["n" * 600_000, "m" * 600_000])
+    rows = build_devices_judged(["n" * 600_000, "m" * 600_000])
     await sink.send([rows])
     assert orjson.loads(producer.values[-1])["device_records"] == 1

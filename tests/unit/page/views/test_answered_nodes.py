@@ -13,7 +13,7 @@ from page.views.node_groups import NodeGroup
 from page.views.summarized_nodes import summarized_nodes
 from schemas import events
 from tests.support.builders.events import a_refusal, a_summary
-from tests.support.harness.golden_index import GOLDEN, attempt
+from tests.support.harness.golden_index import GOLDEN, read_attempt
 
 GOLDEN_ATTEMPTS = sorted(
     path.name.removesuffix(".json")
@@ -37,7 +37,7 @@ def shown(groups: list[NodeGroup]) -> list[tuple[str, str, tuple[str, ...], tupl
 
 @pytest.mark.parametrize("number", GOLDEN_ATTEMPTS)
 def test_the_answer_and_the_columns_of_an_attempt_give_the_same_groups(number: str) -> None:
-    summary = attempt(number)
+    summary = read_attempt(number)
     answer: dict[str, Any] = json.loads(encode_schedulerlog(summary))
     # The answer leaves out what was not looked at.
     judged = [node for node in summarized_nodes(summary) if node.verdict != events.NOT_REACHED]

@@ -10,7 +10,7 @@ from page.views.node_groups import codes_of
 from page.views.summarized_nodes import summarized_nodes
 from schemas.events import FITS, NOT_REACHED, PICKED
 from tests.support.builders.events import a_refusal, a_summary
-from tests.support.harness.golden_index import GOLDEN, attempt
+from tests.support.harness.golden_index import GOLDEN, read_attempt
 
 GOLDEN_ATTEMPTS = sorted(
     path.name.removesuffix(".json")
@@ -20,7 +20,7 @@ GOLDEN_ATTEMPTS = sorted(
 
 @pytest.mark.parametrize("number", GOLDEN_ATTEMPTS)
 def test_groups_hold_every_node_once_with_the_reason_of_the_answer(number: str) -> None:
-    summary = attempt(number)
+    summary = read_attempt(number)
     groups = summarized_nodes(summary)
     assert Counter(node for group in groups for node in group.nodes) == Counter(summary.nodes)
     answered = {node.name: node for node in build_schedulerlog(summary).filter.nodes}

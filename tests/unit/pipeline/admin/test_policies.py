@@ -14,7 +14,7 @@ from pipeline.settings import RetentionSettings
 from runtime.errors import SettingError, UnreachableError
 from schemas.indices import DEVICES, OCCUPANCY, POD_STATES
 from tests.support.fakes.index_state_management import FakeIndexStateManagement
-from tests.support.harness.api_app import down, index_of
+from tests.support.harness.api_app import index_of, refuse
 
 ATTEMPTS, TODAY, EARLIER = (
     "schedulerlog-attempts",
@@ -85,7 +85,7 @@ async def test_a_longer_retention_holds_for_indices_that_are_there_and_not_for_t
 
 
 async def test_without_the_plugin_or_opensearch_the_cause_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "new_client", lambda _: index_of(down))
+    monkeypatch.setattr(module, "new_client", lambda _: index_of(refuse))
     with pytest.raises(UnreachableError, match="OpenSearch at http://index:9200: "):
         await make_policies(of(), print)
 

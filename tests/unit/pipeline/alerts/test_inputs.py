@@ -9,7 +9,7 @@ from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, Sc
 from schemas.codec.records import encode
 from schemas.events import AttemptConcluded, BindConcluded, Event, NodeChecked
 from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
-from tests.support.builders.alert_inputs import a_bind, a_check, at
+from tests.support.builders.alert_inputs import a_bind, a_check, to_time
 from tests.support.builders.attempts import an_attempt
 
 
@@ -18,7 +18,7 @@ class Record(NamedTuple):
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
     key: bytes | None = None
-    timestamp: int = int(at(0).timestamp() * 1000)
+    timestamp: int = int(to_time(0).timestamp() * 1000)
 
 
 def given(topic: str, event: Event) -> list[AlertInput]:
@@ -29,25 +29,25 @@ def given(topic: str, event: Event) -> list[AlertInput]:
 def concluded(**fields: Any) -> AttemptConcluded:
     *_, event = an_attempt({"node1": [["NumaNotFit"]]}, cluster="east", scheduler="a/b", **fields)
     assert isinstance(event, AttemptConcluded)
-    return event.model_copy(update={"started_at": at(-1), "ended_at": at(-0.5)})
+    return event.model_copy(update={"started_at": to_time(-1), "ended_at": to_time(-0.5)})
 
 
 def test_a_decision_shows_that_its_scheduler_is_alive_and_how_late_it_came() -> None:
     assert given(DECISIONS.name, concluded()) == [
-        SchedulerActivity("east", "a/b", at(0)),
-        DecisionArrival("east", "a/b", at(0), 30),
+        SchedulerActivity("east", "a/b", to_time(0)),
+        DecisionArrival("east", "a/b", to_time(0), 30),
     ]
 
 
 def test_what_was_read_elsewhere_names_its_reader_and_says_nothing_of_a_spool() -> None:
     assert given(DECISIONS.name, concluded(reader="kube-events")) == [
-        SchedulerActivity("east", "a/b", at(0), "kube-events")
+        SchedulerActivity("east", "a/b", to_time(0), "kube-events")
     ]
 
 
 def test_a_bind_is_a_sign_of_life_too() -> None:
     alive, bind = given(DECISIONS.name, a_bind(0))
-    assert alive == SchedulerActivity("default", "hami-scheduler", at(0))
+    assert alive == SchedulerActivity("default", "hami-scheduler", to_time(0))
     assert isinstance(bind, BindConcluded)
 
 
@@ -64,7 +64,7 @@ def test_records_of_devices_and_nodes_are_not_decoded() -> None:
 
 def test_a_dead_letter_names_the_topic_it_comes_from() -> None:
     headers = [("dead_letter_topic", DECISIONS.name.encode())]
-    assert decode_inputs(Record(DEAD_LETTERS.name, b"{", headers)) == [DeadLettered(DECISIONS.name, at(0))]
+    assert decode_inputs(Record(DEAD_LETTERS.name, b"{", headers)) == [DeadLettered(DECISIONS.name, to_time(0))]
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_a_dead_letter_names_the_cluster_that_its_record_names(
 ) -> None:
     headers = [("dead_letter_topic", topic.encode()), ("ce_source", source.encode())]
     record = Record(DEAD_LETTERS.name, b"{", headers, key)
-    assert decode_inputs(record) == [DeadLettered(topic, at(0), cluster)]
+    assert decode_inputs(record) == [DeadLettered(topic, to_time(0), cluster)]

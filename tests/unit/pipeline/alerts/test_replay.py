@@ -13,9 +13,18 @@ from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
 from schemas.events import AlertChanged, Event, PodRef
-from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, rules, run
-from tests.support.builders.yaml_texts import doubling
-from tests.support.stress import examples
+from tests.support.builders.alert_inputs import (
+    a_bind,
+    a_check,
+    a_finding,
+    a_refusal,
+    a_success,
+    load_rules,
+    run,
+    to_time,
+)
+from tests.support.builders.yaml_texts import write_doubling
+from tests.support.stress import count_examples
 
 DAY = 24 * 60
 LOCKED = "node node1 has been locked within 5m0s: node lock contention"
@@ -42,7 +51,7 @@ def a_busy_day(seed: int, minutes: int) -> list[tuple[float, AlertInput]]:
         elif kind < 0.93:
             inputs.append((time, a_finding(time)))
         elif (step // 120) % 3:
-            inputs.append((time, SchedulerActivity("default", "hami-scheduler", at(time))))
+            inputs.append((time, SchedulerActivity("default", "hami-scheduler", to_time(time))))
     return inputs
 
 
@@ -50,7 +59,7 @@ def changes(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
     return [(alert.id, alert.changed_at) for alert in alerts]
 
 
-@settings(max_examples=examples(2))
+@settings(max_examples=count_examples(2))
 @given(st.integers(0, 10_000))
 def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(seed: int) -> None:
     shipped, inputs, minutes = load(), a_busy_day(seed, 270), 270
@@ -59,7 +68,7 @@ def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(s
     # It published up to `killed` but committed an earlier time; it reads again as far back as the rules need.
     kept = 110 + rng.random() * 130
     killed = kept + rng.random() * 20
-    published = [alert for alert in whole if alert.changed_at <= at(killed)]
+    published = [alert for alert in whole if alert.changed_at <= to_time(killed)]
     back = [(time, item) for time, item in inputs if time >= kept - 110]
     after = run(shipped, back, minutes, published=published, published_until=kept, start=kept - 110)
     assert changes([*published, *after]) == changes(whole)
@@ -72,7 +81,7 @@ def of_cluster(item: AlertInput, cluster: str) -> AlertInput:
     return item._replace(cluster=cluster)
 
 
-@settings(max_examples=examples(2))
+@settings(max_examples=count_examples(2))
 @given(st.integers(0, 10_000))
 def test_two_clusters_with_equal_names_have_the_alerts_that_each_has_alone(seed: int) -> None:
     shipped, minutes = load(), 200
@@ -87,17 +96,17 @@ def test_two_clusters_with_equal_names_have_the_alerts_that_each_has_alone(seed:
 
 
 def test_records_of_two_partitions_are_put_in_order_however_they_are_read() -> None:
-    timeline = Timeline(at(0))
+    timeline = Timeline(to_time(0))
     for number, time in enumerate((0.1, 0.5, 0.9)):
-        timeline.put(at(time), ("a", 1, number), [SchedulerActivity("default", "late", at(time))])
+        timeline.put(to_time(time), ("a", 1, number), [SchedulerActivity("default", "late", to_time(time))])
     for number, time in enumerate((0.1, 0.4)):
-        timeline.put(at(time), ("a", 0, number), [SchedulerActivity("default", "early", at(time))])
+        timeline.put(to_time(time), ("a", 0, number), [SchedulerActivity("default", "early", to_time(time))])
     order = [
         (item if isinstance(item, datetime) else item.scheduler)  # type: ignore[union-attr]
-        for item in timeline.advance(at(0.6))
+        for item in timeline.advance(to_time(0.6))
     ]
-    assert order == ["early", "late", at(0.25), "early", at(0.5), "late"]
-    assert list(timeline.advance(at(0.6))) == []
+    assert order == ["early", "late", to_time(0.25), "early", to_time(0.5), "late"]
+    assert list(timeline.advance(to_time(0.6))) == []
 
 
 def test_what_fires_for_days_is_published_again_once_a_day_with_its_id() -> None:
@@ -120,15 +129,15 @@ def test_an_alert_is_restored_from_its_fields_whatever_its_summary_says() -> Non
     translated = fired.model_copy(update={"summary": "Text einer späteren Fassung: ohne Bedeutung"})
     condition = rule.create_condition()
     condition.restore(translated)
-    (restored,) = condition.list_firing(at(DAY))
+    (restored,) = condition.list_firing(to_time(DAY))
     assert (restored.labels, restored.problems) == (fired.labels, fired.problems)
     assert restored.summary == fired.summary
 
 
 def test_a_rule_of_another_kind_under_the_same_name_restores_nothing(tmp_path: Path) -> None:
-    (fired,) = run(rules(tmp_path, "kind: lock"), [(time, a_bind(time, error=LOCKED)) for time in range(7)], 6)
+    (fired,) = run(load_rules(tmp_path, "kind: lock"), [(time, a_bind(time, error=LOCKED)) for time in range(7)], 6)
     for kind in ("kind: handshake\n    codes: [HandshakeTooOld]", "kind: silent"):
-        alerts = run(rules(tmp_path, kind), [], 10, published=[fired], published_until=6)
+        alerts = run(load_rules(tmp_path, kind), [], 10, published=[fired], published_until=6)
         assert [alert.state for alert in alerts] == ["resolved"]
 
 
@@ -163,7 +172,7 @@ def test_a_mistake_in_a_file_of_rules_is_reported_with_file_and_line(tmp_path: P
 
 def test_l9_aliases_that_double_are_refused_before_they_are_values(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_bytes(doubling(40, "<<"))
+    path.write_bytes(write_doubling(40, "<<"))
     with pytest.raises(RuleError, match=r"mine\.yaml:1: .*its aliases make \d+ values"):
         load(path)
 

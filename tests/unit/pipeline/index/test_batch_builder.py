@@ -21,12 +21,12 @@ from tests.support.builders.events import (
     STARTED,
     a_repetition,
     a_summary,
-    devices_judged,
-    nodes_judged,
-    some_trends,
+    build_devices_judged,
+    build_nodes_judged,
+    build_trends,
 )
 from tests.support.builders.node_states import OBSERVED, a_node_state
-from tests.support.builders.summary_parts import nodes_of, summary_in_parts
+from tests.support.builders.summary_parts import build_parts, name_nodes
 from tests.support.fakes.documents_and_records import DocumentsByVersion, TopicLog
 from tests.support.fakes.index_and_topics import FakeTopics
 
@@ -54,7 +54,7 @@ def without_pod_states(batch: Batch) -> list[Document]:
     [
         (a_summary(), ("schedulerlog-attempts-2026.11.21", "0f" * 16, 1)),
         (a_repetition(version=7), ("schedulerlog-attempts-2026.11.21", "0f" * 16, 7)),
-        (devices_judged(), ("schedulerlog-devices-2026.11.21", f"{'0f' * 16}/devices/0", None)),
+        (build_devices_judged(), ("schedulerlog-devices-2026.11.21", f"{'0f' * 16}/devices/0", None)),
         (FINDING, ("schedulerlog-findings-2026.11.21", FINDING.id, 0)),
         (
             a_node_state(observed_at=OBSERVED),
@@ -73,12 +73,12 @@ def test_every_event_is_a_document_in_the_index_of_its_day(event: Event, place: 
 def test_every_row_of_a_minute_is_a_document_of_its_version() -> None:
     rows = {name: ["a", "b"] for name in ("namespace", "dimension", "value")} | {"result": ["failed", "failed"]}
     counts = {name: [1, 2] for name in ("attempts", "pods", "nodes", "devices")}
-    documents = batch_of(some_trends(**rows, **counts, version=3), some_trends(**rows, **counts, version=2)).documents
+    documents = batch_of(build_trends(**rows, **counts, version=3), build_trends(**rows, **counts, version=2)).documents
     assert [(document.index, document.version) for document in documents] == [("schedulerlog-trends-2026.11.21", 3)] * 2
 
 
 def test_a_summary_of_several_records_is_one_document_of_all_nodes() -> None:
-    (document,) = without_pod_states(batch_of(*summary_in_parts(3)))
+    (document,) = without_pod_states(batch_of(*build_parts(3)))
     assert b'"nodes":["node0","node1","node2"]' in document.source
     assert [record.offset for record in document.origin] == [0, 1, 2]
 
@@ -109,14 +109,14 @@ def test_of_two_of_the_same_version_the_attempt_that_was_published_first_is_kept
 
 def test_events_that_the_index_does_not_hold_are_passed_over() -> None:
     line = MessageEmitted(**ATTEMPT, reported_at=STARTED, severity="Normal", reason="FilteringSucceed", message="m")
-    batch = batch_of(line, nodes_judged())
+    batch = batch_of(line, build_nodes_judged())
     assert (batch.documents, batch.rejected) == ([], [])
     assert batch.outcomes == {(ATTEMPTS.name, "passed_over"): 2}
     assert batch.committable == {(ATTEMPTS.name, 0): 2}
 
 
 def test_parts_that_cant_be_joined_are_rejected_each() -> None:
-    first, second = summary_in_parts(2)
+    first, second = build_parts(2)
     batch = batch_of(first, second.model_copy(update={"verdicts": ["fits", "refused", "picked"]}))
     assert batch.documents == []
     assert [(rejection.record.offset, rejection.cause) for rejection in batch.rejected] == [
@@ -139,7 +139,7 @@ def test_a_batch_is_full_by_documents_or_by_bytes(documents: int, size: int) -> 
 
 def test_the_offset_of_the_first_part_is_committed_until_the_summary_is_whole() -> None:
     builder, log = a_builder(), TopicLog()
-    parts, other = summary_in_parts(2), a_summary(attempt_id="1e" * 16)
+    parts, other = build_parts(2), a_summary(attempt_id="1e" * 16)
     log.append(other, parts[0], other, parts[1])
     committable = []
     for record in log.records:
@@ -154,9 +154,7 @@ ATTEMPTS_OF_THREE_PODS = [
 
 
 def an_attempt(attempt_id: str, version: int, parts: int) -> list[AttemptSummarized]:
-    return summary_in_parts(
-        parts, attempt_id=attempt_id, version=version, ended_at=STARTED + timedelta(seconds=version)
-    )
+    return build_parts(parts, attempt_id=attempt_id, version=version, ended_at=STARTED + timedelta(seconds=version))
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -183,8 +181,10 @@ async def test_wherever_batches_are_cut_and_whenever_it_is_killed_each_attempt_i
             # Killed before the commit, it writes the batch again in its next life.
             if random.random() < 0.7:
                 committed = batch.committable.get((ATTEMPTS.name, 0), committed)
-    assert contents(index) == {f"{number:032}": (3, nodes_of(2), "2026-11-21T03:06:26.217054Z") for number in range(3)}
-    assert topics.of(DEAD_LETTERS.name) == []
+    assert contents(index) == {
+        f"{number:032}": (3, name_nodes(2), "2026-11-21T03:06:26.217054Z") for number in range(3)
+    }
+    assert topics.list_sent(DEAD_LETTERS.name) == []
 
 
 def contents(index: DocumentsByVersion) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def contents(index: DocumentsByVersion) -> dict[str, Any]:
 
 async def test_the_delay_of_each_attempt_is_counted_once_from_kafkas_time_of_its_last_record() -> None:
     log, builder, metrics = TopicLog(), a_builder(), Metrics()
-    first, second, last = summary_in_parts(3)
+    first, second, last = build_parts(3)
     began = log.now_ms
     for seconds, event in enumerate((first, second, last, a_repetition(), FINDING)):
         log.now_ms = began + 1000 * seconds

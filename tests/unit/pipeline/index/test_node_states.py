@@ -25,7 +25,9 @@ async def written(log: TopicLog, index: DocumentsByVersion | None = None) -> tup
     for record in log.records:
         builder.add(record)
     await IndexWriter(index, topics, Metrics()).write(builder.take())
-    causes = [dict(letter.record.headers)["dead_letter_cause"].decode() for letter in topics.of(DEAD_LETTERS.name)]
+    causes = [
+        dict(letter.record.headers)["dead_letter_cause"].decode() for letter in topics.list_sent(DEAD_LETTERS.name)
+    ]
     return index, causes
 
 

@@ -18,7 +18,7 @@ from schemas import indices
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS
 from tests.support.builders.events import a_summary
-from tests.support.builders.summary_parts import summary_in_parts
+from tests.support.builders.summary_parts import build_parts
 from tests.support.fakes.documents_and_records import DocumentsByVersion, ReadRecord, TopicLog
 from tests.support.fakes.index_and_topics import FakeTopics
 
@@ -140,7 +140,7 @@ async def test_an_error_that_waiting_does_not_cure_ends_the_reading() -> None:
 async def test_what_was_gathered_before_partitions_moved_is_not_committed() -> None:
     """The new owner of the partition begins where this process has committed: it reads all parts of the summary."""
     log = TopicLog()
-    log.append(a_summary(), summary_in_parts(2, attempt_id="1e" * 16)[0])
+    log.append(a_summary(), build_parts(2, attempt_id="1e" * 16)[0])
     async with Running(log) as running:
         await running.index.started.acquire()
         await running.until(lambda: running.consumer.position == 2)
@@ -173,7 +173,7 @@ async def test_of_records_that_were_fetched_before_partitions_moved_none_is_adde
 
 
 async def test_a_part_alone_is_read_and_its_offset_is_not_committed() -> None:
-    log, (first, second) = TopicLog(), summary_in_parts(2)
+    log, (first, second) = TopicLog(), build_parts(2)
     log.append(first)
     async with Running(log) as running:
         running.index.may_end.release()

@@ -13,7 +13,7 @@ from schemas.codec.records import decode, decode_value, encode
 from schemas.documents.devices import JudgedNodes
 from schemas.events import FindingReported
 from schemas.topics import NODE_STATES
-from tests.support.builders.events import ATTEMPT, STARTED, devices_judged
+from tests.support.builders.events import ATTEMPT, STARTED, build_devices_judged
 from tests.support.builders.node_states import EPOCH
 from tests.support.fakes.index_and_topics import FakeTopics
 
@@ -25,7 +25,7 @@ def state_of(node: str, revision: int = 7) -> str:
 
 
 def verdicts(*nodes: str, revision: int = 7, **fields: Any) -> JudgedNodes:
-    event = devices_judged(nodes, revision=[revision] * len(nodes), **fields)
+    event = build_devices_judged(nodes, revision=[revision] * len(nodes), **fields)
     read = decode_value(JudgedNodes, encode(event).value)
     assert isinstance(read, JudgedNodes)
     assert read.id == event.id

@@ -17,9 +17,9 @@ from schemas.documents.observations import Observed, observation_document
 from schemas.documents.placements import placement_document
 from schemas.events import DeviceAllocation, PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
-from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
+from tests.support.builders.placements import a_check, a_pod, a_problem, a_registration, a_sighting, to_time
 
-BOUND, LONG_AFTER = at(1), at(1_000)
+BOUND, LONG_AFTER = to_time(1), to_time(1_000)
 
 
 class FakeIndex:
@@ -44,7 +44,7 @@ class FakeIndex:
 
     def put_attempt(self, **fields: Any) -> None:
         plain = {
-            "@timestamp": rfc3339(at(0)), "ended_at": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
+            "@timestamp": rfc3339(to_time(0)), "ended_at": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
             "cluster": "default",
             "pod": "trainer", "pod_uid": "uid-trainer", "scheduler": "hami-scheduler", "status": "pending",
             "chosen": "node1", "picked_devices": ["GPU-node1-0"], "sources": ["scheduler"],
@@ -65,7 +65,7 @@ def a_bind(node: str = "node1", **fields: Any) -> BindFact:
     plain: dict[str, Any] = {
         "attempt_id": "a1",
         "scheduler": "hami-scheduler",
-        "started_at": at(0),
+        "started_at": to_time(0),
         "uid": "uid-trainer",
     }
     return BindFact(**(plain | {"node": node, "time": BOUND, "bound": True, "version": 1} | fields))
@@ -78,8 +78,8 @@ async def names(audits: PlacementAudits) -> list[str]:
 async def test_what_was_written_but_not_judged_before_a_restart_is_judged_after_it() -> None:
     index = FakeIndex()
     index.put_placement(a_pod(), a_bind())
-    index.put_observation(seen(70, ""))
-    index.put_observation(checked(-10, a_problem()))
+    index.put_observation(a_sighting(70, ""))
+    index.put_observation(a_check(-10, a_problem()))
     audits = PlacementAudits(None, index)
     await audits.load(LONG_AFTER)
     # Neither the devices nor the requests of this bind are known, so its node is not audited.
@@ -89,8 +89,8 @@ async def test_what_was_written_but_not_judged_before_a_restart_is_judged_after_
 
 async def test_the_earlier_checks_of_a_node_are_loaded_once() -> None:
     index = FakeIndex()
-    index.put_observation(checked(-10, a_problem()))
-    index.put_observation(registered(-10, {"GPU-1": 10}))
+    index.put_observation(a_check(-10, a_problem()))
+    index.put_observation(a_registration(-10, {"GPU-1": 10}))
     index.put_placement(a_pod(), a_bind(held=(DeviceAllocation(uuid="GPU-1", container="main"),)))
     audits = PlacementAudits(None, index)
     await audits.load(LONG_AFTER)
@@ -106,7 +106,7 @@ async def test_more_than_a_page_is_loaded() -> None:
     index = FakeIndex()
     for number in range(PAGE + 10):
         index.put_placement(a_pod(f"pod{number}"), a_bind(attempt_id=f"a{number}", uid=f"uid-pod{number}"))
-        index.put_observation(seen(70, "", f"pod{number}"))
+        index.put_observation(a_sighting(70, "", f"pod{number}"))
     audits = PlacementAudits(None, index)
     await audits.load(LONG_AFTER)
     assert len(await names(audits)) == PAGE + 10
@@ -115,20 +115,20 @@ async def test_more_than_a_page_is_loaded() -> None:
 async def test_a_pod_on_its_chosen_node_without_a_reported_bind_is_found_after_five_minutes() -> None:
     index = FakeIndex()
     index.put_attempt()
-    index.put_placement(a_pod(), PodSighting("uid-trainer", "node1", "Running", at(5)))
+    index.put_placement(a_pod(), PodSighting("uid-trainer", "node1", "Running", to_time(5)))
     audits = PlacementAudits(None, index)
-    assert await audits.find(at(5) + BIND_REPORT_TIMEOUT) == []
-    (finding,) = await audits.find(at(66) + BIND_REPORT_TIMEOUT)
+    assert await audits.find(to_time(5) + BIND_REPORT_TIMEOUT) == []
+    (finding,) = await audits.find(to_time(66) + BIND_REPORT_TIMEOUT)
     assert (finding.finding, finding.attempt_id, finding.node) == ("BindUnreported", "a1", "node1")
     assert finding.found_at == BOUND
-    assert finding.evidence[1].startswith(seen(5).id)
+    assert finding.evidence[1].startswith(a_sighting(5).id)
 
 
 async def test_a_bind_of_another_attempt_another_node_or_an_attempt_from_a_log_is_not_a_finding() -> None:
-    sight = PodSighting("uid-trainer", "node1", "Running", at(5))
+    sight = PodSighting("uid-trainer", "node1", "Running", to_time(5))
     for facts, fields in (
-        ([sight, a_bind(attempt_id="another", started_at=at(2), time=at(3))], {}),
-        ([PodSighting("uid-trainer", "node2", "Running", at(5))], {}),
+        ([sight, a_bind(attempt_id="another", started_at=to_time(2), time=to_time(3))], {}),
+        ([PodSighting("uid-trainer", "node2", "Running", to_time(5))], {}),
         ([sight], {"sources": ["hami-log"]}),
     ):
         index = FakeIndex()

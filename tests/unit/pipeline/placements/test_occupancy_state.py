@@ -37,7 +37,7 @@ from schemas.events import (
 from schemas.events.schedulers import settings_digest_of
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 NIGHT = datetime(2026, 11, 21, 23, 59, 30, tzinfo=UTC)
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -364,7 +364,7 @@ INPUTS = st.lists(INPUT, max_size=8).map(in_order)
 
 # Of how many records, how many documents are written before the kill, and whether the offsets are committed.
 KILLS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6), st.booleans()), max_size=5)
-FEW = settings(max_examples=examples(10))
+FEW = settings(max_examples=count_examples(10))
 
 
 @FEW

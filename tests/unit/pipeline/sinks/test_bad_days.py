@@ -19,9 +19,9 @@ from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from tests.support.builders.index_documents import a_document
 from tests.support.fakes.opensearch import TROUBLES, Cut, FakeOpenSearch
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
-SEQUENCES = examples(250)
+SEQUENCES = count_examples(250)
 pytestmark = [pytest.mark.stress, pytest.mark.usefixtures("quiet_log")]
 
 

@@ -36,7 +36,7 @@ from runtime.settings.opensearch_connection import opensearch_at
 from schemas.index_family import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 from tests.support.waiting import eventually_async
 
 
@@ -161,7 +161,7 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(8))
+@settings(max_examples=count_examples(8))
 def test_any_sequence_of_faults_ends_in_the_same_documents(seed: int) -> None:
     asyncio.run(_troubled(random.Random(seed)))
 

@@ -22,8 +22,8 @@ from schemas.topics import (
     MESSAGES,
     POD_HISTORIES,
 )
-from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
-from tests.support.fakes.topics import TAKEN_AT_MS, FakeTopics, Log, published, stream
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
+from tests.support.fakes.topics import TAKEN_AT_MS, FakeTopics, Log, list_published, stream
 from tests.support.harness.worker_in_memory import Worker, a_worker
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}
@@ -31,7 +31,7 @@ PLACED = {"node1": [["picked"]]}
 
 
 def lines(topics: FakeTopics) -> list[str]:
-    return [event.message for event in topics.events(MESSAGES.name)]
+    return [event.message for event in topics.list_events(MESSAGES.name)]
 
 
 async def test_an_attempt_becomes_a_summary_messages_and_counts_and_is_acknowledged() -> None:
@@ -39,15 +39,20 @@ async def test_an_attempt_becomes_a_summary_messages_and_counts_and_is_acknowled
     log.append(*an_attempt(REFUSING))
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-    (summary,) = published(topics).values()
+    (summary,) = list_published(topics).values()
     assert (summary.status, summary.nodes) == ("failed", ["node1", "node2"])
     assert (summary.episode, summary.episode_started_at, summary.changes) == (summary.attempt_id, STARTED, [])
     assert lines(topics)[-1] == "no available node, 2 nodes do not meet"
-    (counted,) = topics.events(ATTEMPT_COUNTS.name)
+    (counted,) = topics.list_events(ATTEMPT_COUNTS.name)
     assert (counted.adds.version, counted.adds.status, counted.replaces) == (summary.version, "failed", None)
     # Kafka's time of the end of the attempt, which is the third record.
     assert counted.recorded_at == datetime.fromtimestamp(TAKEN_AT_MS / 1000 + 2, UTC)
-    assert [entry.partition for entry in (*topics.of(ATTEMPT_COUNTS.name), *topics.of(POD_HISTORIES.name))] == [2, 2]
+    assert [
+        entry.partition for entry in (*topics.list_sent(ATTEMPT_COUNTS.name), *topics.list_sent(POD_HISTORIES.name))
+    ] == [
+        2,
+        2,
+    ]
     assert log.acknowledged == [0, 1, 2]
 
 
@@ -59,9 +64,9 @@ async def test_device_records_are_passed_on_byte_for_byte() -> None:
     log.records[0] = plain._replace(value=value, headers=headers)
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-    (passed_on,) = topics.of(DEVICE_VERDICTS.name)
+    (passed_on,) = topics.list_sent(DEVICE_VERDICTS.name)
     assert passed_on.record == (plain.key, value, headers)
-    assert isinstance(topics.events(DEVICE_VERDICTS.name)[0], DevicesJudged)
+    assert isinstance(topics.list_events(DEVICE_VERDICTS.name)[0], DevicesJudged)
 
 
 async def test_device_records_are_passed_on_at_once_while_too_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +75,10 @@ async def test_device_records_are_passed_on_at_once_while_too_many_wait(monkeypa
     log.append(*an_attempt({f"node{number}": [["CardCordoned"]] for number in range(9)}))
     async with a_worker(topics) as worker:
         await worker.read(*log.records[:3])
-        assert len(topics.of(DEVICE_VERDICTS.name)) == 2
-        assert not topics.of(ATTEMPTS.name)
+        assert len(topics.list_sent(DEVICE_VERDICTS.name)) == 2
+        assert not topics.list_sent(ATTEMPTS.name)
         await worker.read(*log.records[3:])
-    assert len({event.id for event in topics.events(DEVICE_VERDICTS.name)}) == 3
+    assert len({event.id for event in topics.list_events(DEVICE_VERDICTS.name)}) == 3
     assert log.acknowledged == [record.offset for record in log.records]
 
 
@@ -109,13 +114,13 @@ async def test_the_history_is_written_after_the_attempt_and_before_the_acknowled
 
 async def test_an_open_attempt_holds_back_the_acknowledgement_but_nothing_else() -> None:
     topics, log = FakeTopics(), Log()
-    log.append(an_attempt(REFUSING, **about("open"))[0], *an_attempt(REFUSING))
+    log.append(an_attempt(REFUSING, **build_common("open"))[0], *an_attempt(REFUSING))
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-        assert len(published(topics)) == 1
+        assert len(list_published(topics)) == 1
         assert log.acknowledged == []
         await worker.wait(31)
-        assert len(published(topics)) == 2
+        assert len(list_published(topics)) == 2
         assert log.acknowledged == [0, 1, 2, 3]
 
 
@@ -127,13 +132,13 @@ async def test_a_record_that_cant_be_decoded_is_dead_lettered_byte_for_byte_and_
     log.append(*good[1:])
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-    (dead,) = topics.of(DEAD_LETTERS.name)
+    (dead,) = topics.list_sent(DEAD_LETTERS.name)
     assert dead.record.value == b"\xff{"
     assert dead.record.headers[len(DEAD_LETTER_HEADERS) :] == list(log.records[1].headers)
     headers = dict(dead.record.headers)
     assert [headers[name] for name in list(DEAD_LETTER_HEADERS)[:3]] == [b"schedulerlog.decisions", b"7", b"1"]
     assert headers["dead_letter_cause"].startswith(b"value: not JSON")
-    assert len(published(topics)) == 1
+    assert len(list_published(topics)) == 1
     assert log.acknowledged == [0, 1, 2, 3]
 
 
@@ -142,14 +147,14 @@ async def test_h5_an_attempt_of_a_time_that_cant_be_is_dead_lettered_and_the_oth
     year: int, cause: str
 ) -> None:
     topics, log = FakeTopics(), Log()
-    log.append(*an_attempt(REFUSING, **about("absurd") | {"started_at": STARTED.replace(year=year)}))
+    log.append(*an_attempt(REFUSING, **build_common("absurd") | {"started_at": STARTED.replace(year=year)}))
     log.append(*an_attempt(REFUSING))
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-    dead = topics.of(DEAD_LETTERS.name)
+    dead = topics.list_sent(DEAD_LETTERS.name)
     assert len(dead) == len(an_attempt(REFUSING))
     assert cause in dict(dead[0].record.headers)["dead_letter_cause"].decode()
-    assert [summary.pod.name for summary in published(topics).values()] == ["trainer"]
+    assert [summary.pod.name for summary in list_published(topics).values()] == ["trainer"]
     assert len(log.acknowledged) == len(log.records)
 
 
@@ -180,11 +185,11 @@ async def test_a_bind_publishes_the_attempt_again_and_only_its_own_message() -> 
     log.append(*an_attempt(PLACED, chosen="node1"), a_bind())
     async with a_worker(topics) as worker:
         await worker.read(*log.records[:-1])
-        assert [summary.status for summary in published(topics).values()] == ["pending"]
+        assert [summary.status for summary in list_published(topics).values()] == ["pending"]
         await worker.read(log.records[-1])
-    assert [summary.status for summary in published(topics).values()] == ["succeeded"]
+    assert [summary.status for summary in list_published(topics).values()] == ["succeeded"]
     assert len(lines(topics)) == 2
-    pending, bound = topics.events(ATTEMPT_COUNTS.name)
+    pending, bound = topics.list_events(ATTEMPT_COUNTS.name)
     assert encode_value(bound.replaces) == encode_value(pending.adds)
     assert (pending.adds.status, bound.adds.status) == ("pending", "succeeded")
     assert log.acknowledged == [0, 1, 2, 3]
@@ -196,10 +201,10 @@ async def test_a_bind_after_a_restart_finds_its_attempt_on_the_topic() -> None:
     log.append(*an_attempt(wide, chosen="node1", nodes_a_record=400), a_bind())
     async with a_worker(topics) as worker:
         await worker.read(*log.records[:-1])
-    assert len(topics.of(ATTEMPTS.name)) > 1  # it lies there in parts
+    assert len(topics.list_sent(ATTEMPTS.name)) > 1  # it lies there in parts
     async with a_worker(topics) as worker:
         await worker.read(log.records[-1])
-    (summary,) = published(topics).values()
+    (summary,) = list_published(topics).values()
     assert (summary.status, len(summary.nodes), summary.complete) == ("succeeded", 3_001, True)
     assert lines(topics)[1:] == ["Successfully binding node [node1] to ml/trainer"]
 
@@ -214,7 +219,7 @@ async def test_a_bind_whose_attempt_has_expired_from_the_topic_is_published_by_i
     for records in (log.records[:-1], log.records[-1:]):
         async with a_worker(topics) as worker:
             await worker.read(*records)
-    last = topics.events(ATTEMPTS.name)[-1]
+    last = topics.list_events(ATTEMPTS.name)[-1]
     assert (last.status, last.nodes, last.complete) == ("succeeded", [], False)
     assert log.acknowledged == [0, 1, 2, 3]
 
@@ -224,7 +229,7 @@ async def test_a_bind_of_an_unknown_attempt_is_published_by_itself() -> None:
     log.append(a_bind(bound=False))
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-    (summary,) = published(topics).values()
+    (summary,) = list_published(topics).values()
     assert (summary.status, summary.complete, summary.bind and summary.bind.bound) == ("failed", False, False)
 
 
@@ -235,7 +240,7 @@ async def test_a_filter_that_comes_after_its_bind_and_a_restart_is_merged_with_i
         await worker.read(log.records[0])
     async with a_worker(topics) as worker:
         await worker.read(*log.records[1:])
-    (summary,) = published(topics).values()
+    (summary,) = list_published(topics).values()
     assert (summary.status, summary.nodes, summary.complete) == ("succeeded", ["node1"], True)
 
 
@@ -245,9 +250,9 @@ async def test_the_missing_records_of_an_attempt_that_expired_complete_it() -> N
     async with a_worker(topics) as worker:
         await worker.read(*log.records[:2])
         await worker.wait(31)
-        assert not next(iter(published(topics).values())).complete
+        assert not next(iter(list_published(topics).values())).complete
         await worker.read(log.records[2])
-    (summary,) = published(topics).values()
+    (summary,) = list_published(topics).values()
     assert (summary.complete, summary.status) == (True, "failed")
 
 
@@ -271,7 +276,7 @@ async def test_a_producer_that_sends_everything_twice_changes_nothing() -> None:
         await worker.read(*log.records)
         assert worker.decisions.open_attempts == 0
     assert len(lines(topics)) == 2
-    assert [event.status for event in topics.events(ATTEMPTS.name)] == ["pending", "succeeded"]
+    assert [event.status for event in topics.list_events(ATTEMPTS.name)] == ["pending", "succeeded"]
     assert log.acknowledged == list(range(8))
 
 
@@ -304,7 +309,7 @@ async def test_a_record_that_is_read_again_while_it_is_pending_counts_once() -> 
 async def test_reading_pauses_while_the_queue_is_full() -> None:
     topics, log = FakeTopics(), Log()
     for number in range(20):
-        log.append(*an_attempt(REFUSING, **about(f"pod-{number}")))
+        log.append(*an_attempt(REFUSING, **build_common(f"pod-{number}")))
     worker = Worker(topics, queue_bytes=10_000)
     reading = asyncio.create_task(worker.decisions.fold(stream(log.records)))
     for _ in range(1_000):  # in a tenth of these turns it would have read everything
@@ -315,7 +320,7 @@ async def test_reading_pauses_while_the_queue_is_full() -> None:
     await reading
     await worker.writer.wait_until_drained()
     running.cancel()
-    assert len(published(topics)) == 20
+    assert len(list_published(topics)) == 20
 
 
 async def test_a_defect_of_the_fold_dead_letters_the_record_instead_of_ending_the_worker(
@@ -329,7 +334,7 @@ async def test_a_defect_of_the_fold_dead_letters_the_record_instead_of_ending_th
     monkeypatch.setattr("pipeline.worker.open_attempts.AttemptFold.add", broken)
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
-    assert len(topics.of(DEAD_LETTERS.name)) == 3
+    assert len(topics.list_sent(DEAD_LETTERS.name)) == 3
     assert log.acknowledged == [0, 1, 2]
 
 
@@ -339,20 +344,20 @@ async def test_without_stored_devices_only_summaries_are_published() -> None:
     async with a_worker(topics) as worker:
         await DecisionsAgent(worker.writer, Metrics(), store_devices=False).fold(stream(log.records))
         await worker.writer.wait_until_drained()
-    assert list(published(topics)) == [about()["attempt_id"]]
-    assert not topics.of(DEVICE_VERDICTS.name)
+    assert list(list_published(topics)) == [build_common()["attempt_id"]]
+    assert not topics.list_sent(DEVICE_VERDICTS.name)
 
 
 async def test_a_finding_of_a_log_reader_is_forwarded_and_one_of_the_pipeline_added() -> None:
     topics, log = FakeTopics(), Log()
     reported = FindingReported(
-        **about(), finding="ReleasingMemoryCounted", found_at=STARTED, node="node1", device="grp-0"
+        **build_common(), finding="ReleasingMemoryCounted", found_at=STARTED, node="node1", device="grp-0"
     )
     log.append(reported, *an_attempt(REFUSING)[1:])
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
         await worker.wait(31)
-    found = {event.finding: event.id for event in topics.events(FINDINGS.name)}
+    found = {event.finding: event.id for event in topics.list_events(FINDINGS.name)}
     assert found["ReleasingMemoryCounted"] == reported.id
     assert found.keys() == {"ReleasingMemoryCounted", "Imbalance"}
     assert log.acknowledged == [0, 1, 2]
@@ -363,14 +368,14 @@ async def test_the_ids_of_complete_attempts_are_forgotten_after_a_while_and_it_i
     async with a_worker(topics) as worker:
         for number in range(40):
             start = len(log.records)
-            log.append(*an_attempt(REFUSING, **about(f"pod-{number}")))
+            log.append(*an_attempt(REFUSING, **build_common(f"pod-{number}")))
             await worker.read(*log.records[start:])
             await worker.wait(60)
         (partition,) = worker.decisions._partitions.values()
         assert len(partition.attempts._complete) <= 12
         sent, start = len(topics.sent), len(log.records)
-        log.append(*an_attempt(REFUSING, **about("pod-0")))
+        log.append(*an_attempt(REFUSING, **build_common("pod-0")))
         await worker.read(*log.records[start:])
     assert len(topics.sent) == sent
-    assert all(isinstance(event, AttemptSummarized) for event in topics.events(ATTEMPTS.name))
+    assert all(isinstance(event, AttemptSummarized) for event in topics.list_events(ATTEMPTS.name))
     assert log.acknowledged == [record.offset for record in log.records]

@@ -24,10 +24,10 @@ from runtime.kafka.record import Outgoing, Place, Record
 from schemas.codec.records import decode, encode_value
 from schemas.events import AttemptEvent, AttemptSummarized, Contribution, PodHistoryChanged
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, MESSAGES, POD_HISTORIES
-from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
-from tests.support.fakes.topics import PARTITIONS, FakeTopics, Log, published, stream
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
+from tests.support.fakes.topics import PARTITIONS, FakeTopics, Log, list_published, stream
 from tests.support.harness.worker_in_memory import Worker
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}
 OTHERWISE = {"node1": [["CardCordoned"] * 2], "node2": [["CardCordoned"]]}
@@ -76,7 +76,7 @@ def a_pod(chance: random.Random, name: str, tries: int) -> list[list[AttemptEven
     attempts = []
     for number in range(tries):
         started = STARTED + timedelta(seconds=20 * number)
-        common = about(name) | {"started_at": started, "attempt_id": f"{name}-{number}"}
+        common = build_common(name) | {"started_at": started, "attempt_id": f"{name}-{number}"}
         devices = chance.choice([REFUSING, REFUSING, OTHERWISE, PLACED])
         events = an_attempt(devices, chosen="node1" if devices is PLACED else None, **common)
         ended = started + timedelta(milliseconds=13)
@@ -207,7 +207,7 @@ def weights(adds: Contribution) -> Iterator[tuple[str, int]]:
 def counted(topics: FakeTopics) -> dict[str, int]:
     """By dimension, value and status, the node verdicts: of every record once, less what it replaces."""
     sums: dict[str, int] = defaultdict(int)
-    for event in {event.id: event for event in topics.events(ATTEMPT_COUNTS.name)}.values():
+    for event in {event.id: event for event in topics.list_events(ATTEMPT_COUNTS.name)}.values():
         for sign, change in ((1, event.adds), (-1, event.replaces)):
             for name, nodes in weights(change) if change else ():
                 sums[name] += sign * nodes
@@ -223,7 +223,7 @@ def expected_counts(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(6))
+@settings(max_examples=count_examples(6))
 def test_crashes_and_moving_partitions_lose_repeat_and_change_nothing(seed: int) -> None:
     asyncio.run(_crashes(random.Random(seed)))
 
@@ -241,7 +241,7 @@ async def _crashes(chance: random.Random) -> None:
     found = contents(topics)
     assert found == contents(undisturbed)
     sent = [summarize(events) for attempts in pods for events in attempts]
-    assert {name: plain(summary) for name, summary in published(topics).items()} == {
+    assert {name: plain(summary) for name, summary in list_published(topics).items()} == {
         summary.attempt_id: plain(summary) for summary in sent
     }
     assert counted(topics) == expected_counts(sent)

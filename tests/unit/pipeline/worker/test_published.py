@@ -12,9 +12,9 @@ from runtime.kafka.record import Outgoing
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodHistoryChanged, PodRef
 from schemas.topics import POD_HISTORIES
-from tests.support.builders.attempts import STARTED, about, an_attempt
+from tests.support.builders.attempts import STARTED, an_attempt, build_common
 from tests.support.builders.events import a_pod_history, a_published_attempt
-from tests.support.fakes.topics import TAKEN_AT_MS, FakeTopics, Log, published
+from tests.support.fakes.topics import TAKEN_AT_MS, FakeTopics, Log, list_published
 from tests.support.harness.worker_in_memory import Clock, a_worker
 
 NOW = TAKEN_AT_MS / 1000
@@ -124,11 +124,11 @@ async def test_decisions_whose_topic_was_deleted_and_made_again_are_published_th
     topics, before, after = FakeTopics(), Log(), Log()
     refusing = {"node1": [["CardCordoned"]]}
     for number in range(3):
-        before.append(*an_attempt(refusing, **about(f"pod-{number}")))
+        before.append(*an_attempt(refusing, **build_common(f"pod-{number}")))
     later = {"attempt_id": "later", "started_at": STARTED + timedelta(hours=1)}
-    after.append(*an_attempt(refusing, **about("pod-2") | later))
+    after.append(*an_attempt(refusing, **build_common("pod-2") | later))
     for log in (before, after):
         async with a_worker(topics) as worker:
             await worker.read(*log.records)
     assert after.records[-1].offset < before.records[-1].offset
-    assert "later" in published(topics)
+    assert "later" in list_published(topics)

@@ -27,9 +27,9 @@ from schemas.events import (
 from schemas.ids import attempt_id
 from schemas.topics import ATTEMPT_COUNTS
 from tests.support.builders.attempts import STARTED, an_attempt
-from tests.support.fakes.topics import FakeTopics, Log, published
+from tests.support.fakes.topics import FakeTopics, Log, list_published
 from tests.support.harness.worker_in_memory import a_worker
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 APART: Final = timedelta(seconds=8)
 """More than an event of Kubernetes can be late, and its second can be rounded."""
@@ -148,13 +148,13 @@ def plain(summary: AttemptSummarized) -> dict[str, Any]:
 
 
 def attempts_in(topics: FakeTopics) -> list[AttemptSummarized]:
-    return sorted(published(topics).values(), key=lambda attempt: attempt.started_at)
+    return sorted(list_published(topics).values(), key=lambda attempt: attempt.started_at)
 
 
 def counted_attempts(topics: FakeTopics) -> int:
     """As the trends count them."""
     minutes: dict[datetime, Minute] = {}
-    for event in topics.events(ATTEMPT_COUNTS.name):
+    for event in topics.list_events(ATTEMPT_COUNTS.name):
         assert isinstance(event, AttemptCounted)
         at = event.started_at.replace(second=0, microsecond=0)
         minute = minutes.setdefault(at, Minute("default", at, 0, at))
@@ -166,7 +166,7 @@ def counted_attempts(topics: FakeTopics) -> int:
 
 
 @given(st.data())
-@settings(max_examples=examples(15))
+@settings(max_examples=count_examples(15))
 def test_each_try_is_one_attempt_whatever_sources_report_it_in_whatever_order(data: st.DataObject) -> None:
     outcomes = data.draw(st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=3))
     tries: list[list[list[Chunk]]] = []

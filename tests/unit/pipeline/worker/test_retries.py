@@ -13,8 +13,8 @@ from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.ids import attempt_id
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS
-from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
-from tests.support.fakes.topics import FakeTopics, Log, published
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
+from tests.support.fakes.topics import FakeTopics, Log, list_published
 from tests.support.harness.worker_in_memory import a_worker
 
 FULL = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"] * 2]}
@@ -24,7 +24,7 @@ FREED = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["picked", "fits"]
 def a_try(minute: float, devices: Any = None, **fields: Any) -> list[AttemptEvent]:
     """An attempt of the one pod, ``minute`` minutes after the first."""
     started = STARTED + timedelta(minutes=minute)
-    common = about() | {
+    common = build_common() | {
         "attempt_id": attempt_id("default", "hami-scheduler", "uid-trainer", started),
         "started_at": started,
     }
@@ -48,9 +48,9 @@ async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = Fa
             await worker.read(*batch)
     assert log.acknowledged == [record.offset for record in log.records]
     found: dict[str, list[Published]] = {events[0].attempt_id: [] for events in attempts}
-    for event in topics.events(ATTEMPTS.name):
+    for event in topics.list_events(ATTEMPTS.name):
         found[event.attempt_id].append(event)
-    assert {name: encode_value(summary) for name, summary in plain(published(topics)).items()} == {
+    assert {name: encode_value(summary) for name, summary in plain(list_published(topics)).items()} == {
         events[0].attempt_id: encode_value(summarize(events)) for events in attempts
     }
     return list(found.values())
@@ -100,7 +100,7 @@ async def test_an_attempt_that_is_read_again_when_the_history_has_dropped_it_is_
     for records in (log.records[:-again], log.records[-again:]):
         async with a_worker(topics) as worker:
             await worker.read(*records)
-    published_events = [json.loads(encode_value(event)) for event in topics.events(ATTEMPTS.name)]
+    published_events = [json.loads(encode_value(event)) for event in topics.list_events(ATTEMPTS.name)]
     first, *others = [event for event in published_events if event["attempt_id"] == tries[0][0].attempt_id]
     for other in others:
         assert other | {"attempts": 1} == first
@@ -119,7 +119,7 @@ async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_t
         await worker.read(*log.records[others:])
     # As many as for two nodes: the attempt itself, its messages and counts, and the history of four attempts.
     assert 0 < sum(len(entry.record.value) for entry in topics.sent[before:]) < 8_000
-    assert len(topics.of(DEVICE_VERDICTS.name)) == 3
+    assert len(topics.list_sent(DEVICE_VERDICTS.name)) == 3
 
 
 async def test_a_change_begins_an_episode_that_names_what_changed(restart: bool) -> None:
@@ -176,7 +176,7 @@ async def test_what_a_bind_adds_to_a_repetition_that_only_the_topics_know(restar
     for records in sessions:
         async with a_worker(topics) as worker:
             await worker.read(*records)
-    found = topics.events(ATTEMPTS.name)[-1]
+    found = topics.list_events(ATTEMPTS.name)[-1]
     assert isinstance(found, AttemptSummarized)
     assert (found.attempt_id, found.status, found.nodes) == (late.attempt_id, "succeeded", ["node1", "node2"])
     assert encode_value(plain({"": found})[""]) == encode_value(summarize([*a_try(1), late]))

@@ -12,7 +12,7 @@ from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS, MESSAGES
 from tests.support.builders.api_server_objects import an_event, read
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt
-from tests.support.fakes.topics import FakeTopics, Log, published
+from tests.support.fakes.topics import FakeTopics, Log, list_published
 from tests.support.harness.worker_in_memory import a_worker
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}
@@ -34,7 +34,7 @@ POD = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
 def by_events(*seconds: float, text: str = TEXT) -> list[AttemptEvent]:
     """What ``kube-events`` makes of kube-scheduler's events at these times."""
     times = [(STARTED + timedelta(seconds=second)).isoformat().replace("+00:00", "Z") for second in seconds]
-    events = [an_event("FailedScheduling", text, at=time, scheduler="hami-scheduler") for time in times]
+    events = [an_event("FailedScheduling", text, time=time, scheduler="hami-scheduler") for time in times]
     return [result for result in read(*(("event", event) for event in events)) if isinstance(result, AttemptEvent)]
 
 
@@ -48,7 +48,7 @@ async def on_topics(*reports: list[AttemptEvent]) -> FakeTopics:
 
 
 async def latest(*reports: list[AttemptEvent]) -> list[AttemptSummarized]:
-    return sorted(published(await on_topics(*reports)).values(), key=lambda attempt: attempt.started_at)
+    return sorted(list_published(await on_topics(*reports)).values(), key=lambda attempt: attempt.started_at)
 
 
 async def test_kube_schedulers_own_event_about_a_refused_pod_leaves_the_answer_as_it_was() -> None:
@@ -64,21 +64,21 @@ async def test_kube_schedulers_own_event_about_a_refused_pod_leaves_the_answer_a
 
 async def test_the_event_of_the_cluster_that_comes_first_is_the_same_attempt() -> None:
     topics = await on_topics(by_events(0.1), by_scheduler())
-    (found,) = published(topics).values()
+    (found,) = list_published(topics).values()
     assert found.attempt_id == by_events(0.1)[0].attempt_id
     assert build_schedulerlog(found) == build_schedulerlog(summarize(by_scheduler()))
-    rows = topics.events(DEVICE_VERDICTS.name)
+    rows = topics.list_events(DEVICE_VERDICTS.name)
     assert {(row.attempt_id, row.started_at) for row in rows} == {(found.attempt_id, found.started_at)}
     assert sum(len(row.verdict) for row in rows) == 3
 
 
 async def test_a_message_is_published_once_and_changed_words_count_for_the_same_attempt() -> None:
     topics = await on_topics(by_scheduler(), by_events(0.1))
-    assert [event.message for event in topics.events(MESSAGES.name)] == [
+    assert [event.message for event in topics.list_events(MESSAGES.name)] == [
         message.message for message in build_messages(summarize(by_scheduler()))
     ]
     topics = await on_topics(by_events(0.1), by_scheduler())
-    assert len({(event.attempt_id, event.reported_at) for event in topics.events(MESSAGES.name)}) == 1
+    assert len({(event.attempt_id, event.reported_at) for event in topics.list_events(MESSAGES.name)}) == 1
 
 
 async def test_events_that_this_project_wrote_are_no_decisions() -> None:
@@ -168,15 +168,15 @@ async def test_a_bind_that_the_scheduler_reports_later_goes_to_its_attempt_and_k
 
 async def test_the_first_try_that_is_known_is_in_every_later_one() -> None:
     topics = await on_topics(by_scheduler(0), by_scheduler(60, PLACED, chosen="node1"), by_events(0.1))
-    first, *_, second = [event for event in topics.events(ATTEMPTS.name) if isinstance(event, AttemptSummarized)]
+    first, *_, second = [event for event in topics.list_events(ATTEMPTS.name) if isinstance(event, AttemptSummarized)]
     assert {first.first_judged_at, second.first_judged_at} == {STARTED}
 
 
 async def test_a_retry_is_a_repetition_before_and_after_the_cluster_reports_it() -> None:
     reports = [by_scheduler(0), by_events(0.1), by_scheduler(60), by_events(60.1)]
     topics = await on_topics(*reports)
-    kinds = [(type(event).__name__, len(event.reports)) for event in topics.events(ATTEMPTS.name)]
+    kinds = [(type(event).__name__, len(event.reports)) for event in topics.list_events(ATTEMPTS.name)]
     assert kinds == [
         ("AttemptSummarized", 1), ("AttemptSummarized", 2), ("AttemptRepeated", 1), ("AttemptRepeated", 2),
     ]  # fmt: skip
-    assert len({attempt.episode for attempt in published(topics).values()}) == 1
+    assert len({attempt.episode for attempt in list_published(topics).values()}) == 1

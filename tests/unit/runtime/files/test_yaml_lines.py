@@ -3,15 +3,15 @@
 import pytest
 
 from runtime.files.yaml_lines import YamlError, documents
-from tests.support.builders.yaml_texts import doubling
+from tests.support.builders.yaml_texts import write_doubling
 
 
 @pytest.mark.parametrize("merge", ["", "<<"])
 def test_l9_aliases_that_double_are_refused_before_they_are_values(merge: str) -> None:
     """L9: 22 levels, of 0.8 kB, took 200 MB."""
     with pytest.raises(YamlError, match=r"line 1: its aliases make \d+ values of \d+; write them out"):
-        list(documents(doubling(40, merge)))
-    assert len(list(documents(doubling(6, merge)))) == 1
+        list(documents(write_doubling(40, merge)))
+    assert len(list(documents(write_doubling(6, merge)))) == 1
 
 
 def test_l9_aliases_as_people_write_them_are_read() -> None:

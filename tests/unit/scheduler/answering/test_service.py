@@ -35,7 +35,7 @@ from schemas.ids import attempt_id
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 EMPTY = {"Nodes": None, "NodeNames": None, "FailedNodes": None, "FailedAndUnresolvableNodes": None, "Error": ""}
 
@@ -57,7 +57,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Serving]]:
 @pytest.fixture
 def serving(serve: Callable[..., Serving]) -> Serving:
     found = serve(a_node("node1", devices=2), a_node("node2", devices=2))
-    found.new_events()
+    found.take_events()
     return found
 
 
@@ -67,7 +67,7 @@ async def test_every_event_names_the_schedulers_cluster(serve: Callable[..., Ser
     for name, serving in (("east", east), ("west", west)):
         await serving.filter(a_pod())
         assert await serving.bind(a_pod()) == ""
-        recorded[name] = serving.new_events()
+        recorded[name] = serving.take_events()
         assert {event.cluster for event in recorded[name]} == {name}
     assert not {event.id for event in recorded["east"]} & {event.id for event in recorded["west"]}
     kinds = {type(event).__name__ for event in recorded["east"]}
@@ -81,7 +81,7 @@ async def test_m6_a_pods_attempts_are_in_order_when_the_clock_is_set_back(servin
     serving.clock.advance(-3540)
     assert (await serving.filter(a_pod()))["NodeNames"] == ["node1"]
     assert await serving.bind(a_pod()) == ""
-    events = serving.new_events()
+    events = serving.take_events()
     refused, _, placed = [event for event in events if isinstance(event, AttemptConcluded)]
     assert refused.started_at < placed.started_at <= placed.ended_at
     assert placed.started_at - refused.started_at < timedelta(seconds=1)
@@ -89,7 +89,7 @@ async def test_m6_a_pods_attempts_are_in_order_when_the_clock_is_set_back(servin
     assert bound.attempt_id == placed.attempt_id
     serving.clock.advance(3600)
     await serving.filter(other, ["cpu-node"])
-    (later,) = [event for event in serving.new_events() if isinstance(event, AttemptConcluded)]
+    (later,) = [event for event in serving.take_events() if isinstance(event, AttemptConcluded)]
     assert later.started_at == serving.clock(), "the clock's own time, as soon as it is later"
 
 
@@ -107,7 +107,7 @@ async def test_a_pod_that_fits_nowhere_gets_every_reason(serving: Serving) -> No
 async def test_a_pod_without_devices_gets_all_nodes_back_and_nothing_is_reported(serving: Serving) -> None:
     pod = a_pod(containers=[a_container(gpus=0)])
     assert await serving.filter(pod, ["a", "b"]) == EMPTY | {"NodeNames": ["a", "b"]}
-    assert serving.new_events() == []
+    assert serving.take_events() == []
 
 
 async def test_n10_a_node_that_is_named_many_times_is_judged_once(serving: Serving) -> None:
@@ -117,19 +117,19 @@ async def test_n10_a_node_that_is_named_many_times_is_judged_once(serving: Servi
     assert await serving.filter(pod, names) == EMPTY | {
         "FailedNodes": {"node1": "2/2 CardInsufficientMemory", "node2": "2/2 CardInsufficientMemory"}
     }
-    (judged,) = (event for event in serving.new_events() if isinstance(event, DevicesJudged))
+    (judged,) = (event for event in serving.take_events() if isinstance(event, DevicesJudged))
     assert judged.nodes == ["node2", "node1"]
 
 
 async def test_n10_more_nodes_than_any_cluster_has_are_not_judged(serve: Callable[..., Serving]) -> None:
     serving = serve(max_body_bytes=8 * 1024**2)
-    serving.new_events()
+    serving.take_events()
     names = [f"n{number}" for number in range(100_001)]
     whole = {"items": [{"metadata": {"name": name}} for name in names]}
     for offered in ({"NodeNames": names}, {"Nodes": whole}):
         answer = await serving.post("/filter", {"Pod": a_pod()} | offered)
         assert answer == EMPTY | {"Error": "100001 nodes are offered, 100000 are judged at most"}
-    assert serving.new_events() == []
+    assert serving.take_events() == []
 
 
 async def test_n9_a_pod_of_more_containers_than_any_node_runs_is_not_looked_at(serving: Serving) -> None:
@@ -141,7 +141,7 @@ async def test_n9_a_pod_of_more_containers_than_any_node_runs_is_not_looked_at(s
 async def test_an_attempt_that_can_not_be_judged_says_so_in_error_and_in_its_conclusion(serving: Serving) -> None:
     answer = await serving.filter(a_pod(annotations={"hami.io/device-scoring-weights": "x"}))
     assert answer["Error"].startswith("calcScore failed invalid hami.io/device-scoring-weights annotation")
-    (event,) = serving.new_events()
+    (event,) = serving.take_events()
     assert isinstance(event, AttemptConcluded)
     assert event.error == answer["Error"]
 
@@ -151,7 +151,7 @@ async def test_what_is_reported_about_a_placed_pod_is_under_one_attempt_id(servi
     await serving.filter(pod)
     began = serving.clock()
     await serving.bind(pod)
-    written = serving.new_events()
+    written = serving.take_events()
     assert {type(event) for event in written} >= {DevicesJudged, AttemptConcluded, BindConcluded}
     assert {event.attempt_id for event in written if isinstance(event, AttemptEvent)} == {
         attempt_id("default", "hami-scheduler", "uid-pod1", began)
@@ -187,7 +187,7 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
     assert await serving.bind(first) == error
     assert serving.cluster.locked_nodes() == 1
     assert (await serving.filter(second))["NodeNames"] == ["node1"]
-    (failed,) = [event for event in serving.new_events() if isinstance(event, BindConcluded)]
+    (failed,) = [event for event in serving.take_events() if isinstance(event, BindConcluded)]
     assert (failed.bound, failed.error, failed.node) == (False, error, "node1")
     locked_at = datetime(2026, 11, 21, 2, 59, 59, tzinfo=UTC)
     assert failed.lock_holder == LockHolder(pod="default/other", locked_at=locked_at)
@@ -215,7 +215,7 @@ async def test_the_span_of_a_bind_that_is_cut_off_is_ended_with_the_reason(servi
 async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving) -> None:
     serving.cluster.offered(a_pod())
     await serving.bind(a_pod())
-    (event,) = serving.new_events()
+    (event,) = serving.take_events()
     assert isinstance(event, BindConcluded)
     assert event.started_at == event.bind_started_at
     assert event.attempt_id == attempt_id("default", "hami-scheduler", "uid-pod1", event.bind_started_at)
@@ -264,7 +264,7 @@ async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serv
     pod = serving.cluster.known_pod("default", "pod1")
     assert pod
     assert annotation(pod, ASSIGNED_NODE) == "node1"
-    assert AttemptConcluded in {type(event) for event in serving.new_events()}
+    assert AttemptConcluded in {type(event) for event in serving.take_events()}
     assert await serving.bind(a_pod()) == ""
 
 
@@ -283,11 +283,11 @@ async def test_a_pod_without_devices_gets_whole_nodes_back(serving: Serving) -> 
 
 async def test_whole_nodes_are_judged_without_a_trace_where_that_is_asked_for(serve: Callable[..., Serving]) -> None:
     serving = serve(a_node("node1", devices=2), simulates_whole_nodes=True)
-    serving.new_events()
+    serving.take_events()
     nodes = [a_node("elsewhere", devices=1), a_node("other", devices=1)]
     answer = await serving.post("/filter", whole(a_pod(), *nodes))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [nodes[0]]}}
-    assert serving.new_events() == []
+    assert serving.take_events() == []
     assert serving.cluster.known_pod("default", "pod1") is None
 
 
@@ -390,20 +390,20 @@ async def test_metrics_count_decisions_and_reasons(serving: Serving) -> None:
 
 async def test_registrations_are_reported_when_they_change_and_only_then(serve: Callable[..., Serving]) -> None:
     serving = serve(a_node("node1"), a_node("cpu", annotations={"hami.io/node-nvidia-register": ""}))
-    first = [event for event in serving.new_events() if isinstance(event, NodeRegistered)]
+    first = [event for event in serving.take_events() if isinstance(event, NodeRegistered)]
     assert {event.node: event.registered for event in first} == {"node1": True, "cpu": False}
     serving.edit(a_node("node1", annotations={"unrelated": "1"}))
-    assert serving.new_events() == []
+    assert serving.take_events() == []
     serving.edit(a_node("node1", annotations={"hami.io/device-cordon": "GPU-node1-1"}))
-    (cordoned,) = serving.new_events()
+    (cordoned,) = serving.take_events()
     assert isinstance(cordoned, NodeRegistered)
     assert cordoned.cordoned == ["GPU-node1-1"]
     serving.edit(a_node("node1", devices=3))
-    (changed,) = serving.new_events()
+    (changed,) = serving.take_events()
     assert isinstance(changed, NodeRegistered)
     assert len(changed.uuid) == 3
     serving.edit()
-    (gone,) = serving.new_events()
+    (gone,) = serving.take_events()
     assert isinstance(gone, NodeRegistered)
     assert (gone.registered, gone.cause) == (False, "the node is gone")
 
@@ -421,7 +421,7 @@ def booked(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(examples(5)))
+@pytest.mark.parametrize("seed", range(count_examples(5)))
 async def test_calls_at_the_same_time_never_give_one_device_away_twice(
     serve: Callable[..., Serving], seed: int
 ) -> None:
@@ -481,7 +481,9 @@ PODS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=count_examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     body=BODIES | st.fixed_dictionaries({"Pod": PODS, "NodeNames": st.just(["node1", "x"])}),
     path=st.sampled_from(["/filter", "/bind"]),
@@ -502,7 +504,7 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
     whole = [a_container(gpus=2, gpucores=100)]
     monkeypatch.setattr(serving.cluster, "patch_pod", refuse)
     assert await serving.filter(a_pod("pod1", whole)) == EMPTY | {"Error": 'pods "pod1" not found'}
-    last = serving.new_events()[-1]
+    last = serving.take_events()[-1]
     assert isinstance(last, AttemptConcluded)
     assert (last.chosen, last.error) == (None, 'pods "pod1" not found')
     monkeypatch.undo()
@@ -517,12 +519,12 @@ async def test_a_pod_that_held_devices_is_reported_as_gone_once_and_others_are_n
     serving.edit(*nodes, a_pod(uid="u1"), plain)
     await serving.filter(a_pod(uid="u1"))
     assert await serving.bind(a_pod(uid="u1")) == ""
-    serving.new_events()
+    serving.take_events()
     serving.clock.advance(60)
     serving.edit(*nodes)
     serving.edit(*nodes)
     ref = PodRef(namespace="default", name="pod1", uid="u1")
-    assert serving.new_events() == [
+    assert serving.take_events() == [
         PodObserved(
             cluster="default", pod=ref, observed_at=serving.clock(), phase="Running", node="node1", deleted=True
         )
@@ -534,8 +536,8 @@ async def test_a_pod_that_has_ended_is_reported_with_its_phase(serving: Serving)
     running = a_pod(annotations=annotations) | {"status": {"phase": "Running"}}
     running["spec"]["nodeName"] = "node1"
     serving.cluster._watcher.pod_changed(running)
-    serving.new_events()
+    serving.take_events()
     serving.cluster._watcher.pod_changed(running | {"status": {"phase": "Failed"}})
     serving.cluster._watcher.pod_gone("uid-pod1")
-    written = [event for event in serving.new_events() if isinstance(event, PodObserved)]
+    written = [event for event in serving.take_events() if isinstance(event, PodObserved)]
     assert [(event.phase, event.node, event.deleted) for event in written] == [("Failed", "node1", False)]

@@ -14,7 +14,7 @@ from schemas.codec.records import decode
 from schemas.events import BindConcluded, PodRef
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_pod
-from tests.support.harness.scheduler_on_fake_api import OnApi, a_cluster, pod_path, running
+from tests.support.harness.scheduler_on_fake_api import OnApi, a_cluster, build_pod_path, running
 
 BINDING = "POST /api/v1/namespaces/default/pods/pod1/binding"
 READING = "GET /api/v1/namespaces/default/pods/pod1"
@@ -44,7 +44,7 @@ async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
 async def test_a_bind_that_only_the_api_server_knows_of_is_reported_by_the_next_life(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
-        bind = await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
+        bind = await bind_without_a_word(scheduler, deepcopy(api.objects[build_pod_path("pod1")]))
     for _ in range(2):
         async with running(api, tmp_path) as (scheduler,):
             await scheduler.recovery.recover()
@@ -56,7 +56,7 @@ async def test_a_bind_that_only_the_api_server_knows_of_is_reported_by_the_next_
 async def test_a_bind_whose_event_was_not_durable_gets_the_same_event_again(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
-        pod = deepcopy(api.objects[pod_path("pod1")])
+        pod = deepcopy(api.objects[build_pod_path("pod1")])
         await scheduler.filter(pod)
         assert await scheduler.bind(pod) == ""
         (first,) = binds_written(scheduler)
@@ -73,7 +73,7 @@ async def test_a_bind_whose_event_was_not_durable_gets_the_same_event_again(tmp_
 async def test_a_binding_without_an_answer_is_reported_when_it_is_known_what_became_of_it(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
-        pod = deepcopy(api.objects[pod_path("pod1")])
+        pod = deepcopy(api.objects[build_pod_path("pod1")])
         await scheduler.filter(pod)
         api.lose_answer(BINDING)
         api.fail(READING, READING)
@@ -92,10 +92,10 @@ async def test_a_pod_that_is_gone_settles_nothing_nor_does_another_of_its_name(
 ) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
-        await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
-    api.drop(pod_path("pod1"))
+        await bind_without_a_word(scheduler, deepcopy(api.objects[build_pod_path("pod1")]))
+    api.drop(build_pod_path("pod1"))
     if is_there_another:
-        api.put(pod_path("pod1"), a_pod("pod1", uid="of-the-one-after"))
+        api.put(build_pod_path("pod1"), a_pod("pod1", uid="of-the-one-after"))
     async with running(api, tmp_path) as (scheduler,):
         await scheduler.recovery.recover()
         assert binds_written(scheduler) == []
@@ -105,7 +105,7 @@ async def test_a_pod_that_is_gone_settles_nothing_nor_does_another_of_its_name(
 async def test_an_api_server_that_is_away_is_asked_again(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
-        await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
+        await bind_without_a_word(scheduler, deepcopy(api.objects[build_pod_path("pod1")]))
     async with running(api, tmp_path) as (scheduler,):
         api.fail(READING)
         await scheduler.recovery.recover()

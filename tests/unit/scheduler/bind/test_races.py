@@ -13,5 +13,5 @@ CALLERS = 8
 async def test_when_eight_callers_race_no_device_is_given_away_twice(seed: int) -> None:
     race, races = Race(seed), 1_500 if IS_STRESS else 40
     for number in range(races):
-        await race.trial(number, CALLERS)
+        await race.try_callers(number, CALLERS)
     assert races < race.ledger.placed < races * CALLERS / 2, "the devices were not scarce, or not used"

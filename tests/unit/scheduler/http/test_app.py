@@ -29,7 +29,7 @@ async def test_the_callers_trace_is_that_of_every_record(
 ) -> None:
     serving = Serving(tmp_path, a_node("node1"))
     # What is known of the cluster is recorded before anybody asks.
-    serving.new_events()
+    serving.take_events()
     body = {"Pod": a_pod(), "NodeNames": ["node1"]}
     assert (await serving.http.post("/filter", json=body, headers=headers)).json()["NodeNames"] == ["node1"]
     batch = serving.spool.next_batch()

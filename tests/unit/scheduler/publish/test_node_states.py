@@ -26,9 +26,9 @@ from schemas.topics import NODE_STATES
 from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.builders.nodes_to_judge import a_cluster, a_mig_device, a_running_pod
 from tests.support.builders.nodes_to_judge import a_node as a_node_of
-from tests.support.builders.spool_entries import Clock, detail
+from tests.support.builders.spool_entries import Clock, build_detail
 from tests.support.harness.scheduler_app import Serving
-from tests.support.harness.states_in_memory import states_of
+from tests.support.harness.states_in_memory import build_states
 from tests.support.waiting import eventually_async
 
 HOUR = 3600
@@ -81,7 +81,7 @@ def test_a_state_has_all_devices_and_what_is_in_use_of_them() -> None:
     gpus = [a_device("GPU-0", index=4, numa=1), a_device("GPU-1", index=5, health=False, type="NVIDIA L4", count=7)]
     columns = a_cluster(a_node("node1", gpus, {"hami.io/device-cordon": "GPU-0"}))
     columns.apply_pod(a_running_pod("GPU-1,NVIDIA,3000,30:GPU-1,NVIDIA,500,5:;", "node1"))
-    (state,) = states_of(columns)
+    (state,) = build_states(columns)
     assert [
         (kind.model, kind.vendor, kind.mode, kind.memory_mib, kind.cores_percent, kind.slots) for kind in state.kinds
     ] == [
@@ -96,7 +96,7 @@ def test_a_state_has_all_devices_and_what_is_in_use_of_them() -> None:
 
 
 def test_a_number_of_1_is_no_flag() -> None:
-    (state,) = states_of(a_cluster(a_node("node1", [a_device("GPU-0", index=1, numa=1)])))
+    (state,) = build_states(a_cluster(a_node("node1", [a_device("GPU-0", index=1, numa=1)])))
     assert (state.index.tolist(), state.numa.tolist(), state.healthy) == ([1], [1], [True])
 
 
@@ -109,7 +109,7 @@ def test_a_state_has_the_instances_on_a_mig_device_and_how_many_are_not_known() 
     known = a_running_pod("GPU-1,NVIDIA,19968,42:;", "node1", "uid-1", annotations={MIG_ALLOCATIONS: instance})
     columns.apply_pod(known)
     columns.apply_pod(a_running_pod("GPU-2,NVIDIA,4864,14:;", "node1", "uid-2"))
-    (state,) = states_of(columns)
+    (state,) = build_states(columns)
     found = [(use.device, [(span.start, span.size) for span in use.spans], use.unknown) for use in state.mig]
     assert found == [(1, [(4, 4)], 0), (2, [], 1)]
     assert [profile.name for profile in state.kinds[0].mig_profiles] == ["1g.5gb", "3g.20gb", "7g.40gb"]
@@ -118,7 +118,7 @@ def test_a_state_has_the_instances_on_a_mig_device_and_how_many_are_not_known() 
 def test_a_state_has_the_score_of_every_pair() -> None:
     scores = '[{"uuid": "GPU-0", "score": {"GPU-1": 30}}, {"uuid": "GPU-1", "score": {"GPU-0": 20}}]'
     gpus = [a_device("GPU-0"), a_device("GPU-1")]
-    (state,) = states_of(a_cluster(a_node("node1", gpus, {"hami.io/node-nvidia-score": scores})))
+    (state,) = build_states(a_cluster(a_node("node1", gpus, {"hami.io/node-nvidia-score": scores})))
     assert state.pair_scores.tolist() == [0, 30, 20, 0]
 
 
@@ -246,7 +246,7 @@ def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_
             Life(Identity("default", "s"), EPOCH), columns, SpoolWriter(spool, clock, metrics), clock, metrics
         ).write_changed()
         for part in range(20):
-            spool.append([detail(part=part, devices=1_000)])
+            spool.append([build_detail(part=part, devices=1_000)])
         events = []
         while batch := spool.next_batch():
             events += [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
@@ -305,7 +305,7 @@ async def serving(tmp_path: Path) -> Any:
 async def test_the_states_of_an_attempt_are_in_the_spool_before_its_verdicts(serving: Serving) -> None:
     for number in range(3):
         await serving.filter(a_pod(f"pod{number}"), ["node1", "node2"])
-    found = list(references(serving.new_events()))
+    found = list(references(serving.take_events()))
     # Each attempt changes the node that it chooses, and no other.
     assert [revision for node, _, revision in found if node == "node2"] == [1, 1, 1]
     assert [revision for node, _, revision in found if node == "node1"] == [1, 2, 3]
@@ -328,7 +328,7 @@ async def test_an_attempt_that_decides_while_another_one_waits_for_its_patch_ref
     await serving.filter(a_pod("second"), ["node1", "node2"])
     go_on.set()
     await first
-    events = serving.new_events()
+    events = serving.take_events()
     assert [revision for node, _, revision in references(events) if node == "node1"] == [2, 1]
     in_use = {event.revision: event.slots_used.tolist() for event in events
               if isinstance(event, NodeStateChanged) and event.node == "node1"}  # fmt: skip
@@ -342,7 +342,7 @@ async def test_what_the_pod_itself_holds_is_in_no_state_that_its_verdicts_refer_
     whole = a_pod(containers=[a_container(gpus=2, gpucores=100)])
     for _ in range(2):
         assert (await serving.filter(whole))["NodeNames"] == ["node1"]
-    events = serving.new_events()
+    events = serving.take_events()
     list(references(events))
     states = [event for event in events if isinstance(event, NodeStateChanged) and event.node == "node1"]
     assert [state.slots_used.tolist() for state in states] == [[0, 0], [0, 0]]
@@ -364,7 +364,7 @@ async def test_a_scheduler_that_starts_again_writes_all_states_under_an_epoch_of
             tmp_path / str(number), *nodes, started_at=datetime.fromtimestamp(EPOCH / 1e6 + number).astimezone()
         )
         await serving.filter(a_pod())
-        events = serving.new_events()
+        events = serving.take_events()
         found.append({epoch for _, epoch, _ in references(events)})
         assert {event.node for event in events if isinstance(event, NodeStateChanged)} == {"node1", "node2"}
         await serving.close()

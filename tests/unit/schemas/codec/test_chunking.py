@@ -14,7 +14,7 @@ from schemas.codec.records import MAX_VALUE_BYTES, Rejected, decode, encode
 from schemas.documents.attempts import verdict_digest
 from schemas.events import AttemptSummarized, BindOutcome, Refusal
 from tests.support.builders.events import STARTED, a_request, a_summary
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 
 def values(summary: AttemptSummarized) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_joined_parts_say_each_refusal_once() -> None:
     assert verdict_digest(whole) == verdict_digest(summary)
 
 
-@settings(max_examples=examples(10))
+@settings(max_examples=count_examples(10))
 @given(st.data())
 def test_parts_join_to_the_whole_in_any_order(data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 40))

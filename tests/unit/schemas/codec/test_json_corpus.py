@@ -6,7 +6,7 @@ import pytest
 
 from schemas.codec.records import Rejected, decode_value, encode
 from schemas.events import AttemptConcluded, AttemptSummarized, DevicesJudged, Event, NodesJudged, NodeStateChanged
-from tests.support.builders.events import a_summary, devices_judged, nodes_judged
+from tests.support.builders.events import a_summary, build_devices_judged, build_nodes_judged
 from tests.support.builders.node_states import a_node_state
 from tests.support.json_corpus import DOCUMENTS
 
@@ -24,7 +24,7 @@ def test_alone_it_is_no_event_of_ours(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [devices_judged(), nodes_judged(), a_summary(), a_node_state()],
+    [build_devices_judged(), build_nodes_judged(), a_summary(), a_node_state()],
     ids=lambda event: type(event).__name__,
 )
 def test_as_a_field_that_a_later_version_adds_it_is_taken_where_the_standard_says_so(event: Any) -> None:

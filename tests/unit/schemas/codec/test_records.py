@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, Rejected, UnencodableError, decode, encode, encode_value
 from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, NodeStateChanged, PodRef
-from tests.support.builders.events import a_summary, devices_judged, nodes_judged
-from tests.support.builders.node_states import a_node_state, lookup
-from tests.support.stress import examples
+from tests.support.builders.events import a_summary, build_devices_judged, build_nodes_judged
+from tests.support.builders.node_states import a_node_state, build_lookup
+from tests.support.stress import count_examples
 
 GOLDEN = Path(__file__).parents[3] / "contract/golden"
 VALUES = [
@@ -45,7 +45,7 @@ def used(event: Event) -> None:
     # Only devices of which a log does not report the node have no key.
     assert record.key or (isinstance(event, NodeStateChanged) and not event.node)
     if isinstance(event, DevicesJudged):
-        assert len(list(event.each_device(lookup([])))) == len(event.verdict)
+        assert len(list(event.each_device(build_lookup([])))) == len(event.verdict)
     if isinstance(event, NodesJudged | AttemptSummarized):
         assert all(event.verdicts[code] for code in event.verdict.tolist() if event.verdicts[code])
     if isinstance(event, AttemptSummarized):
@@ -76,7 +76,7 @@ def test_random_json_never_raises(value: Any, kind: bytes) -> None:
     values(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
 
 
-@settings(max_examples=examples(75))
+@settings(max_examples=count_examples(75))
 @given(st.sampled_from(VALUES), st.data())
 def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record
@@ -93,7 +93,7 @@ def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes]
     values(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=count_examples(50))
 @given(st.sampled_from(VALUES), st.data())
 def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record
@@ -146,7 +146,7 @@ def test_a_huge_header_does_not_make_a_huge_rejection() -> None:
 
 
 def test_a_huge_key_does_not_make_a_huge_rejection() -> None:
-    value = orjson.loads(encode(nodes_judged()).value) | {"refusals": [{"counts": {"x" * 1_000_000: -1}}]}
+    value = orjson.loads(encode(build_nodes_judged()).value) | {"refusals": [{"counts": {"x" * 1_000_000: -1}}]}
     assert len(str(decode(orjson.dumps(value), typed(NodesJudged.TYPE.encode())))) < 1000
 
 
@@ -160,14 +160,14 @@ def test_the_last_of_two_equal_keys_counts() -> None:
 
 def test_integers_beyond_64_bits_are_rejected_with_their_place() -> None:
     for number in (2**63, 2**64, 10**40):
-        value = encode(devices_judged()).value.replace(b'"revision":[7]', b'"revision":[%d]' % number)
+        value = encode(build_devices_judged()).value.replace(b'"revision":[7]', b'"revision":[%d]' % number)
         outcome = decode(value, typed(DevicesJudged.TYPE.encode()))
         assert isinstance(outcome, Rejected)
         assert outcome.place == "value.revision"
 
 
 def test_names_with_nul_and_foreign_letters_travel() -> None:
-    event = nodes_judged(pod=PodRef(namespace="空间", name="a\x00b"))
+    event = build_nodes_judged(pod=PodRef(namespace="空间", name="a\x00b"))
     record = encode(event)
     assert record.key == "default/空间/a\x00b".encode()
     again = decode(record.value, record.headers)
@@ -180,26 +180,26 @@ def test_what_utf_8_can_not_say_is_refused_with_the_place() -> None:
     with pytest.raises(
         UnencodableError, match=r"io.schedulerlog.nodes.judged.v1: 'default/llm/\\ud800' has no UTF-8 form"
     ):
-        encode(nodes_judged().model_copy(update={"pod": pod}))
+        encode(build_nodes_judged().model_copy(update={"pod": pod}))
     with pytest.raises(UnencodableError, match="not valid UTF-8"):
-        encode(nodes_judged().model_copy(update={"nodes": ["\ud800"]}))
+        encode(build_nodes_judged().model_copy(update={"nodes": ["\ud800"]}))
     with pytest.raises(UnencodableError, match="no JSON form"):
         encode_value({"nodes": object()})
 
 
 def test_columns_of_any_layout_are_written() -> None:
-    strided = devices_judged(["a", "b", "c"], revision=np.arange(6, dtype=">i4")[::2])
+    strided = build_devices_judged(["a", "b", "c"], revision=np.arange(6, dtype=">i4")[::2])
     assert orjson.loads(encode(strided).value)["revision"] == [0, 2, 4]
 
 
 def test_json_made_before_is_written_as_it_is() -> None:
-    event = nodes_judged()
+    event = build_nodes_judged()
     fragment = event.model_copy(update={"nodes": orjson.Fragment(b'["node1"]')})
     assert encode(fragment).value == encode(event).value
 
 
 def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
-    record = encode(nodes_judged())
+    record = encode(build_nodes_judged())
     assert record == EncodedRecord(
         b"default/llm/deepseek-a",
         record.value,
@@ -224,7 +224,7 @@ PRINTABLE = st.characters(exclude_categories=["C", "Zl", "Zp", "Zs"], include_ch
 def test_what_is_encoded_decodes_to_the_same_event(refused: list[tuple[str, int]]) -> None:
     refusals = [{"counts": {code: count}, "devices": 8} for code, count in refused]
     nodes = [f"node{place}" for place in range(len(refused))]
-    event = nodes_judged(nodes, refusals=refusals, refusal=list(range(len(refused))))
+    event = build_nodes_judged(nodes, refusals=refusals, refusal=list(range(len(refused))))
     record = encode(event)
     again = decode(record.value, record.headers)
     assert isinstance(again, NodesJudged)
@@ -236,7 +236,7 @@ def test_what_is_encoded_decodes_to_the_same_event(refused: list[tuple[str, int]
 class TestUnusualJson:
     @given(st.data())
     def test_anything_in_the_place_of_a_field_is_read_or_rejected(self, data: st.DataObject) -> None:
-        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary(), a_node_state()]))
+        event = data.draw(st.sampled_from([build_devices_judged(), build_nodes_judged(), a_summary(), a_node_state()]))
         plain = orjson.loads(encode(event).value)
         name = data.draw(st.sampled_from(sorted(plain)))
         plain[name] = data.draw(st.one_of(anything, st.lists(anything, max_size=3), nested(plain[name])))
@@ -244,24 +244,24 @@ class TestUnusualJson:
 
     @given(st.data())
     def test_a_byte_changed_anywhere_is_read_or_rejected(self, data: st.DataObject) -> None:
-        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary(), a_node_state()]))
+        event = data.draw(st.sampled_from([build_devices_judged(), build_nodes_judged(), a_summary(), a_node_state()]))
         value = bytearray(encode(event).value)
         for _ in range(data.draw(st.integers(1, 3))):
             value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
         assert isinstance(decode(bytes(value), typed(event.TYPE.encode())), type(event) | Rejected)
 
     def test_the_last_of_two_equal_names_counts(self) -> None:
-        twice = encode(devices_judged()).value[:-1] + b',"devices":[]}'
+        twice = encode(build_devices_judged()).value[:-1] + b',"devices":[]}'
         assert isinstance(decode(twice, typed(DevicesJudged.TYPE.encode())), Rejected)
 
     def test_a_column_within_a_column_is_rejected(self) -> None:
-        value = encode(devices_judged()).value
+        value = encode(build_devices_judged()).value
         inner = re.sub(rb'"devices":\[([^\]]*)\]', rb'"devices":[[\1]]', value)
         assert inner != value
         assert isinstance(decode(inner, typed(DevicesJudged.TYPE.encode())), Rejected)
 
     def test_a_byte_order_mark_is_rejected(self) -> None:
-        value = b"\xef\xbb\xbf" + encode(devices_judged()).value
+        value = b"\xef\xbb\xbf" + encode(build_devices_judged()).value
         assert isinstance(decode(value, typed(DevicesJudged.TYPE.encode())), Rejected)
 
 

@@ -9,7 +9,7 @@ import zstandard
 from schemas.codec.chunking import runs
 from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import DevicesJudged
-from tests.support.builders.events import devices_judged
+from tests.support.builders.events import build_devices_judged
 from tests.support.builders.node_states import a_random_state
 
 NODES, EACH = 5_000, 8
@@ -28,7 +28,7 @@ def values() -> list[bytes]:
 
 def a_run(names: list[str], part: int, draw: random.Random) -> DevicesJudged:
     revision = [draw.randrange(1_000) for _ in names]
-    return devices_judged(names, per_node=EACH, seed=part, part=part, revision=revision)
+    return build_devices_judged(names, per_node=EACH, seed=part, part=part, revision=revision)
 
 
 def test_every_record_is_below_what_intermediaries_forward(values: list[bytes]) -> None:

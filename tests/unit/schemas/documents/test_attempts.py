@@ -21,7 +21,7 @@ from schemas.documents.devices import devices_document, devices_of
 from schemas.documents.findings import finding_document
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodDescription, Refusal
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
-from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
+from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, build_devices_judged
 
 MEMORY, NUMA = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, CardCordoned=6)
 UNREGISTERED = Refusal(bare="node unregistered", cause="hami.io/node-nvidia-register, byte 17: not JSON")
@@ -44,7 +44,7 @@ def test_a_summary_comes_back_from_its_document() -> None:
 
 
 def test_devices_judged_come_back_from_their_document() -> None:
-    event = devices_judged(["node1", "node2"])
+    event = build_devices_judged(["node1", "node2"])
     again = devices_of(stored(devices_document(event, encode(event).value)))
     assert isinstance(again, DevicesJudged)
     assert encode(again) == encode(event)
@@ -93,7 +93,7 @@ def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
 
 
 def test_every_field_of_a_devices_document_is_declared_in_the_strict_mapping() -> None:
-    assert set(devices_document(devices_judged(), b"{}")) == set(DEVICES.properties)
+    assert set(devices_document(build_devices_judged(), b"{}")) == set(DEVICES.properties)
 
 
 def test_an_attempt_is_found_by_its_reasons() -> None:
@@ -107,7 +107,7 @@ def test_an_attempt_is_found_by_its_reasons() -> None:
 
 
 def test_verdicts_that_are_no_refusal_are_no_reason() -> None:
-    event = devices_judged(verdicts=["picked", "fits", "not reached", "NumaNotFit"])
+    event = build_devices_judged(verdicts=["picked", "fits", "not reached", "NumaNotFit"])
     assert devices_document(event, b"{}")["reasons"] == ["NumaNotFit"]
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from schemas.documents.trends import trend_documents
 from schemas.indices import TRENDS
-from tests.support.builders.events import some_trends
+from tests.support.builders.events import build_trends
 
 ROWS = {
     "namespace": ["llm", "llm"],
@@ -19,7 +19,7 @@ ROWS = {
 
 
 def test_each_row_is_a_document_with_its_numbers() -> None:
-    event = some_trends(**ROWS, partition=7)
+    event = build_trends(**ROWS, partition=7)
     documents = dict(trend_documents(event))
     whole = {
         "cluster": "default",
@@ -37,15 +37,15 @@ def test_each_row_is_a_document_with_its_numbers() -> None:
 
 
 def test_a_row_keeps_its_id_from_version_to_version_and_no_two_rows_share_one() -> None:
-    event = some_trends(**ROWS)
+    event = build_trends(**ROWS)
     ids = [name for name, _ in trend_documents(event)]
-    assert [name for name, _ in trend_documents(some_trends(**ROWS, version=9))] == ids
+    assert [name for name, _ in trend_documents(build_trends(**ROWS, version=9))] == ids
     others = [
-        some_trends(**ROWS, cluster="west"),
-        some_trends(**ROWS, partition=1),
-        some_trends(**ROWS, recorded_at=event.recorded_at + timedelta(minutes=10)),
-        some_trends(**ROWS, started_at=event.started_at + timedelta(minutes=1)),
-        some_trends(**ROWS | {"value": ["", "CardNotHealth"], "dimension": ["pool", "reason"]}),
+        build_trends(**ROWS, cluster="west"),
+        build_trends(**ROWS, partition=1),
+        build_trends(**ROWS, recorded_at=event.recorded_at + timedelta(minutes=10)),
+        build_trends(**ROWS, started_at=event.started_at + timedelta(minutes=1)),
+        build_trends(**ROWS | {"value": ["", "CardNotHealth"], "dimension": ["pool", "reason"]}),
     ]
     different = [name for other in others for name, _ in trend_documents(other)]
     assert len({*ids, *different}) == 2 + 5 * 2

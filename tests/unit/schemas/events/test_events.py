@@ -43,11 +43,11 @@ from tests.support.builders.events import (
     a_summary,
     a_workload_observed,
     an_attempt_counted,
-    devices_judged,
-    nodes_judged,
-    some_trends,
+    build_devices_judged,
+    build_nodes_judged,
+    build_trends,
 )
-from tests.support.builders.node_states import a_node_state, lookup, states_of
+from tests.support.builders.node_states import a_node_state, build_lookup, build_states
 
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 LATER = STARTED + timedelta(microseconds=1)
@@ -125,12 +125,12 @@ def test_a_moment_is_nothing_else(wrong: object) -> None:
 )
 def test_devices_judged_refuses_columns_that_do_not_agree(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
-        devices_judged(**fields)
+        build_devices_judged(**fields)
 
 
 def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
     with pytest.raises(ValidationError, match="rows where 0 are there in all"):
-        devices_judged(["a", "b", "c"], per_node=0, rows=[2**63 - 1, 2**63 - 1, 2])
+        build_devices_judged(["a", "b", "c"], per_node=0, rows=[2**63 - 1, 2**63 - 1, 2])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
 )
 def test_nodes_judged_refuses_columns_that_do_not_agree(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
-        nodes_judged(**fields)
+        build_nodes_judged(**fields)
 
 
 @pytest.mark.parametrize(
@@ -202,10 +202,10 @@ def different_facts() -> list[Event]:
     pod = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
     fields = {"reported_at": STARTED, "severity": "Warning", "message": "…"}
     return [
-        devices_judged(part=0),
-        devices_judged(part=1),
-        nodes_judged(part=0),
-        nodes_judged(part=1),
+        build_devices_judged(part=0),
+        build_devices_judged(part=1),
+        build_nodes_judged(part=0),
+        build_nodes_judged(part=1),
         AttemptConcluded(**attempt, **concluded, device_records=0, node_records=1),
         BindConcluded(**attempt, **bind, ended_at=STARTED),
         BindConcluded(**attempt, **bind, ended_at=LATER),
@@ -218,9 +218,9 @@ def different_facts() -> list[Event]:
         a_summary(version=2),
         a_summary(version=2, part=1, parts=2),
         a_repetition(version=1),
-        some_trends(version=1),
-        some_trends(version=2),
-        some_trends(version=2, recorded_at=STARTED),
+        build_trends(version=1),
+        build_trends(version=2),
+        build_trends(version=2, recorded_at=STARTED),
         an_attempt_counted(),
         an_attempt_counted(adds=a_contribution(version=2)),
         a_pod_history(),
@@ -302,8 +302,8 @@ def test_a_state_may_be_of_a_node_that_its_source_does_not_name() -> None:
 
 
 def test_each_row_is_a_device_of_the_state_in_order() -> None:
-    event = devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3])
-    rows = list(event.each_device(lookup(states_of(event))))
+    event = build_devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3])
+    rows = list(event.each_device(build_lookup(build_states(event))))
     assert [(row.node, row.uuid, row.verdict) for row in rows] == [
         ("node1", "GPU-node1-0", "CardInsufficientMemory"),
         ("node1", "GPU-node1-1", "CardInsufficientCore"),
@@ -314,7 +314,7 @@ def test_each_row_is_a_device_of_the_state_in_order() -> None:
 
 
 def test_a_row_has_what_a_log_prints_of_its_device() -> None:
-    event = devices_judged(["node1"], per_node=2, verdict=[0, 1]).model_copy(
+    event = build_devices_judged(["node1"], per_node=2, verdict=[0, 1]).model_copy(
         update={
             "printed_index": np.array([6, -1]),
             "memory_requested_mib": np.array([20480, -1]),
@@ -322,31 +322,31 @@ def test_a_row_has_what_a_log_prints_of_its_device() -> None:
             "check": np.array([0, -1]),
         }
     )
-    first, second = event.each_device(lookup([]))
+    first, second = event.each_device(build_lookup([]))
     assert (first.device_index, first.memory_requested_mib, first.cores_requested_percent) == (6, 20480, None)
     assert (second.device_index, second.memory_requested_mib) == (None, None)
     assert (first.checks, second.checks) == ({"enough_idle": False}, {})
 
 
 def test_a_column_of_what_is_printed_has_an_entry_per_row_or_none() -> None:
-    event = devices_judged(["node1"], per_node=2, verdict=[0, 1])
+    event = build_devices_judged(["node1"], per_node=2, verdict=[0, 1])
     with pytest.raises(ValidationError, match="column printed_index has 1 entries where 2 are expected"):
         DevicesJudged.model_validate(event.__dict__ | {"printed_index": [6]})
 
 
 def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
-    event = devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3], device=[3, 3, 1, 0])
-    rows = event.each_device(lookup([a_node_state("node1", 4), a_node_state("node2", 2)]))
+    event = build_devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3], device=[3, 3, 1, 0])
+    rows = event.each_device(build_lookup([a_node_state("node1", 4), a_node_state("node2", 2)]))
     assert [row.uuid for row in rows] == ["GPU-node1-3", "GPU-node1-3", "GPU-node2-1", "GPU-node2-0"]
 
 
 def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
     printed = {"printed_index": np.array([6, -1, 4, 5]), "checks": [{"fits": False}], "check": np.array([0, -1, -1, 0])}
     verdict = [0, 1, 2, 3]
-    in_order = devices_judged(["node1", "node2"], per_node=2, verdict=verdict)
-    by_position = devices_judged(["node1", "node2"], per_node=2, verdict=verdict, device=[3, 3, 1, 0])
+    in_order = build_devices_judged(["node1", "node2"], per_node=2, verdict=verdict)
+    by_position = build_devices_judged(["node1", "node2"], per_node=2, verdict=verdict, device=[3, 3, 1, 0])
     for event in (record.model_copy(update=printed) for record in (in_order, by_position)):
-        states = lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
+        states = build_lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
         for node in ("node1", "node2"):
             expected = [row for row in event.each_device(states) if row.node == node]
             assert list(event.each_device(states, {node})) == expected
@@ -354,17 +354,17 @@ def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
 
 @pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
 def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
-    event = devices_judged(per_node=2, verdict=[0, 3])
-    assert list(event.each_device(lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
+    event = build_devices_judged(per_node=2, verdict=[0, 3])
+    assert list(event.each_device(build_lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=6), st.integers(0, 3), st.integers(-1, 8))
 def test_states_and_verdicts_that_contradict_each_other_still_give_a_row_per_verdict(
     device: list[int], size: int, revision: int
 ) -> None:
-    event = devices_judged(per_node=len(device), device=device, verdict=[0] * len(device), revision=[revision])
+    event = build_devices_judged(per_node=len(device), device=device, verdict=[0] * len(device), revision=[revision])
     state = a_node_state("node1", size)
-    rows = list(event.each_device(lookup([state])))
+    rows = list(event.each_device(build_lookup([state])))
     known = state.uuid if revision == state.revision else []
     assert [row.uuid for row in rows] == [known[index] if index < len(known) else "" for index in device]
 
@@ -381,7 +381,7 @@ def test_what_is_about_one_pod_shares_a_key() -> None:
 
 
 def test_a_source_is_a_uri_reference_whatever_the_scheduler_is_called() -> None:
-    assert nodes_judged(scheduler="kai scheduler/1").source == "/clusters/default/schedulers/kai%20scheduler%2F1"
+    assert build_nodes_judged(scheduler="kai scheduler/1").source == "/clusters/default/schedulers/kai%20scheduler%2F1"
 
 
 @pytest.mark.parametrize(

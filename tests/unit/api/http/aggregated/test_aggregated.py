@@ -6,7 +6,7 @@ import pytest
 from api.http.aggregated.translation import translate_path
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import ACCESS_REVIEW, Grant
-from tests.support.harness.api_app import holding
+from tests.support.harness.api_app import hold
 from tests.support.harness.guarded_api import READS_LLM, Guarded
 
 BASE = "/apis/schedulerlog.io/v1alpha1"
@@ -65,7 +65,7 @@ def test_other_paths_are_not_there(path: str) -> None:
 
 
 async def test_a_pod_is_answered_as_below_api_v1(api: Guarded) -> None:
-    header = api.reviews.caller("alice", READS_LLM)
+    header = api.reviews.build_header("alice", READS_LLM)
     answers = [await api.client.get(path, headers=header) for path in (POD, POD.replace(BASE, "/api/v1"))]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].content == answers[1].content
@@ -83,7 +83,7 @@ async def test_a_pod_is_answered_as_below_api_v1(api: Guarded) -> None:
     ],
 )
 async def test_an_error_is_a_status_of_kubernetes(api: Guarded, path: str, code: int, reason: str) -> None:
-    answer = await api.client.get(path, headers=api.reviews.caller("alice", READS_LLM))
+    answer = await api.client.get(path, headers=api.reviews.build_header("alice", READS_LLM))
     status = answer.json()
     assert answer.status_code == status["code"] == code
     assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
@@ -99,7 +99,7 @@ async def test_who_is_not_known_gets_a_status_too(api: Guarded) -> None:
 
 
 async def test_a_list_of_a_namespace_needs_its_right_and_takes_no_second_namespace(api: Guarded) -> None:
-    header = api.reviews.caller("lead", Grant("lead", "list", "pods", "llm"))
+    header = api.reviews.build_header("lead", Grant("lead", "list", "pods", "llm"))
     statuses = [
         (await api.client.get(BASE + path, headers=header)).status_code
         for path in (
@@ -110,7 +110,7 @@ async def test_a_list_of_a_namespace_needs_its_right_and_takes_no_second_namespa
         )
     ]
     assert statuses == [200, 403, 403, 400]
-    assert {spec["resourceAttributes"].get("namespace") for spec in api.reviews.asked(ACCESS_REVIEW)} == {
+    assert {spec["resourceAttributes"].get("namespace") for spec in api.reviews.list_specs(ACCESS_REVIEW)} == {
         "llm",
         "other",
         None,
@@ -118,10 +118,10 @@ async def test_a_list_of_a_namespace_needs_its_right_and_takes_no_second_namespa
 
 
 async def test_the_next_page_is_one_of_the_aggregated_api(api: Guarded) -> None:
-    header = api.reviews.caller("lead", Grant("lead", "list", "pods", "llm"))
+    header = api.reviews.build_header("lead", Grant("lead", "list", "pods", "llm"))
     found = [a_summary(attempt_id=f"a{number}", ended_at=STARTED) for number in range(2)]
 
-    api.answering = holding(*found)
+    api.answering = hold(*found)
     path = f"{BASE}/namespaces/llm/schedulerlogs?limit=1"
     answer = await api.client.get(path, headers=header)
     link = answer.headers["link"].partition(">")[0].removeprefix("<")
@@ -129,7 +129,7 @@ async def test_the_next_page_is_one_of_the_aggregated_api(api: Guarded) -> None:
 
 
 async def test_what_there_is_can_be_read_by_every_caller(api: Guarded) -> None:
-    header = api.reviews.caller("nobody-in-particular")
+    header = api.reviews.build_header("nobody-in-particular")
     assert (await api.client.get(BASE)).status_code == 401
     groups = (await api.client.get("/apis", headers=header)).json()["groups"]
     assert [group["name"] for group in groups] == ["schedulerlog.io"]

@@ -17,7 +17,7 @@ from schemas.documents.attempts import attempt_document, repeated_document, summ
 from schemas.documents.devices import devices_document
 from schemas.documents.node_states import node_state_document
 from schemas.events import AttemptSummarized, DevicesJudged, NodeStateChanged
-from tests.support.builders.events import STARTED, a_repetition, a_summary, devices_judged
+from tests.support.builders.events import STARTED, a_repetition, a_summary, build_devices_judged
 from tests.support.builders.node_states import EPOCH, a_node_state
 
 INDEX_NAME = "schedulerlog-attempts-2026.11.21"
@@ -96,7 +96,7 @@ async def devices_in(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]
 
 
 async def test_a_state_in_memory_is_not_asked_for() -> None:
-    record = devices_judged(["node1", "node2"], per_node=1, verdicts=["fits"], verdict=[0, 0])
+    record = build_devices_judged(["node1", "node2"], per_node=1, verdicts=["fits"], verdict=[0, 0])
     index = Devices(record, states={"2026.11.21": [a_node_state("node1", 1, memory_used_mib=[1])]})
     for state in (a_node_state("node2", 1, memory_used_mib=[2]), a_node_state("node2", 1, revision=99)):
         index.recent_states.put(state, encode(state).value)
@@ -107,7 +107,7 @@ async def test_a_state_in_memory_is_not_asked_for() -> None:
 
 
 async def test_devices_have_their_verdicts_and_the_state_that_the_record_names() -> None:
-    record = devices_judged(["node1", "node2"], per_node=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1, 1, 1])
+    record = build_devices_judged(["node1", "node2"], per_node=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1, 1, 1])
     states = [a_node_state("node2", 2), a_node_state("node1", 2, memory_used_mib=[0, 4096])]
     rows, note = await devices_in(Devices(record, states={"2026.11.21": states}), "node1")
     assert [(row.node, row.uuid, row.verdict, row.memory_used_mib) for row in rows] == [
@@ -120,13 +120,15 @@ async def test_devices_have_their_verdicts_and_the_state_that_the_record_names()
 
 @pytest.mark.parametrize("day", ["2026.11.20", "2026.11.22"])
 async def test_the_state_may_be_written_the_day_before_or_at_midnight(day: str) -> None:
-    index = Devices(devices_judged(["node1"], per_node=1), states={day: [a_node_state(devices=1)]})
+    index = Devices(build_devices_judged(["node1"], per_node=1), states={day: [a_node_state(devices=1)]})
     ((row,), note) = await devices_in(index, "node1")
     assert (row.uuid, note) == ("GPU-node1-0", "")
 
 
 async def test_a_state_that_is_not_in_the_index_is_named_and_the_verdict_is_shown() -> None:
-    record = devices_judged(["node1", "node2"], per_node=1, revision=[5, 6], verdicts=["CardCordoned"], verdict=[0, 0])
+    record = build_devices_judged(
+        ["node1", "node2"], per_node=1, revision=[5, 6], verdicts=["CardCordoned"], verdict=[0, 0]
+    )
     other_revision = a_node_state("node2", 1, revision=4)
     index = Devices(record, states={"2026.11.21": [a_node_state("node1", 1, revision=5), other_revision]})
     rows, note = await devices_in(index, "node1", "node2")
@@ -138,7 +140,7 @@ async def test_a_state_that_is_not_in_the_index_is_named_and_the_verdict_is_show
 
 
 async def test_a_node_of_which_the_source_reports_no_state_is_noted_too() -> None:
-    index = Devices(devices_judged(["node1"], per_node=1, revision=[-1]), states={})
+    index = Devices(build_devices_judged(["node1"], per_node=1, revision=[-1]), states={})
     ((row,), note) = await devices_in(index, "node1")
     assert (row.uuid, row.slots_used) == ("", None)
     assert note == "the verdicts are shown without their devices where the source reports no state of the node"

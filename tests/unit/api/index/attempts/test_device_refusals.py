@@ -14,7 +14,7 @@ from schemas.codec.records import encode, encode_value
 from schemas.documents.devices import devices_document
 from schemas.documents.node_states import node_state_document
 from schemas.events import DevicesJudged
-from tests.support.builders.events import STARTED, devices_judged
+from tests.support.builders.events import STARTED, build_devices_judged
 from tests.support.builders.node_states import a_node_state
 
 
@@ -50,7 +50,7 @@ class Index:
 
 def a_record(number: int, part: int = 0) -> DevicesJudged:
     """Device 1 of node1 refuses; device 0 fits."""
-    return devices_judged(
+    return build_devices_judged(
         ["node1"], per_node=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1], part=part,
         attempt_id=f"{number:032x}", started_at=STARTED - timedelta(minutes=number),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from api.index.reading import client
 from api.index.reading.circuit import OPEN_SECONDS, TIMEOUTS, Circuit, CircuitOpenError
 from api.index.reading.client import IndexDownError, IndexTimeoutError, OpenSearch
 from api.index.reading.probe import IndexProbe
-from tests.support.harness.api_app import index_of, nothing_found
+from tests.support.harness.api_app import answer_nothing, index_of
 
 EVERYTHING: dict[str, Any] = {"query": {"match_all": {}}}
 
@@ -91,7 +91,7 @@ async def test_m14_the_reads_for_one_caller_take_so_long_together() -> None:
     async def answer(request: httpx.Request) -> httpx.Response:
         if is_hanging:
             await asyncio.sleep(60)
-        return nothing_found(request)
+        return answer_nothing(request)
 
     clock, is_hanging = Clock(), False
     index = OpenSearch(index_of(answer), lambda *_: None, 10)
@@ -136,7 +136,7 @@ async def test_m14_one_probe_is_sent_for_all_who_ask_and_one_that_hangs_is_waite
     async def answer(request: httpx.Request) -> httpx.Response:
         sent.append(1)
         await resumed.wait()
-        return nothing_found(request)
+        return answer_nothing(request)
 
     sent, resumed = list[int](), asyncio.Event()
     resumed.set()

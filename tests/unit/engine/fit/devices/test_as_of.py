@@ -32,10 +32,10 @@ from schemas.events import (
     PodRef,
 )
 from tests.support.builders.kube_objects import STARTED
-from tests.support.builders.node_states import a_node_state, lookup
+from tests.support.builders.node_states import a_node_state, build_lookup
 from tests.support.builders.nodes_to_judge import A100_PROFILES, a_device, a_mig_device, a_node, a_pod, a_running_pod
-from tests.support.harness.states_in_memory import LIFE, read_back, states_of
-from tests.support.stress import examples
+from tests.support.harness.states_in_memory import LIFE, build_states, read_back
+from tests.support.stress import count_examples
 
 VENDORS = (NVIDIA, HYGON)
 ATTEMPT = AttemptRef.of(
@@ -181,23 +181,23 @@ def test_a_score_of_a_device_with_itself_is_in_the_state() -> None:
         {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 4000}}},
         annotations={"hami.io/gpu-scheduler-policy": "topology-aware"},
     )
-    events, states = recorded(columns, pod, ["n0"]), states_of(columns)
+    events, states = recorded(columns, pod, ["n0"]), build_states(columns)
     [concluded] = [event for event in events if isinstance(event, AttemptConcluded)]
     assert [picked.uuid for picked in concluded.picked] == ["n0-1", "n0-1"]
     assert fields_of(recorded(rebuilt(states, VENDORS), pod, ["n0"])) == fields_of(events)
 
 
 @given(clusters(), pods(), st.randoms(use_true_random=False))
-@settings(max_examples=examples(15))
+@settings(max_examples=count_examples(15))
 def test_judging_the_rebuilt_cluster_again_gives_the_same_records(
     columns: ClusterColumns, pod: dict[str, Any], order: Any
 ) -> None:
     names = [*columns.node_names, "unheard-of"]
     order.shuffle(names)
     events = recorded(columns, pod, names)
-    states = states_of(columns)
-    cluster = cluster_as_of(about_devices_and_nodes(events), lookup(states))
-    assert fields_of(states_of(rebuilt(states, VENDORS))) == fields_of(states)
+    states = build_states(columns)
+    cluster = cluster_as_of(about_devices_and_nodes(events), build_lookup(states))
+    assert fields_of(build_states(rebuilt(states, VENDORS))) == fields_of(states)
     if events:
         assert list(cluster.states) == names
         assert cluster.unknown == ()
@@ -210,8 +210,8 @@ def test_a_state_that_no_reader_has_is_named() -> None:
     for name in ("n0", "n1"):
         columns.apply_node(a_node(name))
     events = recorded(columns, a_pod(), ["n0", "n1", "cpu"])
-    known = [state for state in states_of(columns) if state.node == "n0"]
-    cluster = cluster_as_of(about_devices_and_nodes(events), lookup(known))
+    known = [state for state in build_states(columns) if state.node == "n0"]
+    cluster = cluster_as_of(about_devices_and_nodes(events), build_lookup(known))
     assert cluster.unknown == ("n1",)
     assert cluster.states == {"n0": known[0], "n1": None, "cpu": None}
     assert any(isinstance(event, AttemptConcluded) for event in events)
@@ -242,10 +242,10 @@ def has_its_own_reasons(state: NodeStateChanged) -> bool:
     return all(not use.unknown or int(state.slots_used[use.device]) > len(use.spans) for use in state.mig)
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=count_examples(15), deadline=None)
 @given(clusters())
 def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -> None:
-    states = [state for state in states_of(columns) if only_nvidia(state) and has_its_own_reasons(state)]
+    states = [state for state in build_states(columns) if only_nvidia(state) and has_its_own_reasons(state)]
     written = build_cluster_objects(states)
     assert written.left_out == []
     assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuilt(states))
@@ -258,7 +258,7 @@ def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() 
         pod = a_running_pod(f"{uuid},NVIDIA,0,0:;", "n0", uid)
         pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(uuid, 0, 1)
         columns.apply_pod(pod)
-    states = states_of(columns)
+    states = build_states(columns)
     assert [(use.device, len(use.spans), use.unknown) for use in states[0].mig] == [(1, 2, 2), (2, 1, 1)]
     assert in_the_hands_of_one(read_again(build_cluster_objects(states))) == in_the_hands_of_one(rebuilt(states))
 
@@ -266,7 +266,7 @@ def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() 
 def in_the_hands_of_one(columns: ClusterColumns) -> list[dict[str, Any]]:
     """One pod of the file holds what several held: how many instances are not known is then one, and as with several
     of them nothing more fits on the device."""
-    records = fields_of(states_of(columns))
+    records = fields_of(build_states(columns))
     for record in records:
         record["mig"] = [use | {"unknown": min(use["unknown"], 1)} for use in record["mig"]]
     return records

@@ -13,9 +13,9 @@ from tests.support.builders.nodes_to_judge import (
     a_node,
     a_pod,
     a_running_pod,
-    asks,
-    decided,
-    reason,
+    ask_for,
+    decide_on,
+    get_reason,
 )
 
 NOON = datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - handshakes are local times without a zone
@@ -63,7 +63,9 @@ def test_an_unreadable_pod_annotation_holds_nothing() -> None:
 
 
 def test_init_containers_hold_the_biggest_share_until_they_have_all_succeeded() -> None:
-    pod = a_running_pod("GPU-0,NVIDIA,9000,10:;GPU-0,NVIDIA,1000,50:;GPU-0,NVIDIA,2000,20:;", init=[asks(), asks()])
+    pod = a_running_pod(
+        "GPU-0,NVIDIA,9000,10:;GPU-0,NVIDIA,1000,50:;GPU-0,NVIDIA,2000,20:;", init=[ask_for(), ask_for()]
+    )
     columns = a_cluster(pods=[pod])
     assert used(columns, "node-a") == [(1, 50, 9000)]
     done = {"state": {"terminated": {"exitCode": 0}}}
@@ -131,7 +133,7 @@ def test_a_fragment_is_encoded_once_and_remains_with_old_decisions() -> None:
 def test_a_deleted_node_is_offered_as_unregistered() -> None:
     columns = a_cluster()
     columns.delete_node("node-a")
-    assert reason(decided(columns, a_pod(), "node-a")) == "node unregistered"
+    assert get_reason(decide_on(columns, a_pod(), "node-a")) == "node unregistered"
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_running_pod, decided
+from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_running_pod, decide_on
 
 HOUR = 3_600_000_000
 NOW = 500_000 * HOUR
@@ -104,6 +104,6 @@ def test_a_decision_has_the_revision_of_every_offered_node() -> None:
     columns = a_cluster(a_node(), a_node("node-b"))
     write(columns)
     columns.apply_pod(a_running_pod("GPU-0,NVIDIA,100,0:;", "node-b"))
-    decision = decided(columns, a_pod(), "node-b", "unheard-of", "node-a")
+    decision = decide_on(columns, a_pod(), "node-b", "unheard-of", "node-a")
     assert decision.revision.tolist() == [2, -1, 1]
     assert decision.revision.dtype == np.int64

@@ -14,14 +14,14 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, NotOurs, SchedulingPolicy
 from engine.fit.judge.reservation import reserve
 from scheduler.cluster.kubernetes.slim import slim_node
-from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
+from tests.support.builders.vendor_examples import NAMES, VENDORS, read_node, read_pod
 
 WITH_CORES = ("ascend", "hygon", "cambricon", "iluvatar", "metax")
 
 
 def a_cluster(name: str) -> ClusterColumns:
     columns = ClusterColumns(VENDORS)
-    columns.apply_node(example_node(name))
+    columns.apply_node(read_node(name))
     return columns
 
 
@@ -51,7 +51,7 @@ def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
 )
 def test_a_pod_gets_a_part_of_a_device_under_its_vendors_keys(name: str, key: str, devices: str) -> None:
     columns = a_cluster(name)
-    decision = decided(columns, example_pod(name))
+    decision = decided(columns, read_pod(name))
     node = decision.chosen
     written = {"hami.io/vgpu-node": node, f"{key}-to-allocate": devices, f"{key}-allocated": devices}
     assert decision.annotations.items() >= written.items()
@@ -60,13 +60,13 @@ def test_a_pod_gets_a_part_of_a_device_under_its_vendors_keys(name: str, key: st
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_pod_holds_is_held_until_it_is_gone(name: str) -> None:
     columns = a_cluster(name)
-    pod = example_pod(name)
+    pod = read_pod(name)
     decision = decided(columns, pod)
     annotated = {**pod, "metadata": {**pod["metadata"], "annotations": decision.annotations}}
     columns.apply_pod(annotated)
     assert columns.devices["used_slots"].sum() > 0
     again = ClusterColumns(VENDORS)
-    again.apply_node(example_node(name))
+    again.apply_node(read_node(name))
     reserve(again, decision, pod)
     assert again.pod_use("uid") == columns.pod_use("uid")
     columns.delete_pod("uid")
@@ -75,7 +75,7 @@ def test_what_a_pod_holds_is_held_until_it_is_gone(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_kept_of_a_watched_node_has_the_same_devices(name: str) -> None:
-    node = example_node(name)
+    node = read_node(name)
     columns = ClusterColumns(VENDORS)
     columns.apply_node(slim_node(node))
     assert columns.registration(node["metadata"]["name"]) == a_cluster(name).registration(node["metadata"]["name"])
@@ -93,7 +93,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", WITH_CORES)
 def test_more_devices_than_the_node_has_are_refused(name: str) -> None:
-    assert reason(a_cluster(name), example_pod(name, limits={COUNTS[name]: 9})) == "NodeInsufficientDevice"
+    assert reason(a_cluster(name), read_pod(name, limits={COUNTS[name]: 9})) == "NodeInsufficientDevice"
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_more_devices_than_the_node_has_are_refused(name: str) -> None:
     ],
 )
 def test_health_memory_and_uuid_are_reported_in_nvidias_words(name: str, limits: dict[str, Any], recorded: str) -> None:
-    assert reason(a_cluster(name), example_pod(name, limits=limits)) == recorded
+    assert reason(a_cluster(name), read_pod(name, limits=limits)) == recorded
 
 
 def test_a_type_that_is_not_wanted_is_reported() -> None:
-    pod = example_pod("hygon")
+    pod = read_pod("hygon")
     pod["metadata"]["annotations"] = {"hygon.com/use-dcutype": "K100"}
     assert reason(a_cluster("hygon"), pod) == "1/4 CardNotHealth, 3/4 CardTypeMismatch"
 
@@ -120,7 +120,7 @@ def test_a_type_that_is_not_wanted_is_reported() -> None:
 def test_cores_are_shared_out_until_there_are_none(name: str) -> None:
     columns, placed = a_cluster(name), 0
     for number in range(200):
-        pod = example_pod(name, uid=f"uid-{number}")
+        pod = read_pod(name, uid=f"uid-{number}")
         decision = decided(columns, pod)
         if decision.chosen is None:
             break
@@ -134,12 +134,12 @@ def test_cores_are_shared_out_until_there_are_none(name: str) -> None:
 
 
 def test_a_pod_for_one_vendor_does_not_see_the_devices_of_another() -> None:
-    assert reason(a_cluster("mixed"), example_pod("hygon", limits={"hygon.com/dcunum": 3})) == "NodeInsufficientDevice"
-    assert reason(a_cluster("metax"), example_pod("hygon")) == "NodeInsufficientDevice"
+    assert reason(a_cluster("mixed"), read_pod("hygon", limits={"hygon.com/dcunum": 3})) == "NodeInsufficientDevice"
+    assert reason(a_cluster("metax"), read_pod("hygon")) == "NodeInsufficientDevice"
 
 
 def test_a_container_may_ask_for_two_vendors_at_once() -> None:
-    decision = decided(a_cluster("mixed"), example_pod("mixed"))
+    decision = decided(a_cluster("mixed"), read_pod("mixed"))
     assert decision.annotations == {
         "hami.io/vgpu-node": "mixed-node",
         "hami.io/vgpu-devices-to-allocate": ";GPU-0,NVIDIA,4096,0:;",
@@ -150,7 +150,7 @@ def test_a_container_may_ask_for_two_vendors_at_once() -> None:
 
 
 def test_a_node_that_lacks_either_vendor_is_refused() -> None:
-    both = example_pod("mixed", limits={"hygon.com/dcunum": 3})
+    both = read_pod("mixed", limits={"hygon.com/dcunum": 3})
     assert reason(a_cluster("mixed"), both) == "NodeInsufficientDevice"
 
 
@@ -158,20 +158,20 @@ def test_the_filter_asks_no_quota_for_hygon() -> None:
     columns = a_cluster("mixed")
     quota = {"limits.nvidia.com/gpumem": "4096", "limits.hygon.com/dcumem": "1000"}
     columns.apply_quota({"metadata": {"namespace": "default", "name": "q"}, "spec": {"hard": quota}})
-    pod = example_pod("mixed")
+    pod = read_pod("mixed")
     del pod["spec"]["containers"][-1]["resources"]["limits"]["hygon.com/dcunum"]
     assert decided(columns, pod).chosen == "mixed-node"
-    assert decided(columns, example_pod("mixed")).chosen == "mixed-node"
+    assert decided(columns, read_pod("mixed")).chosen == "mixed-node"
 
 
 def test_a_vendor_that_is_not_in_the_table_is_not_ours() -> None:
     columns = ClusterColumns()
-    columns.apply_node(example_node("hygon"))
-    assert isinstance(decide(columns, example_pod("hygon"), ["hygon-node"], SchedulingPolicy()), NotOurs)
+    columns.apply_node(read_node("hygon"))
+    assert isinstance(decide(columns, read_pod("hygon"), ["hygon-node"], SchedulingPolicy()), NotOurs)
 
 
 def test_a_vendor_that_left_a_question_open_and_has_nothing_allocatable_is_given_up() -> None:
-    node = example_node("hygon")
+    node = read_node("hygon")
     columns = ClusterColumns(VENDORS)
     columns.apply_node(node)
     node["metadata"]["annotations"]["hami.io/node-handshake-dcu"] = "Requesting_2026-11-21 03:00:00"
@@ -184,17 +184,17 @@ def test_a_vendor_that_left_a_question_open_and_has_nothing_allocatable_is_given
 def test_annotation_keys_of_nvidia_can_be_configured_too() -> None:
     text = b"nvidia: {annotations: {register: example.com/cards, allocated: example.com/held}}"
     columns = ClusterColumns(device_config.parse(text, "file"))
-    node = example_node("mixed")
+    node = read_node("mixed")
     value = node["metadata"]["annotations"]
     value["example.com/cards"] = value.pop("hami.io/node-nvidia-register")
     columns.apply_node(node)
-    pod = example_pod("mixed")
+    pod = read_pod("mixed")
     del pod["spec"]["containers"][-1]["resources"]["limits"]["hygon.com/dcunum"]
     assert decided(columns, pod).annotations["example.com/held"] == ";GPU-0,NVIDIA,4096,0:;"
 
 
 def test_a_broken_registration_of_one_vendor_leaves_the_others() -> None:
-    node = example_node("mixed")
+    node = read_node("mixed")
     node["metadata"]["annotations"]["hami.io/node-dcu-register"] = "DCU-0,4:"
     columns = ClusterColumns(VENDORS)
     columns.apply_node(node)
@@ -227,6 +227,6 @@ def test_any_node_and_pod_of_any_vendor_is_judged(
     status = {"capacity": capacity}
     columns.apply_node({"metadata": {"name": "other", "annotations": annotations}, "status": status})
     columns.apply_pod({"metadata": {"name": "held", "uid": "held", "annotations": held}})
-    pod = example_pod(name)
+    pod = read_pod(name)
     pod["metadata"]["annotations"] = held
     decide(columns, pod, columns.node_names, SchedulingPolicy())

@@ -31,9 +31,9 @@ from schemas.events import (
 )
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
-from tests.support.builders.node_states import lookup
-from tests.support.harness.states_in_memory import LIFE, read_back, states_of
-from tests.support.stress import examples
+from tests.support.builders.node_states import build_lookup
+from tests.support.harness.states_in_memory import LIFE, build_states, read_back
+from tests.support.stress import count_examples
 
 ATTEMPT = AttemptRef.of(
     Identity("default", "hami-scheduler"), PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED
@@ -54,7 +54,7 @@ def written(decision: Decision, error: str = "") -> list[Event]:
 
 
 def device_verdicts(events: list[Event], columns: ClusterColumns) -> dict[tuple[int, str], list[tuple[str, str]]]:
-    state_of = lookup(states_of(columns))
+    state_of = build_lookup(build_states(columns))
     found: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for event in events:
         if isinstance(event, DevicesJudged):
@@ -253,7 +253,7 @@ containers = st.builds(
 )
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=count_examples(20))
 @given(clusters, st.lists(containers, min_size=1, max_size=3), st.booleans())
 def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], asked: list[Json], numa: bool) -> None:
     columns = a_cluster(*(a_node(name, listed) for name, listed in cluster.items()))

@@ -23,8 +23,8 @@ from engine.hami.annotations import (
 )
 from engine.hami.quantities import parse_whole
 from engine.hami.vendors import NVIDIA
-from tests.support.builders.nodes_to_judge import a_device, a_mig_device, a_node, a_pod, a_quota, a_running_pod, asks
-from tests.support.stress import examples
+from tests.support.builders.nodes_to_judge import a_device, a_mig_device, a_node, a_pod, a_quota, a_running_pod, ask_for
+from tests.support.stress import count_examples
 
 HUGE = [2**31, 2**63, -(2**63) - 1, 10**40, -1, 1.5, float("1e308")]
 VALUES = st.recursive(
@@ -67,50 +67,50 @@ def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
 
 
 @given(st.lists(st.one_of(ONE_DEVICE, VALUES), max_size=3))
-@settings(max_examples=examples(25))
+@settings(max_examples=count_examples(25))
 def test_any_registration(gpus: list[Any]) -> None:
     survives(a_node(devices=json.dumps(gpus)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod())
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=examples(25))
+@settings(max_examples=count_examples(25))
 def test_any_registration_text(text: str) -> None:
     survives(a_node(devices=text), a_running_pod(text), a_quota(gpumem=text), a_pod())
 
 
 @given(DEVICES, VALUES)
-@settings(max_examples=examples(25))
+@settings(max_examples=count_examples(25))
 def test_any_pod_annotation(devices: str, mig: Any) -> None:
     running = a_running_pod(devices, annotations={MIG_ALLOCATIONS: json.dumps(mig)})
     survives(a_node(devices=[a_mig_device()]), running, a_quota(), a_pod())
 
 
 @given(st.dictionaries(st.sampled_from(["gpu", "gpumem", "gpucores", "gpumem-percentage"]), QUANTITIES), QUANTITIES)
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 def test_any_quantity(amounts: dict[str, Any], hard: Any) -> None:
     container = {"name": "main", "resources": {"limits": {f"nvidia.com/{key}": v for key, v in amounts.items()}}}
     survives(a_node(devices=[a_mig_device()]), a_running_pod(""), a_quota(gpumem=hard, gpucores=hard), a_pod(container))
 
 
 @given(QUANTITIES)
-@settings(max_examples=examples(50))
+@settings(max_examples=count_examples(50))
 def test_a_quantity_is_a_whole_number_of_64_bits_or_none(value: Any) -> None:
     number = parse_whole(value)
     assert number is None or -(2**63) <= number < 2**63
 
 
 @given(st.dictionaries(KEYS, st.text(max_size=20) | VALUES, max_size=5))
-@settings(max_examples=examples(30))
+@settings(max_examples=count_examples(30))
 def test_any_annotations(annotations: dict[str, Any]) -> None:
-    node, pod, running = a_node(), a_pod(asks(2)), a_running_pod("GPU-0,NVIDIA,1,1:;")
+    node, pod, running = a_node(), a_pod(ask_for(2)), a_running_pod("GPU-0,NVIDIA,1,1:;")
     for item in (node, pod, running):
         item["metadata"]["annotations"] |= annotations
     survives(node, running, a_quota(), pod)
 
 
 @given(VALUES, VALUES)
-@settings(max_examples=examples(25))
+@settings(max_examples=count_examples(25))
 def test_any_object(first: Any, second: Any) -> None:
     shapes = ({"metadata": first}, {"metadata": {"uid": "u", "name": "n"}, "spec": first, "status": second})
     for shape in shapes:
-        survives(shape, shape, shape, {**shape, "spec": {"containers": [first, second, asks()]}})
+        survives(shape, shape, shape, {**shape, "spec": {"containers": [first, second, ask_for()]}})

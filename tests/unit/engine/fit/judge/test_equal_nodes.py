@@ -23,9 +23,9 @@ from tests.support.builders.nodes_to_judge import (
     a_node,
     a_pod,
     a_running_pod,
-    asks,
+    ask_for,
 )
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 NODES = [f"n{number}" for number in range(3)]
 
@@ -68,7 +68,7 @@ def clusters(draw: st.DrawFn) -> ClusterColumns:
 @st.composite
 def pods(draw: st.DrawFn) -> dict[str, Any]:
     containers = [
-        asks(draw(st.integers(1, 3)), gpumem=draw(st.sampled_from([3000, 15000])))
+        ask_for(draw(st.integers(1, 3)), gpumem=draw(st.sampled_from([3000, 15000])))
         for _ in range(draw(st.integers(1, 3)))
     ]
     policy = draw(st.sampled_from(["binpack", "topology-aware"]))
@@ -99,7 +99,7 @@ def _by_node(part: PartialJudgement) -> list[tuple[int, list[Any]]]:
 
 
 @given(clusters(), pods())
-@settings(max_examples=examples(25))
+@settings(max_examples=count_examples(25))
 def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     together = judged(columns, pod, NODES)
     alone = [judged(columns, pod, [name]) for name in NODES]
@@ -118,12 +118,12 @@ def test_nodes_of_equal_use_differ_where_their_instances_stand_elsewhere() -> No
     holding(columns, "n0-0", 0, 1)
     holding(columns, "n1-0", 0, 4)
     holding(columns, "n2-0", 2, 3)
-    value = judged(columns, a_pod(asks(1, gpumem=15000)), NODES)
+    value = judged(columns, a_pod(ask_for(1, gpumem=15000)), NODES)
     assert [value[0, name][0] for name in NODES] == [True, False, True]
 
 
 def test_what_the_pod_itself_took_counts_on_each_node_for_its_next_container() -> None:
     columns = a_cluster(*(a_node(name, [a_mig_device(f"{name}-0")]) for name in NODES))
     holding(columns, "n1-0", 0)
-    value = judged(columns, a_pod(asks(1, gpumem=15000), asks(1, gpumem=15000)), NODES)
+    value = judged(columns, a_pod(ask_for(1, gpumem=15000), ask_for(1, gpumem=15000)), NODES)
     assert [value[1, name][0] for name in NODES if (1, name) in value] == [True, False, True]

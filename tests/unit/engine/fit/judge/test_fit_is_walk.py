@@ -15,8 +15,8 @@ from engine.fit.judge.request.pod_annotations import read_pod_annotations
 from engine.fit.judge.request.pod_constraints import PodConstraints, pod_constraints
 from engine.fit.judge.request.pod_request import container_requests
 from engine.hami.vendors import NVIDIA, ONLY_NVIDIA
-from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, a_running_pod, asks
-from tests.support.stress import examples
+from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, a_running_pod, ask_for
+from tests.support.stress import count_examples
 
 POLICIES = [
     "binpack",
@@ -78,7 +78,7 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     def container() -> dict[str, Any]:
         amounts = {"gpumem": [None, 500, 2500], "gpumem_percentage": [None, 40, 100], "gpucores": [None, 0, 30, 100]}
         drawn = {key: draw(st.sampled_from(values)) for key, values in amounts.items()}
-        return asks(draw(st.integers(0, 4)), **{key: value for key, value in drawn.items() if value is not None})
+        return ask_for(draw(st.integers(0, 4)), **{key: value for key, value in drawn.items() if value is not None})
 
     annotations = {
         "nvidia.com/numa-bind": draw(st.sampled_from(["true", "false"])),
@@ -99,7 +99,7 @@ def judged(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) 
 
 
 @given(clusters(), pods())
-@settings(max_examples=examples(20))
+@settings(max_examples=count_examples(20))
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     terms = pod_constraints(columns, pod["metadata"], annotations, NVIDIA)

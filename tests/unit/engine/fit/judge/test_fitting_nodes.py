@@ -11,7 +11,7 @@ from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.suggestions.ask import Ask
 from engine.suggestions.trial import Trial
 from tests.support.builders.nodes_to_judge import a_device, a_node
-from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
+from tests.support.builders.vendor_examples import NAMES, VENDORS, read_node, read_pod
 
 POLICY = SchedulingPolicy()
 
@@ -30,10 +30,10 @@ def test_each_vendors_example_fits_among_many_nodes_as_decide_says(name: str) ->
     columns = ClusterColumns(VENDORS)
     for number in range(100):  # so many that nodes are ruled out before the first is evaluated
         columns.apply_node(a_node(f"other-{number}", [a_device(f"GPU-{number}")]))
-    pod = example_pod(name)
+    pod = read_pod(name)
     assert not is_chosen(columns, pod)
     assert not fits_by_trial(columns, pod)
-    columns.apply_node(example_node(name))
+    columns.apply_node(read_node(name))
     assert is_chosen(columns, pod)
     assert fits_by_trial(columns, pod)
 
@@ -42,9 +42,9 @@ def test_each_vendors_example_fits_among_many_nodes_as_decide_says(name: str) ->
 def test_a_cordon_counts_where_decide_counts_it(name: str) -> None:
     columns = ClusterColumns(VENDORS)
     for number in range(100):
-        columns.apply_node(example_node(name, f"node-{number}"))
+        columns.apply_node(read_node(name, f"node-{number}"))
     columns.devices["is_cordoned"][:] = True
-    pod = example_pod(name)
+    pod = read_pod(name)
     assert fits_by_trial(columns, pod) == is_chosen(columns, pod)
     columns.devices["is_healthy"][:] = np.False_
     assert fits_by_trial(columns, pod) == is_chosen(columns, pod)

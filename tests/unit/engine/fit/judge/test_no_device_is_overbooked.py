@@ -15,7 +15,7 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.hami.registration import Device
 from engine.hami.vendors import Family, Vendor
-from tests.support.builders.vendor_examples import NAMES, VENDORS, example_node, example_pod
+from tests.support.builders.vendor_examples import NAMES, VENDORS, read_node, read_pod
 from tests.support.stress import IS_STRESS
 
 PODS: Final = 10_000 if IS_STRESS else 50
@@ -32,7 +32,7 @@ class Share(NamedTuple):
 
 def some_limits(name: str, chance: random.Random) -> dict[str, Any]:
     """The amounts of the example's pod, each changed at random: down to nothing, up to more than there is."""
-    limits = example_pod(name)["spec"]["containers"][-1]["resources"]["limits"]
+    limits = read_pod(name)["spec"]["containers"][-1]["resources"]["limits"]
     return {key: max(0, round(int(value) * chance.choice((0, 0.3, 1, 1, 1, 2, 3, 7)))) for key, value in limits.items()}
 
 
@@ -67,7 +67,7 @@ def test_no_device_is_overbooked(name: str) -> None:
     columns = ClusterColumns(VENDORS)
     devices: dict[str, tuple[Vendor, Device]] = {}
     for node in ("a", "b"):
-        columns.apply_node(example_node(name, node))
+        columns.apply_node(read_node(name, node))
         found = columns.registration(node)
         assert found
         for device in found.devices:
@@ -77,7 +77,7 @@ def test_no_device_is_overbooked(name: str) -> None:
     held: dict[str, dict[str, list[Share]]] = {}
     placed = 0
     for number in range(PODS):
-        pod = example_pod(name, f"uid-{number}", some_limits(name, chance))
+        pod = read_pod(name, f"uid-{number}", some_limits(name, chance))
         pod["metadata"]["name"] = f"pod-{number}"
         pod["metadata"]["annotations"] = {"hami.io/gpu-scheduler-policy": chance.choice(POLICIES)}
         decision = decide(columns, pod, ["a", "b"], SchedulingPolicy(chance.choice(POLICIES), "spread"))

@@ -13,8 +13,8 @@ from engine.fit.judge.decision import Decision, SchedulingPolicy
 from schemas.codec.records import decode, encode
 from schemas.events import NodesJudged, PodRef
 from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_node, a_pod
-from tests.support.builders.vendor_examples import VENDORS, example_node, example_pod
-from tests.support.stress import examples
+from tests.support.builders.vendor_examples import VENDORS, read_node, read_pod
+from tests.support.stress import count_examples
 
 AMOUNTS = st.integers(0, 2**31)
 ATTEMPT = {
@@ -72,7 +72,7 @@ def test_where_no_node_fits_there_are_no_terms() -> None:
     assert record.score_terms == {}
 
 
-@settings(max_examples=examples(2))
+@settings(max_examples=count_examples(2))
 @given(st.integers(1, 3000))
 def test_records_of_many_nodes_are_small_enough(nodes: int) -> None:
     records = records_of(decision_on(*(f"node-{place:05}" for place in range(nodes)), memory=1000))
@@ -82,8 +82,8 @@ def test_records_of_many_nodes_are_small_enough(nodes: int) -> None:
 def test_what_a_vendor_adds_is_a_term_of_its_own() -> None:
     """The example loses 61 by two of its GPUs, which HAMi takes from 2,000."""
     columns = ClusterColumns(VENDORS)
-    columns.apply_node(example_node("metax-gpu"))
-    answer = decide(columns, example_pod("metax-gpu"), ["metax-gpu-node"], SchedulingPolicy())
+    columns.apply_node(read_node("metax-gpu"))
+    answer = decide(columns, read_pod("metax-gpu"), ["metax-gpu-node"], SchedulingPolicy())
     assert isinstance(answer, Decision)
     (record,) = records_of(answer)
     terms = {name: column.tolist()[0] for name, column in record.score_terms.items()}

@@ -3,7 +3,7 @@ import pytest
 from ingest.lines import klog
 from ingest.readers.hami.grammar import grammar, spellings
 from ingest.readers.hami.reader import HamiLog
-from tests.support.builders.hami_lines import lines
+from tests.support.builders.hami_lines import build_lines
 
 SAMPLES = [(spelling.kind, sample) for spelling in spellings() for sample in spelling.samples]
 
@@ -19,7 +19,7 @@ def test_a_sample_line_has_its_kind(kind: str, sample: str) -> None:
 @pytest.mark.parametrize(("kind", "sample"), SAMPLES)
 def test_a_sample_line_is_read(kind: str, sample: str) -> None:
     reader = HamiLog()
-    list(reader.feed(lines([sample.encode()])))
+    list(reader.feed(build_lines([sample.encode()])))
     assert reader.counts.lines["unknown"] == 0
     assert reader.counts.lines["noise" if kind == "noise" else "event"] == 1
 

@@ -7,7 +7,16 @@ import pytest
 from engine.hami.reason_codes import ReasonCode
 from ingest.readers.hami.reader import HamiLog
 from schemas.events import DeviceRow
-from tests.support.builders.hami_lines import a_line, devices, failed, read, requested, started, summaries, unfit
+from tests.support.builders.hami_lines import (
+    a_line,
+    list_devices,
+    read,
+    summarize_attempts,
+    write_failure,
+    write_request,
+    write_start,
+    write_unfit,
+)
 
 PROPOSAL = (Path(__file__).parent / "cases" / "scheduler-event-proposal.log").read_bytes().splitlines()
 
@@ -48,24 +57,24 @@ def printed(row: DeviceRow) -> tuple[object, ...]:
 
 def test_all_22_lines_about_devices_are_rows_with_their_node_and_numbers() -> None:
     reader = HamiLog()
-    rows = devices(read(*PROPOSAL, reader=reader))
+    rows = list_devices(read(*PROPOSAL, reader=reader))
     assert [printed(row) for row in rows] == PRINTED
     assert reader.counts.lines["unknown"] == reader.counts.lines["noise"] == 0
 
 
 def test_one_uuid_that_stands_on_two_nodes_is_two_devices() -> None:
-    rows = {(row.node, row.uuid): row for row in devices(read(*PROPOSAL))}
+    rows = {(row.node, row.uuid): row for row in list_devices(read(*PROPOSAL))}
     assert rows["node2", "GPU-41ee1864-ebdc-4846-a304-f49ca3105f9d"].cores_used_percent == 95
     assert rows["node1", "GPU-41ee1864-ebdc-4846-a304-f49ca3105f9d"].cores_used_percent == 89
 
 
 def test_a_device_without_a_uuid_has_what_its_line_says_of_it() -> None:
-    [conflict] = [row for row in devices(read(*PROPOSAL)) if (row.node, row.uuid) == ("node1", "#0")]
+    [conflict] = [row for row in list_devices(read(*PROPOSAL)) if (row.node, row.uuid) == ("node1", "#0")]
     assert conflict.slots_used == 9
 
 
 def test_requests_without_a_start_line_are_those_of_the_attempt_that_follows() -> None:
-    [old] = [attempt for attempt in summaries(read(*PROPOSAL)) if attempt.pod.name == "gpu-pod"]
+    [old] = [attempt for attempt in summarize_attempts(read(*PROPOSAL)) if attempt.pod.name == "gpu-pod"]
     [request] = old.requests
     assert (request.vendor, request.count, request.memory_mib, request.cores_percent) == ("NVIDIA", 2, 3000, 30)
     assert old.scheduler_message == "no available node, all node scores do not meet"
@@ -74,13 +83,13 @@ def test_requests_without_a_start_line_are_those_of_the_attempt_that_follows() -
 
 def test_requests_without_a_start_line_are_nobodys_where_two_pods_may_claim_them() -> None:
     line = PROPOSAL[0]
-    [old] = summaries(read(line, line, *PROPOSAL[1:3]))
+    [old] = summarize_attempts(read(line, line, *PROPOSAL[1:3]))
     assert old.requests == []
 
 
 def test_requests_without_a_start_line_are_not_those_of_a_pod_that_starts_afterwards() -> None:
     line = a_line('"collect requestreqs" counts=[{"NVIDIA":{"Nums":2,"Type":"NVIDIA","Memreq":3000}}]')
-    [attempt] = summaries(read(line, started(at=0.1), failed(1, at=0.2)))
+    [attempt] = summarize_attempts(read(line, write_start(seconds=0.1), write_failure(1, seconds=0.2)))
     assert attempt.missing == "hami-log does not say: requests, container names, names of refused nodes"
 
 
@@ -95,16 +104,16 @@ def test_requests_without_a_start_line_are_not_those_of_a_pod_that_starts_afterw
     ("can't allocate core=0 job to an already full GPU", "CardComputeUnitsExhausted"),
 ])  # fmt: skip
 def test_the_texts_before_the_codes_are_read_as_their_codes(text: str, code: str) -> None:
-    line = a_line(f'"{text}" pod="ml/trainer" node="node1" device="GPU-7"', at=0.02)
-    assert [(row.node, row.uuid, row.verdict) for row in devices(read(started(), line, failed(1)))] == [
+    line = a_line(f'"{text}" pod="ml/trainer" node="node1" device="GPU-7"', seconds=0.02)
+    assert [(row.node, row.uuid, row.verdict) for row in list_devices(read(write_start(), line, write_failure(1)))] == [
         ("node1", "GPU-7", code)
     ]
 
 
 @pytest.mark.parametrize("text", ["NodeInsufficientDevice", "request devices nums cannot exceed the total number"])
 def test_a_node_with_too_few_devices_is_refused_with_both_numbers(text: str) -> None:
-    line = a_line(f'{text} pod="ml/ml/trainer" node="node2" request devices nums=2 node device nums=1', at=0.02)
-    [summary] = summaries(read(started(), requested(2), line, failed(1)))
+    line = a_line(f'{text} pod="ml/ml/trainer" node="node2" request devices nums=2 node device nums=1', seconds=0.02)
+    [summary] = summarize_attempts(read(write_start(), write_request(2), line, write_failure(1)))
     [refusal] = summary.refusals
     assert (summary.nodes, refusal.bare) == (["node2"], "NodeInsufficientDevice")
     assert refusal.cause == "2 requested, the node has 1"
@@ -114,20 +123,20 @@ def short(has: int) -> bytes:
     text = (
         f'"NodeInsufficientDevice" pod="ml/trainer" request devices nums=2 node device nums (type)={has} type="NVIDIA"'
     )
-    return a_line(text, at=0.02)
+    return a_line(text, seconds=0.02)
 
 
 def test_numbers_of_nodes_that_a_line_does_not_name_are_a_nodes_where_all_have_the_same() -> None:
-    refused = [unfit(node, ReasonCode.NODE_INSUFFICIENT_DEVICE) for node in ("node1", "node2")]
-    [same] = summaries(read(started(), requested(2), short(1), short(1), *refused, failed(2)))
+    refused = [write_unfit(node, ReasonCode.NODE_INSUFFICIENT_DEVICE) for node in ("node1", "node2")]
+    [same] = summarize_attempts(read(write_start(), write_request(2), short(1), short(1), *refused, write_failure(2)))
     assert [refusal.cause for refusal in same.refusals] == ["2 requested, the node has 1"]
-    [mixed] = summaries(read(started(), requested(2), short(1), short(0), *refused, failed(2)))
+    [mixed] = summarize_attempts(read(write_start(), write_request(2), short(1), short(0), *refused, write_failure(2)))
     assert [refusal.cause for refusal in mixed.refusals] == [""]
     assert same.refused_nodes == mixed.refused_nodes == {}
 
 
 def test_nodes_with_too_few_devices_are_counted_where_no_line_names_them() -> None:
-    [summary] = summaries(read(started(), requested(2), short(1), short(0), failed(3)))
+    [summary] = summarize_attempts(read(write_start(), write_request(2), short(1), short(0), write_failure(3)))
     assert summary.refused_nodes == {"NodeInsufficientDevice": 2}
     assert summary.nodes == []
 
@@ -137,7 +146,7 @@ def test_a_node_that_was_filtered_out_has_the_amounts_requested_and_available() 
     reason = b"CardInsufficientMemory, requested 8192Mi but available 4096Mi"
     filtered = b"I0211 10:30:15.123789  1  filter.go:150] Node gpu-node-01 filtered out: " + reason
     reader = HamiLog()
-    [summary] = summaries(read(begun, filtered, reader=reader))
+    [summary] = summarize_attempts(read(begun, filtered, reader=reader))
     [refusal] = summary.refusals
     assert (summary.pod.name, summary.nodes, refusal.bare) == ("test-pod", ["gpu-node-01"], "CardInsufficientMemory")
     assert refusal.cause == "requested 8192Mi but available 4096Mi"
@@ -146,27 +155,29 @@ def test_a_node_that_was_filtered_out_has_the_amounts_requested_and_available() 
 
 def test_a_pod_without_a_namespace_gets_that_of_its_event_line() -> None:
     log = [
-        a_line("Filtering node node1 for pod trainer", at=0.01),
-        a_line("Node node1 filtered out: CardNotHealth", at=0.02),
-        failed(1),
+        a_line("Filtering node node1 for pod trainer", seconds=0.01),
+        a_line("Node node1 filtered out: CardNotHealth", seconds=0.02),
+        write_failure(1),
     ]
-    [summary] = summaries(read(*log))
+    [summary] = summarize_attempts(read(*log))
     assert (str(summary.pod), summary.nodes, summary.status) == ("ml/trainer", ["node1"], "failed")
 
 
 def test_the_counts_of_a_nodes_own_line_replace_what_it_was_filtered_out_for() -> None:
     log = [
-        started(),
-        a_line("Filtering node node1 for pod ml/trainer", at=0.01),
-        unfit("node1", "2/2 CardInsufficientMemory"),
-        a_line("Node node1 filtered out: CardInsufficientMemory, requested 8192Mi but available 4096Mi", at=0.021),
-        failed(1),
+        write_start(),
+        a_line("Filtering node node1 for pod ml/trainer", seconds=0.01),
+        write_unfit("node1", "2/2 CardInsufficientMemory"),
+        a_line("Node node1 filtered out: CardInsufficientMemory, requested 8192Mi but available 4096Mi", seconds=0.021),
+        write_failure(1),
     ]
-    [summary] = summaries(read(*log))
+    [summary] = summarize_attempts(read(*log))
     assert [refusal.counts for refusal in summary.refusals] == [{"CardInsufficientMemory": 2}]
 
 
 def test_an_unregistered_node_that_a_line_names_with_its_pod_is_one_of_the_attempt() -> None:
-    line = a_line('"node unregistered" pod="ml/trainer" node="cpu-1" error="node cpu-1 not found"', at=0.02)
-    both = summaries(read(started(), started("other", at=0.001), line, failed(1), failed(1, "ml/other")))
+    line = a_line('"node unregistered" pod="ml/trainer" node="cpu-1" error="node cpu-1 not found"', seconds=0.02)
+    both = summarize_attempts(
+        read(write_start(), write_start("other", seconds=0.001), line, write_failure(1), write_failure(1, "ml/other"))
+    )
     assert [summary.nodes for summary in both] == [["cpu-1"], []]

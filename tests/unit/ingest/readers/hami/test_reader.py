@@ -22,18 +22,18 @@ from tests.conformance.log_replay import compare_log
 from tests.support.builders.hami_lines import (
     a_line,
     an_event,
-    devices,
-    failed,
-    fit,
-    lines,
-    named,
+    build_lines,
+    list_devices,
     read,
-    requested,
-    started,
-    summaries,
-    unfit,
+    summarize_attempts,
+    write_failure,
+    write_fit,
+    write_name,
+    write_request,
+    write_start,
+    write_unfit,
 )
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 PROPOSAL = (Path(__file__).parent / "cases" / "scheduler-event-proposal.log").read_bytes().splitlines()
 RECORDED = Path(__file__).parents[4] / "conformance" / "cases" / "logs"
@@ -52,7 +52,7 @@ def gaps(summary: AttemptSummarized) -> list[str]:
 
 
 def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
-    attempts = summaries(read(*PROPOSAL))
+    attempts = summarize_attempts(read(*PROPOSAL))
     answer = json.loads(encode_schedulerlog(next(attempt for attempt in attempts if attempt.pod.namespace == "llm")))
     nodes = {node["name"]: node for node in answer["filter"]["nodes"]}
     reasons = {name: node["containers"][0].get("reason") for name, node in nodes.items()}
@@ -72,19 +72,19 @@ def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
 
 
 def test_the_proposals_event_of_an_old_version_is_a_failed_filter_without_nodes() -> None:
-    old = next(attempt for attempt in summaries(read(*PROPOSAL)) if str(attempt.pod) == "default/gpu-pod")
+    old = next(attempt for attempt in summarize_attempts(read(*PROPOSAL)) if str(attempt.pod) == "default/gpu-pod")
     assert (old.status, old.nodes, old.chosen) == ("failed", [], None)
     assert [message.message for message in build_messages(old)] == ["no available node"]
     assert "offered nodes" in gaps(old)
 
 
 def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> None:
-    [summary] = summaries(
+    [summary] = summarize_attempts(
         read(
-            started(),
+            write_start(),
             an_event("FilteringFailed", "2 nodes CardInsufficientMemory(node1,node2)"),
             an_event("FilteringFailed", "1 nodes CardCordoned(node1)"),
-            failed(3),
+            write_failure(3),
         )
     )
     assert refusals(summary) == {"node1": "CardCordoned, CardInsufficientMemory", "node2": "CardInsufficientMemory"}
@@ -100,7 +100,7 @@ def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> No
 
 def test_at_level_0_scores_are_those_of_the_event_line_and_marked_as_rounded() -> None:
     message = "find fit node(node2), 1 nodes not fit, 2 nodes fit(node1:0.65,node2:4.10)"
-    [summary] = summaries(read(started(), an_event("FilteringSucceed", message)))
+    [summary] = summarize_attempts(read(write_start(), an_event("FilteringSucceed", message)))
     assert dict(zip(summary.nodes, summary.score.tolist(), strict=True)) == pytest.approx({"node1": 0.65, "node2": 4.1})
     assert (summary.chosen, summary.fit_nodes, summary.offered_nodes) == ("node2", 2, 3)
     assert "exact scores" in gaps(summary)
@@ -109,8 +109,8 @@ def test_at_level_0_scores_are_those_of_the_event_line_and_marked_as_rounded() -
 
 def test_the_nodes_own_line_has_the_exact_score() -> None:
     message = "find fit node(node1), 0 nodes not fit, 1 nodes fit(node1:3.12)"
-    [summary] = summaries(
-        read(started(), requested(1), fit("node1", "3.124888"), an_event("FilteringSucceed", message))
+    [summary] = summarize_attempts(
+        read(write_start(), write_request(1), write_fit("node1", "3.124888"), an_event("FilteringSucceed", message))
     )
     assert summary.score.tolist() == [pytest.approx(3.124888, abs=1e-6)]
     assert "exact scores" not in gaps(summary)
@@ -119,18 +119,18 @@ def test_the_nodes_own_line_has_the_exact_score() -> None:
 def test_every_device_of_a_refused_node_has_a_row_when_registrations_give_its_node() -> None:
     registered = {f"GPU-{index}": RegisteredDevice("node1", "A100", 40960, 100, 10, 0) for index in range(2)}
     log = [
-        started(),
-        named(0, "worker"),
-        requested(1),
+        write_start(),
+        write_name(0, "worker"),
+        write_request(1),
         a_line('"CardInsufficientMemory" pod="ml/trainer" device="GPU-0" device index=0 device total memory=40960'
-               ' device used memory=30000 request memory=20480', at=0.02),
-        a_line('"CardNotHealth" pod="ml/trainer" device="GPU-1" health=false', at=0.02),
-        unfit("node1", "1/2 CardInsufficientMemory, 1/2 CardNotHealth"),
-        failed(1),
+               ' device used memory=30000 request memory=20480', seconds=0.02),
+        a_line('"CardNotHealth" pod="ml/trainer" device="GPU-1" health=false', seconds=0.02),
+        write_unfit("node1", "1/2 CardInsufficientMemory, 1/2 CardNotHealth"),
+        write_failure(1),
     ]  # fmt: skip
     events = read(*log, reader=HamiLog(devices=registered))
     [record] = [event for event in events if isinstance(event, DevicesJudged)]
-    rows = {row.uuid: row for row in devices(events)}
+    rows = {row.uuid: row for row in list_devices(events)}
     assert (rows["GPU-0"].verdict, rows["GPU-0"].memory_used_mib, rows["GPU-0"].model) == (
         "CardInsufficientMemory",
         30000,
@@ -138,15 +138,15 @@ def test_every_device_of_a_refused_node_has_a_row_when_registrations_give_its_no
     )
     assert rows["GPU-1"].memory_used_mib is None
     assert not record.partial
-    [summary] = summaries(events)
+    [summary] = summarize_attempts(events)
     assert summary.complete
 
 
 def test_devices_without_a_registration_keep_their_verdict_and_no_node_is_guessed() -> None:
-    line = a_line('"CardNotHealth" pod="ml/trainer" device="GPU-1" health=false', at=0.02)
-    events = read(started(), requested(1), line, unfit("node1", "1/1 CardNotHealth"), failed(1))
-    assert [(row.node, row.uuid, row.verdict) for row in devices(events)] == [("", "GPU-1", "CardNotHealth")]
-    [summary] = summaries(events)
+    line = a_line('"CardNotHealth" pod="ml/trainer" device="GPU-1" health=false', seconds=0.02)
+    events = read(write_start(), write_request(1), line, write_unfit("node1", "1/1 CardNotHealth"), write_failure(1))
+    assert [(row.node, row.uuid, row.verdict) for row in list_devices(events)] == [("", "GPU-1", "CardNotHealth")]
+    [summary] = summarize_attempts(events)
     assert summary.nodes == ["node1"]
     assert "nodes of devices" in gaps(summary)
 
@@ -154,20 +154,22 @@ def test_devices_without_a_registration_keep_their_verdict_and_no_node_is_guesse
 def test_devices_that_were_taken_in_vain_have_the_code_for_it() -> None:
     registered = {"GPU-0": RegisteredDevice("node1"), "GPU-1": RegisteredDevice("node1")}
     events = read(
-        started(), requested(2),
-        a_line('"find fit device" pod="ml/trainer" device="GPU-0"', at=0.02),
-        a_line('"CardCordoned" pod="ml/trainer" device="GPU-1"', at=0.02),
-        unfit("node1", "1/2 AllocatedCardsInsufficientRequest, 1/2 CardCordoned"), failed(1),
+        write_start(), write_request(2),
+        a_line('"find fit device" pod="ml/trainer" device="GPU-0"', seconds=0.02),
+        a_line('"CardCordoned" pod="ml/trainer" device="GPU-1"', seconds=0.02),
+        write_unfit("node1", "1/2 AllocatedCardsInsufficientRequest, 1/2 CardCordoned"), write_failure(1),
         reader=HamiLog(devices=registered),
     )  # fmt: skip
     [record] = [event for event in events if isinstance(event, DevicesJudged)]
-    verdicts = {row.uuid: row.verdict for row in devices(events)}
+    verdicts = {row.uuid: row.verdict for row in list_devices(events)}
     assert verdicts == {"GPU-0": "AllocatedCardsInsufficientRequest", "GPU-1": "CardCordoned"}
     assert not record.partial
 
 
 def test_which_container_a_node_refused_is_open_when_several_request_and_no_device_was_tried() -> None:
-    [summary] = summaries(read(started(), requested(1, 1), unfit("node1", "1/1 CardNotHealth"), failed(1)))
+    [summary] = summarize_attempts(
+        read(write_start(), write_request(1, 1), write_unfit("node1", "1/1 CardNotHealth"), write_failure(1))
+    )
     assert summary.refused_by.tolist() == [-1]
     assert "refusing containers" in gaps(summary)
     [node] = json.loads(encode_schedulerlog(summary))["filter"]["nodes"]
@@ -177,70 +179,77 @@ def test_which_container_a_node_refused_is_open_when_several_request_and_no_devi
 def test_the_device_tried_last_shows_which_container_a_node_refused() -> None:
     tried = [
         a_line(f'"scoring pod" pod="ml/trainer" device="GPU-0" Memreq={memory} MemPercentagereq=101 Coresreq=20 Nums=1'
-               ' device index=0', at=0.015)
+               ' device index=0', seconds=0.015)
         for memory in (20480, 20479)
     ]  # fmt: skip
-    log = [started(), requested(1, 1), *tried, unfit("node1", "1/1 CardNotHealth"), failed(1)]
-    [summary] = summaries(read(*log, reader=HamiLog(devices={"GPU-0": RegisteredDevice("node1")})))
+    log = [write_start(), write_request(1, 1), *tried, write_unfit("node1", "1/1 CardNotHealth"), write_failure(1)]
+    [summary] = summarize_attempts(read(*log, reader=HamiLog(devices={"GPU-0": RegisteredDevice("node1")})))
     assert summary.refused_by.tolist() == [1]
 
 
 def test_lines_of_two_pods_with_one_name_do_not_mix() -> None:
     log = [
-        started(namespace="ml"), started(namespace="dev", at=0.001),
-        unfit("node1", "1/1 CardNotHealth", "ml/trainer"), unfit("node1", "1/1 CardCordoned", "dev/trainer"),
-        a_line('"No available nodes meet the required scores" pod="trainer"', at=0.025),
-        failed(1, "dev/trainer"), failed(1, "ml/trainer"),
+        write_start(namespace="ml"), write_start(namespace="dev", seconds=0.001),
+        write_unfit("node1", "1/1 CardNotHealth", "ml/trainer"),
+        write_unfit("node1", "1/1 CardCordoned", "dev/trainer"),
+        a_line('"No available nodes meet the required scores" pod="trainer"', seconds=0.025),
+        write_failure(1, "dev/trainer"), write_failure(1, "ml/trainer"),
     ]  # fmt: skip
-    reasons = {summary.pod.namespace: refusals(summary)["node1"] for summary in summaries(read(*log))}
+    reasons = {summary.pod.namespace: refusals(summary)["node1"] for summary in summarize_attempts(read(*log))}
     assert reasons == {"ml": "1/1 CardNotHealth", "dev": "1/1 CardCordoned"}
 
 
 def test_an_event_line_that_comes_after_the_next_attempt_began_ends_the_attempt_before() -> None:
     log = [
-        started(), unfit("node1", "1/1 CardNotHealth"),
-        a_line('"No available nodes meet the required scores" pod="trainer"', at=0.025),
-        started(at=1.0), failed(2, at=1.001),
-        unfit("node1", "1/1 CardCordoned", at=1.002), failed(3, at=1.003),
+        write_start(), write_unfit("node1", "1/1 CardNotHealth"),
+        a_line('"No available nodes meet the required scores" pod="trainer"', seconds=0.025),
+        write_start(seconds=1.0), write_failure(2, seconds=1.001),
+        write_unfit("node1", "1/1 CardCordoned", seconds=1.002), write_failure(3, seconds=1.003),
     ]  # fmt: skip
-    first, second = summaries(read(*log))
+    first, second = summarize_attempts(read(*log))
     assert (refusals(first)["node1"], first.offered_nodes) == ("1/1 CardNotHealth", 2)
     assert (refusals(second)["node1"], second.offered_nodes) == ("1/1 CardCordoned", 3)
 
 
 def test_an_attempt_whose_end_never_comes_is_pending() -> None:
-    [summary] = summaries(read(started(), unfit("node1", "1/1 CardNotHealth")))
+    [summary] = summarize_attempts(read(write_start(), write_unfit("node1", "1/1 CardNotHealth")))
     assert (summary.ended_at, summary.status, summary.complete) == (None, "pending", False)
 
 
 def test_after_ten_minutes_of_log_a_silent_attempt_is_finished_as_far_as_it_is_known() -> None:
     reader = HamiLog()
-    events = list(reader.feed(lines([started(), unfit("node1", "1/1 CardNotHealth"), started("other", at=700.0)])))
+    events = list(
+        reader.feed(
+            build_lines([write_start(), write_unfit("node1", "1/1 CardNotHealth"), write_start("other", seconds=700.0)])
+        )
+    )
     assert [str(event.pod) for event in events if isinstance(event, AttemptEvent)] == ["ml/trainer"]
 
 
 def test_a_pod_that_requests_no_device_gives_no_attempt() -> None:
-    assert read(started(), a_line('"Pod does not request any resources" pod="trainer"', at=0.01)) == []
+    assert read(write_start(), a_line('"Pod does not request any resources" pod="trainer"', seconds=0.01)) == []
 
 
 def test_unregistered_nodes_belong_to_the_only_attempt_that_looks_for_its_nodes() -> None:
-    line = a_line('"Nodes failed during usage retrieval" nodes={"cpu-node":"node unregistered"}', at=0.015)
-    [alone] = summaries(read(started(), requested(1), line, failed(1)))
+    line = a_line('"Nodes failed during usage retrieval" nodes={"cpu-node":"node unregistered"}', seconds=0.015)
+    [alone] = summarize_attempts(read(write_start(), write_request(1), line, write_failure(1)))
     assert alone.nodes == ["cpu-node"]
-    both = summaries(read(started(), started("other", at=0.001), line, failed(1), failed(1, "ml/other")))
+    both = summarize_attempts(
+        read(write_start(), write_start("other", seconds=0.001), line, write_failure(1), write_failure(1, "ml/other"))
+    )
     assert [summary.nodes for summary in both] == [[], []]
 
 
 def bound(name: str = "trainer") -> list[bytes]:
     return [
-        a_line(f'"Attempting to bind pod to node" pod="{name}" namespace="ml" node="node1"', at=1.0),
-        an_event("BindingSucceed", f"Successfully binding node [node1] to ml/{name}", f"ml/{name}", at=1.5),
+        a_line(f'"Attempting to bind pod to node" pod="{name}" namespace="ml" node="node1"', seconds=1.0),
+        an_event("BindingSucceed", f"Successfully binding node [node1] to ml/{name}", f"ml/{name}", seconds=1.5),
     ]
 
 
 def test_a_bind_belongs_to_the_attempt_that_chose_the_node() -> None:
     chosen = an_event("FilteringSucceed", "find fit node(node1), 0 nodes not fit, 1 nodes fit(node1:3.12)")
-    [summary] = summaries(read(started(), chosen, *bound()))
+    [summary] = summarize_attempts(read(write_start(), chosen, *bound()))
     assert (summary.status, summary.bind and summary.bind.node) == ("succeeded", "node1")
 
 
@@ -252,9 +261,9 @@ def test_a_bind_whose_filter_is_not_in_the_log_is_an_event_by_itself() -> None:
 
 def test_a_failed_bind_has_the_error_that_kube_scheduler_was_given() -> None:
     log = [
-        a_line('"Attempting to bind pod to node" pod="trainer" namespace="ml" node="gone"', at=1.0),
-        a_line(r'"Failed to get node from cache" err="node \"gone\" not found" node="gone"', at=1.1, severity="E"),
-        an_event("BindingFailed", "failed to get node gone", at=1.2),
+        a_line('"Attempting to bind pod to node" pod="trainer" namespace="ml" node="gone"', seconds=1.0),
+        a_line(r'"Failed to get node from cache" err="node \"gone\" not found" node="gone"', seconds=1.1, severity="E"),
+        an_event("BindingFailed", "failed to get node gone", seconds=1.2),
     ]
     [event] = read(*log)
     assert isinstance(event, BindConcluded)
@@ -282,7 +291,7 @@ def test_reading_a_log_in_any_blocks_or_after_a_restart_gives_the_same_events(lo
     reader = HamiLog()
     events: list[Event] = []
     for start in range(0, len(texts), 97):
-        events += reader.feed(lines(texts[start : start + 97]))
+        events += reader.feed(build_lines(texts[start : start + 97]))
         saved = reader.save()
         reader = HamiLog()
         reader.restore(saved)
@@ -302,17 +311,17 @@ def test_what_another_version_saved_is_refused() -> None:
         HamiLog().restore(b'{"open": 3}')
 
 
-@settings(max_examples=examples(4))
+@settings(max_examples=count_examples(4))
 @given(st.integers(1, 400), st.integers(1, 8))
 def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, devices: int) -> None:
-    log = [started(), requested(1)]
+    log = [write_start(), write_request(1)]
     for node in range(nodes):
         uuids = [f"GPU-{node:05d}-{index}" for index in range(devices)]
-        log += [a_line(f'"CardCordoned" pod="ml/trainer" device="{uuid}"', at=0.02) for uuid in uuids]
-        log.append(unfit(f"node-{node:05d}", f"{devices}/{devices} CardCordoned"))
-    events = read(*log, failed(nodes))
+        log += [a_line(f'"CardCordoned" pod="ml/trainer" device="{uuid}"', seconds=0.02) for uuid in uuids]
+        log.append(write_unfit(f"node-{node:05d}", f"{list_devices}/{list_devices} CardCordoned"))
+    events = read(*log, write_failure(nodes))
     assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
-    [summary] = summaries(events)
+    [summary] = summarize_attempts(events)
     assert len(summary.nodes) == nodes
 
 

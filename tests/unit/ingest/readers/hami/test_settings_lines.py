@@ -1,13 +1,13 @@
 """HAMi's version and flags, from the lines that it prints at its start."""
 
 from schemas.events import AttemptConcluded, Event, SchedulerObserved
-from tests.support.builders.hami_lines import a_line, failed, read, started
+from tests.support.builders.hami_lines import a_line, read, write_failure, write_start
 
 FLAGS = [
-    a_line('FLAG: --http_bind="0.0.0.0:80"', at=0.0),
-    a_line('FLAG: --node-scheduler-policy="binpack"', at=0.001),
-    a_line('FLAG: --node-label-selector="[]"', at=0.002),
-    a_line('FLAG: --registry-token="abc"', at=0.003),
+    a_line('FLAG: --http_bind="0.0.0.0:80"', seconds=0.0),
+    a_line('FLAG: --node-scheduler-policy="binpack"', seconds=0.001),
+    a_line('FLAG: --node-label-selector="[]"', seconds=0.002),
+    a_line('FLAG: --registry-token="abc"', seconds=0.003),
 ]
 
 
@@ -20,7 +20,7 @@ def digests(events: list[Event]) -> list[str]:
 
 
 def test_the_flags_of_a_start_are_one_observation_without_secrets() -> None:
-    [event] = observed(read(*FLAGS, started(at=1), failed(1, at=2)))
+    [event] = observed(read(*FLAGS, write_start(seconds=1), write_failure(1, seconds=2)))
     assert (event.scheduler, event.implementation) == ("hami-scheduler", "HAMi")
     assert event.settings == {
         "http_bind": "0.0.0.0:80",
@@ -31,9 +31,13 @@ def test_the_flags_of_a_start_are_one_observation_without_secrets() -> None:
 
 
 def test_attempts_name_the_settings_in_force() -> None:
-    before = [started("old", at=0), failed(1, "ml/old", at=0.1)]
-    again = [a_line('FLAG: --node-scheduler-policy="spread"', at=100), started(at=101), failed(1, at=102)]
-    events = read(*before, *FLAGS, started(at=1), failed(1, at=2), *again)
+    before = [write_start("old", seconds=0), write_failure(1, "ml/old", seconds=0.1)]
+    again = [
+        a_line('FLAG: --node-scheduler-policy="spread"', seconds=100),
+        write_start(seconds=101),
+        write_failure(1, seconds=102),
+    ]
+    events = read(*before, *FLAGS, write_start(seconds=1), write_failure(1, seconds=2), *again)
     first, second = observed(events)
     assert second.settings == {"node-scheduler-policy": "spread"}
     assert first.settings_digest != second.settings_digest
@@ -41,7 +45,7 @@ def test_attempts_name_the_settings_in_force() -> None:
 
 
 def test_a_version_belongs_to_the_flags_of_its_start() -> None:
-    version = a_line("HAMi Scheduler Version: v2.8.0", at=0.004)
+    version = a_line("HAMi Scheduler Version: v2.8.0", seconds=0.004)
     [event] = observed(read(*FLAGS, version))
     assert event.version == "v2.8.0"
     [without] = observed(read(*FLAGS))

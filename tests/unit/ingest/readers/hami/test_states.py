@@ -15,16 +15,16 @@ from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import AttemptConcluded, DevicesJudged, Event
 from tests.support.builders.hami_lines import (
     a_line,
-    devices,
-    failed,
-    lines,
+    build_lines,
+    list_devices,
+    list_states,
     read,
-    requested,
-    started,
-    states,
-    unfit,
+    write_failure,
+    write_request,
+    write_start,
+    write_unfit,
 )
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 RECORDED = sorted((Path(__file__).parents[4] / "conformance" / "cases" / "logs").glob("*.log"))
 REGISTERED = {
@@ -35,31 +35,37 @@ DAY = 86_400.0
 
 def short_of_memory(uuid: str, used: int, pod: str = "ml/trainer") -> bytes:
     numbers = f"device index=0 device total memory=40960 device used memory={used} request memory=20480"
-    return a_line(f'"CardInsufficientMemory" pod="{pod}" device="{uuid}" {numbers}', at=0.02)
+    return a_line(f'"CardInsufficientMemory" pod="{pod}" device="{uuid}" {numbers}', seconds=0.02)
 
 
 def short_of_cores(uuid: str, used: int) -> bytes:
     numbers = f"device index=0 device total core=100 device used core={used} request cores=20"
-    return a_line(f'"CardInsufficientCore" pod="ml/trainer" device="{uuid}" {numbers}', at=0.02)
+    return a_line(f'"CardInsufficientCore" pod="ml/trainer" device="{uuid}" {numbers}', seconds=0.02)
 
 
 def refused(uuid: str, code: str) -> bytes:
-    return a_line(f'"{code}" pod="ml/trainer" device="{uuid}"', at=0.02)
+    return a_line(f'"{code}" pod="ml/trainer" device="{uuid}"', seconds=0.02)
 
 
 def fits(uuid: str) -> bytes:
-    return a_line(f'"find fit device" pod="ml/trainer" device="{uuid}"', at=0.02)
+    return a_line(f'"find fit device" pod="ml/trainer" device="{uuid}"', seconds=0.02)
 
 
 def attempt(*device_lines: bytes, containers: int = 1) -> list[bytes]:
     refusal = f"1/1 CardInsufficientMemory, {len(device_lines)}/{len(device_lines)} X"
-    return [started(), requested(*[1] * containers), *device_lines, unfit("node1", refusal), failed(1)]
+    return [
+        write_start(),
+        write_request(*[1] * containers),
+        *device_lines,
+        write_unfit("node1", refusal),
+        write_failure(1),
+    ]
 
 
 def chosen(uuid: str, containers: str = '[{{"UUID":"{}"}}]') -> bytes:
     picked = f'{{"NVIDIA":[{containers.format(uuid)}]}}'
     text = f'"Scheduling pod to node" podNamespace="ml" podName="trainer" nodeID="node1" devices={picked}'
-    return a_line(text, at=0.025)
+    return a_line(text, seconds=0.025)
 
 
 def on_the_next_day(texts: list[bytes]) -> list[bytes]:
@@ -70,7 +76,7 @@ def on_the_next_day(texts: list[bytes]) -> list[bytes]:
 def test_each_state_is_before_the_verdicts_on_it_and_has_their_devices(log: Path) -> None:
     known: dict[tuple[str, int], int] = {}
     for event in read(*log.read_bytes().splitlines()):
-        known |= {(state.node, state.revision): len(state.uuid) for state in states([event])}
+        known |= {(state.node, state.revision): len(state.uuid) for state in list_states([event])}
         if isinstance(event, DevicesJudged):
             needed = list(zip(event.nodes, event.revision.tolist(), strict=True))
             assert set(needed) <= set(known)
@@ -95,7 +101,7 @@ def test_the_numbers_of_a_row_are_those_of_its_devices_line() -> None:
     )
     found = {
         row.uuid: (row.node, row.verdict, row.model, row.memory_used_mib, row.cores_used_percent, row.slots_used)
-        for row in devices(events)
+        for row in list_devices(events)
     }
     assert found == {
         "GPU-0": ("node1", "CardInsufficientCore", "A100", None, 90, None),
@@ -109,12 +115,12 @@ def test_the_numbers_of_a_row_are_those_of_its_devices_line() -> None:
 
 def test_a_state_has_all_registered_devices_also_those_without_a_line() -> None:
     events = read(*attempt(short_of_memory("GPU-2", 30000)), reader=HamiLog(devices=REGISTERED))
-    [state] = states(events)
+    [state] = list_states(events)
     assert (state.uuid, state.index.tolist()) == (["GPU-0", "GPU-1", "GPU-2"], [0, 1, 2])
     assert state.memory_used_mib.tolist() == [-1, -1, 30000]
     [record] = [event for event in events if isinstance(event, DevicesJudged)]
     assert (record.rows.tolist(), record.device.tolist()) == ([1], [2])
-    assert [(row.uuid, row.memory_used_mib) for row in devices(events)] == [("GPU-2", 30000)]
+    assert [(row.uuid, row.memory_used_mib) for row in list_devices(events)] == [("GPU-2", 30000)]
 
 
 def test_a_device_is_unhealthy_or_cordoned_where_its_line_or_its_registration_shows_it() -> None:
@@ -124,7 +130,7 @@ def test_a_device_is_unhealthy_or_cordoned_where_its_line_or_its_registration_sh
         *attempt(refused("GPU-0", "CardNotHealth"), refused("GPU-1", "CardCordoned"), fits("GPU-4")),
         reader=HamiLog(devices=registered),
     )
-    [state] = states(events)
+    [state] = list_states(events)
     health = dict(zip(state.uuid, zip(state.healthy, state.cordoned, strict=True), strict=True))
     assert health == {
         "GPU-0": (False, False), "GPU-1": (True, True), "GPU-2": (True, False), "GPU-3": (False, False),
@@ -135,7 +141,7 @@ def test_a_device_is_unhealthy_or_cordoned_where_its_line_or_its_registration_sh
 def test_an_unchanged_node_has_one_state_and_a_changed_number_another_revision() -> None:
     log = [line for used in (30000, 30000, 31000) for line in attempt(short_of_memory("GPU-0", used))]
     events = read(*log, reader=HamiLog(devices=REGISTERED))
-    first, second = states(events)
+    first, second = list_states(events)
     assert (first.memory_used_mib[0], second.memory_used_mib[0]) == (30000, 31000)
     assert first.revision != second.revision
     revisions = [event.revision.tolist() for event in events if isinstance(event, DevicesJudged)]
@@ -145,7 +151,7 @@ def test_an_unchanged_node_has_one_state_and_a_changed_number_another_revision()
 def test_after_a_day_an_unchanged_state_is_emitted_again_under_its_id() -> None:
     today = attempt(short_of_memory("GPU-0", 30000))
     events = read(*today, *on_the_next_day(today), reader=HamiLog(devices=REGISTERED))
-    first, again = states(events)
+    first, again = list_states(events)
     assert again.id == first.id
     assert (again.observed_at - first.observed_at).total_seconds() == DAY
     kinds = [kind for kind, _ in groupby(type(event).__name__ for event in events)]
@@ -154,11 +160,11 @@ def test_after_a_day_an_unchanged_state_is_emitted_again_under_its_id() -> None:
 
 def test_a_reader_that_was_restored_emits_no_state_twice() -> None:
     reader = HamiLog(devices=REGISTERED)
-    before = list(reader.feed(lines(attempt(short_of_memory("GPU-0", 30000)))))
+    before = list(reader.feed(build_lines(attempt(short_of_memory("GPU-0", 30000)))))
     restored = HamiLog()
     restored.restore(reader.save())
-    after = list(restored.feed(lines(attempt(short_of_memory("GPU-0", 30000)))))
-    assert (len(states(before)), states(after)) == (1, [])
+    after = list(restored.feed(build_lines(attempt(short_of_memory("GPU-0", 30000)))))
+    assert (len(list_states(before)), list_states(after)) == (1, [])
 
 
 def test_what_the_first_container_took_is_not_in_the_state() -> None:
@@ -166,7 +172,7 @@ def test_what_the_first_container_took_is_not_in_the_state() -> None:
 
     def tried(uuid: str, memory: int) -> bytes:
         numbers = f"Memreq={memory} MemPercentagereq=101 Coresreq=20 Nums=1 device index=0"
-        return a_line(f'"scoring pod" pod="ml/trainer" device="{uuid}" {numbers}', at=0.015)
+        return a_line(f'"scoring pod" pod="ml/trainer" device="{uuid}" {numbers}', seconds=0.015)
 
     log = attempt(
         tried("GPU-1", 20480), short_of_memory("GPU-1", 33000), tried("GPU-0", 20480), fits("GPU-0"),
@@ -174,7 +180,7 @@ def test_what_the_first_container_took_is_not_in_the_state() -> None:
         containers=2,
     )  # fmt: skip
     events = read(*log, reader=HamiLog(devices=REGISTERED))
-    [state] = states(events)
+    [state] = list_states(events)
     assert state.memory_used_mib.tolist() == [-1, 33000, -1]
     records = [event for event in events if isinstance(event, DevicesJudged)]
     assert {(record.container, *record.revision.tolist()) for record in records} == {
@@ -185,12 +191,12 @@ def test_what_the_first_container_took_is_not_in_the_state() -> None:
 def test_numbers_that_may_be_those_after_an_earlier_container_are_left_out() -> None:
     """Two containers with one request: a device line shows no container."""
     events = read(
-        started(), requested(1, 1, memory=20480).replace(b"20479", b"20480"), short_of_memory("GPU-0", 30000),
-        unfit("node1", "1/1 CardInsufficientMemory"), failed(1), reader=HamiLog(devices=REGISTERED),
+        write_start(), write_request(1, 1, memory=20480).replace(b"20479", b"20480"), short_of_memory("GPU-0", 30000),
+        write_unfit("node1", "1/1 CardInsufficientMemory"), write_failure(1), reader=HamiLog(devices=REGISTERED),
     )  # fmt: skip
-    [state] = states(events)
+    [state] = list_states(events)
     assert state.memory_used_mib.tolist() == [-1, -1, -1]
-    [row] = devices(events)
+    [row] = list_devices(events)
     assert (row.verdict, row.memory_total_mib) == ("CardInsufficientMemory", 40960)
 
 
@@ -199,15 +205,15 @@ def test_devices_without_a_node_are_in_states_without_a_node() -> None:
     texts = [short_of_memory(uuid, number) for uuid, number in used.items()]
     random.Random(1).shuffle(texts)
     events = read(*attempt(*texts))
-    assert {state.node for state in states(events)} == {""}
+    assert {state.node for state in list_states(events)} == {""}
     assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
-    rows = devices(events)
+    rows = list_devices(events)
     assert {(row.node, row.uuid, row.memory_used_mib) for row in rows} == {("", *item) for item in used.items()}
     assert len(rows) == 250
 
 
 def test_the_conclusion_has_the_picked_devices_with_what_the_registration_shows() -> None:
-    log = [started(), requested(1), chosen("GPU-1")]
+    log = [write_start(), write_request(1), chosen("GPU-1")]
     [end] = [event for event in read(*log, reader=HamiLog(devices=REGISTERED)) if isinstance(event, AttemptConcluded)]
     [device] = end.picked
     assert (device.container, device.uuid, device.model) == (0, "GPU-1", "A100")
@@ -223,7 +229,7 @@ ROWS = st.dictionaries(
 )
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=count_examples(15))
 @given(ROWS, st.booleans(), st.randoms(use_true_random=False))
 def test_any_lines_in_any_order_give_one_state_and_each_row_its_line(
     tried: dict[tuple[str, int], tuple[str, int]], is_registered: bool, chance: random.Random
@@ -249,6 +255,8 @@ def test_any_lines_in_any_order_give_one_state_and_each_row_its_line(
         return read(*attempt(*texts), reader=HamiLog(devices=registered if is_registered else {}))
 
     first, second = events(), events()
-    assert [encode(state) for state in states(first)] == [encode(state) for state in states(second)]
-    rows = ((row.node, row.uuid, row.verdict, row.memory_used_mib, row.cores_used_percent) for row in devices(first))
+    assert [encode(state) for state in list_states(first)] == [encode(state) for state in list_states(second)]
+    rows = (
+        (row.node, row.uuid, row.verdict, row.memory_used_mib, row.cores_used_percent) for row in list_devices(first)
+    )
     assert Counter(rows) == expected

@@ -5,7 +5,7 @@ import random
 from ingest.readers.kai import KaiLog
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import Event
-from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, block, read, summaries, texts
+from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, block, read, read_texts, summarize_attempts
 
 LINES = 20_000
 PIECES = (b"<", b">", b"[", b"]", b"\t", b"\xff", b"", b"9" * 40, b"-1", b"{", b'"', b"\n", b"\x00", b"gpu-0", b"a/")
@@ -24,7 +24,7 @@ def mutated(rng: random.Random, line: bytes) -> bytes:
 
 def test_mutated_lines_are_read_without_an_error_and_every_line_is_accounted_for() -> None:
     rng, reader = random.Random(7), KaiLog()
-    known = texts(CONSOLE) + texts(JSON) + texts(TAGS)
+    known = read_texts(CONSOLE) + read_texts(JSON) + read_texts(TAGS)
     events: list[Event] = []
     counted = 0
     for number in range(0, LINES, 200):
@@ -62,5 +62,5 @@ def test_a_text_of_very_many_lines_is_cut() -> None:
 
 def test_a_tagged_line_that_names_two_pods_is_about_the_one_that_begins() -> None:
     line = b"[GPU_FILTER] Node <gpu-0>: pod <a/x>, Filtering GPUs for pod <a/y>, requested gpu-memory: <30000 MB>"
-    (attempt,) = summaries(read([line]))
+    (attempt,) = summarize_attempts(read([line]))
     assert str(attempt.pod) == "a/y"

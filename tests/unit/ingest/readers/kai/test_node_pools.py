@@ -10,7 +10,7 @@ from ingest.__main__ import app
 from ingest.commands.logs import create_kai_reader
 from ingest.readers.kai import KaiLog
 from ingest.readers.kai.node_pools import POOL_LABEL, NodePools, parse_pool_labels
-from tests.support.builders.kai_lines import findings, printed, read, summaries
+from tests.support.builders.kai_lines import list_findings, print_lines, read, summarize_attempts
 
 UPDATER = "status_updater/default_status_updater.go"
 NAMED = f"{UPDATER}: Updating pod group scheduling condition for team-a/pg to (UnschedulableOnNodePool,nodepool=a100)"
@@ -29,12 +29,12 @@ def placed(pool: str | None, *lines: str, served: str = "") -> list[str]:
     """The findings of a placement on gpu-0, of which the node list says ``pool``; None: it has no such node."""
     by_node = {} if pool is None else {"gpu-0": pool}
     reader = KaiLog(pools=NodePools(by_node, served=served))
-    return [finding.finding for finding in findings(read(printed(*lines, BIND), reader))]
+    return [finding.finding for finding in list_findings(read(print_lines(*lines, BIND), reader))]
 
 
 def test_a_node_of_another_pool_is_a_finding_with_what_shows_it() -> None:
     reader = KaiLog(pools=NodePools({"gpu-0": "t4"}))
-    (finding,) = findings(read(printed(BIND, NAMED), reader))
+    (finding,) = list_findings(read(print_lines(BIND, NAMED), reader))
     assert (finding.finding, finding.node) == ("OutsidePool", "gpu-0")
     assert finding.evidence[1] == "gpu-0 has kai.scheduler/node-pool=t4; the scheduler serves the pool a100"
 
@@ -61,18 +61,18 @@ def test_the_command_takes_the_pool_and_the_label(tmp_path: Path) -> None:
     node_list = tmp_path / "nodes.json"
     node_list.write_bytes(nodes(pool="t4"))
     reader = create_kai_reader("default", node_list, "a100", "pool")
-    assert [finding.finding for finding in findings(read(printed(BIND), reader))] == ["OutsidePool"]
+    assert [finding.finding for finding in list_findings(read(print_lines(BIND), reader))] == ["OutsidePool"]
     arguments = ["kai-log", str(node_list), "--node-pool", "a100"]
     refused = CliRunner().invoke(app, arguments)
     assert (refused.exit_code, "--node-pool: give --nodes too" in refused.stderr) == (2, True)
 
 
 def test_a_pre_predicate_that_fails_is_the_error_of_the_attempt() -> None:
-    lines = printed(
+    lines = print_lines(
         "common/allocate.go: Looking for best node for task - Task: <team-a/train-0>, init requested: <GPU: 4>.",
         "framework/session_plugins.go: Failed to run Pre-Predicate on task train-0",
     )
-    (attempt,) = summaries(read(lines))
+    (attempt,) = summarize_attempts(read(lines))
     assert (attempt.status, attempt.error) == ("failed", "Failed to run Pre-Predicate on task train-0")
 
 
@@ -81,9 +81,9 @@ def test_the_fit_error_that_follows_names_the_pre_predicate_that_refused() -> No
         "Scheduling conditions were not met for pod team-a/train-0:\n"
         "MaxNodePoolResources: The pod team-a/train-0 requires GPU: 4."
     )
-    lines = printed(
+    lines = print_lines(
         f"{UPDATER}: setting message for task: train-0, {why}",
         f"{UPDATER}: Updating pod condition for team-a/train-0 to (PodScheduled==False)",
     )
-    (attempt,) = summaries(read(lines))
+    (attempt,) = summarize_attempts(read(lines))
     assert (attempt.status, attempt.error) == ("failed", why)

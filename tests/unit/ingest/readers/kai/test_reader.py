@@ -17,12 +17,12 @@ from tests.support.builders.kai_lines import (
     JSON,
     TAGS,
     block,
-    devices,
-    findings,
-    printed,
+    list_devices,
+    list_findings,
+    print_lines,
     read,
-    summaries,
-    texts,
+    read_texts,
+    summarize_attempts,
 )
 
 BIND_REQUEST = (
@@ -46,19 +46,22 @@ def test_every_sample_of_the_grammar_is_read_as_its_kind(line: dict[str, Any]) -
 
 @pytest.mark.parametrize("end", [b',"more":1}', b',"more":"\\u0041"}'], ids=["another key", "an escape"])
 def test_json_gives_the_same_events_whether_it_is_plain_or_has_to_be_decoded(end: bytes) -> None:
-    plain = texts(JSON)
+    plain = read_texts(JSON)
     assert records(read([line[:-1] + end for line in plain])) == records(read(plain))
 
 
 def test_a_log_whose_form_changes_gives_the_events_of_its_parts() -> None:
-    console, json = texts(CONSOLE), [line.replace(b'"sessionID":"s', b'"sessionID":"j') for line in texts(JSON)]
+    console, json = (
+        read_texts(CONSOLE),
+        [line.replace(b'"sessionID":"s', b'"sessionID":"j') for line in read_texts(JSON)],
+    )
     assert records(read([*console, *json])) == [*records(read(console)), *records(read(json))]
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
 def test_devices_get_reasons_where_kai_prints_only_that_it_is_unable_to_schedule(case: str) -> None:
     """Two devices of 40960 MiB, 20000 of each allocated; the pod requests 30000 on one device."""
-    attempt = summaries(read(texts(case)))[0]
+    attempt = summarize_attempts(read(read_texts(case)))[0]
     answer = build_schedulerlog(attempt)
     assert str(attempt.pod) == "team-a/infer-0"
     assert (answer.status, answer.filter.status) == ("failed", "failed")
@@ -72,7 +75,7 @@ def test_devices_get_reasons_where_kai_prints_only_that_it_is_unable_to_schedule
 
 
 def test_the_numbers_of_the_devices_are_those_of_the_lines_about_shared_gpus() -> None:
-    rows = [row for row in devices(read(texts(CONSOLE), KaiLog({"gpu-0": 40960}))) if row.node == "gpu-0"][:2]
+    rows = [row for row in list_devices(read(read_texts(CONSOLE), KaiLog({"gpu-0": 40960}))) if row.node == "gpu-0"][:2]
     assert [(row.uuid, row.verdict, row.memory_total_mib, row.memory_used_mib) for row in rows] == [
         ("grp-0", "CardInsufficientMemory", 40900, 20000),
         ("grp-1", "CardInsufficientMemory", 40900, 20000),
@@ -82,7 +85,7 @@ def test_the_numbers_of_the_devices_are_those_of_the_lines_about_shared_gpus() -
 
 def test_numbers_that_the_level_leaves_out_are_unknown() -> None:
     """Level 7 prints a device before a pod is put on it, and not afterwards."""
-    rows = devices(read(texts(JSON)))[:2]
+    rows = list_devices(read(read_texts(JSON)))[:2]
     assert [(row.uuid, row.memory_total_mib, row.memory_used_mib) for row in rows] == [
         ("grp-0", None, None),
         ("grp-1", None, None),
@@ -91,7 +94,7 @@ def test_numbers_that_the_level_leaves_out_are_unknown() -> None:
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
 def test_a_placement_on_releasing_memory_is_a_finding(case: str) -> None:
-    (finding,) = findings(read(texts(case), KaiLog({"gpu-0": 40960})))
+    (finding,) = list_findings(read(read_texts(case), KaiLog({"gpu-0": 40960})))
     assert (finding.finding, finding.node, finding.device) == ("ReleasingMemoryCounted", "gpu-0", "grp-0")
     assert finding.numbers["memory_allocated_mib"] == 35000
     assert finding.numbers["memory_releasing_mib"] == 30000
@@ -100,29 +103,29 @@ def test_a_placement_on_releasing_memory_is_a_finding(case: str) -> None:
 
 
 def test_a_pod_that_waits_for_others_to_leave_is_pending_with_its_node() -> None:
-    waiting = summaries(read(texts(CONSOLE)))[1]
+    waiting = summarize_attempts(read(read_texts(CONSOLE)))[1]
     assert (waiting.status, waiting.chosen, waiting.nominated) == ("pending", "gpu-0", "gpu-0")
     assert waiting.picked_devices == ["grp-0"]
     assert waiting.requests[0].memory_mib == 30000
 
 
 def test_a_share_of_a_device_is_a_percentage() -> None:
-    frac = summaries(read(texts(CONSOLE)))[2]
+    frac = summarize_attempts(read(read_texts(CONSOLE)))[2]
     assert (frac.requests[0].count, frac.requests[0].memory_percent) == (1, 70)
     assert build_schedulerlog(frac).filter.nodes[0].containers[0].reason == "2/2 CardInsufficientMemory"
     assert frac.scheduler_message.startswith("no nodes with enough resources were found: 1 node(s)")
 
 
 def test_an_attempt_whose_end_is_not_in_the_log_is_incomplete() -> None:
-    for attempt in summaries(read(texts(CONSOLE)))[3:]:
+    for attempt in summarize_attempts(read(read_texts(CONSOLE)))[3:]:
         assert not attempt.complete
         assert "the end of the attempt is missing" in attempt.missing
 
 
 def test_the_tags_of_the_patch_give_an_audit_finding() -> None:
     reader = KaiLog()
-    events = read(texts(TAGS), reader)
-    (finding,) = findings(events)
+    events = read(read_texts(TAGS), reader)
+    (finding,) = list_findings(events)
     assert finding.finding == "ReleasingMemoryCounted"
     assert finding.numbers == {
         "memory_total_mib": 40900, "memory_allocated_mib": 35000, "memory_releasing_mib": 30000,
@@ -130,25 +133,25 @@ def test_the_tags_of_the_patch_give_an_audit_finding() -> None:
         "memory_available_with_releasing_mib": 35900,
     }  # fmt: skip
     assert finding.evidence[0].startswith("[RESOURCE_CHECK] Node <gpu-0>: GPU <grp-0>")
-    (attempt,) = summaries(events)
+    (attempt,) = summarize_attempts(events)
     assert (attempt.chosen, attempt.picked_devices) == ("gpu-0", ["grp-0"])
     assert reader.counts.lines[UNKNOWN] == 0
 
 
 def test_memory_that_changed_between_filter_and_allocation_is_a_finding() -> None:
-    lines = [line.replace(b"Allocated=35000 Rel", b"Allocated=37000 Rel") for line in texts(TAGS)]
-    changed = next(finding for finding in findings(read(lines)) if finding.finding == "MemoryChanged")
+    lines = [line.replace(b"Allocated=35000 Rel", b"Allocated=37000 Rel") for line in read_texts(TAGS)]
+    changed = next(finding for finding in list_findings(read(lines)) if finding.finding == "MemoryChanged")
     assert changed.numbers["memory_allocated_before_mib"] == 35000
     assert changed.numbers["memory_allocated_after_mib"] == 37000
     assert [line.partition("]")[0] for line in changed.evidence] == ["[GPU_FILTER", "[RESOURCE_CHECK"]
 
 
 def test_a_bound_over_commitment_is_a_finding_too() -> None:
-    lines = [line.replace(b"isPipelineOnly=true", b"isPipelineOnly=false") for line in texts(TAGS)]
+    lines = [line.replace(b"isPipelineOnly=true", b"isPipelineOnly=false") for line in read_texts(TAGS)]
     events = read(lines)
-    (finding,) = findings(events)
+    (finding,) = list_findings(events)
     assert finding.numbers["is_waiting"] == 0
-    (attempt,) = summaries(events)
+    (attempt,) = summarize_attempts(events)
     (over,) = attempt_audit.audit_attempt(attempt)
     assert (over.finding, over.device) == ("Overcommitted", "grp-0")
     assert over.numbers == {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
@@ -157,19 +160,19 @@ def test_a_bound_over_commitment_is_a_finding_too() -> None:
 @pytest.mark.parametrize("case", [TAGS, CONSOLE])
 def test_a_pipelined_placement_is_no_overcommit(case: str) -> None:
     """KAI pipelines where EnoughIdle is false: it waits until the memory is free, and then binds."""
-    attempts = summaries(read(texts(case), KaiLog({"gpu-0": 40960})))
+    attempts = summarize_attempts(read(read_texts(case), KaiLog({"gpu-0": 40960})))
     (waiting,) = [attempt for attempt in attempts if attempt.nominated]
     assert waiting.picked[0].memory_used_mib == 35000
     assert attempt_audit.audit_attempt(waiting) == []
 
 
 def test_a_device_with_enough_free_memory_is_no_finding() -> None:
-    lines = [line.replace(b"35000", b"5000").replace(b"30000 MB", b"300 MB") for line in texts(TAGS)]
-    assert findings(read(lines)) == []
+    lines = [line.replace(b"35000", b"5000").replace(b"30000 MB", b"300 MB") for line in read_texts(TAGS)]
+    assert list_findings(read(lines)) == []
 
 
 def test_after_an_allocation_tags_without_a_session_begin_another_attempt() -> None:
-    attempts = summaries(read(texts(TAGS) * 2))
+    attempts = summarize_attempts(read(read_texts(TAGS) * 2))
     assert len({attempt.attempt_id for attempt in attempts}) == 2
 
 
@@ -185,7 +188,7 @@ def test_a_detailed_fit_error_gives_each_node_its_reason() -> None:
         "status_updater/default_status_updater.go: Updating pod condition for team-a/infer-0 to (PodScheduled==False)"
     )
     reader = KaiLog()
-    (attempt,) = summaries(read(printed(text, condition), reader))
+    (attempt,) = summarize_attempts(read(print_lines(text, condition), reader))
     assert [(node.name, node.containers[0].reason) for node in build_schedulerlog(attempt).filter.nodes] == [
         (
             "gpu-0",
@@ -202,44 +205,44 @@ def test_a_detailed_fit_error_gives_each_node_its_reason() -> None:
 
 def test_nodes_without_names_are_counted_by_reason() -> None:
     text = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
-    lines = printed(
+    lines = print_lines(
         "framework/session.go: Session s1aaaa with <1> Jobs, <2> Queues and <5> Nodes",
         f"status_updater/default_status_updater.go: setting message for task: infer-0, {text}",
         "status_updater/default_status_updater.go: Updating pod condition for team-a/infer-0 to (PodScheduled==False)",
     )
-    (attempt,) = summaries(read(lines))
+    (attempt,) = summarize_attempts(read(lines))
     assert attempt.refused_nodes == {"node(s) didn't have enough resources: GPU memory": 2}
     assert (attempt.offered_nodes, attempt.scheduler_message) == (5, text)
 
 
 def test_a_quota_refusal_is_the_error_of_the_attempt() -> None:
     text = "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is 1 GPUs."
-    lines = printed(
+    lines = print_lines(
         f"status_updater/default_status_updater.go: setting message for task: train-0, {text}",
         "status_updater/default_status_updater.go: Updating pod condition for team-a/train-0 to (PodScheduled==False)",
     )
-    (attempt,) = summaries(read(lines))
+    (attempt,) = summarize_attempts(read(lines))
     assert (attempt.status, attempt.error) == ("failed", text)
 
 
 def test_at_the_default_level_a_bind_request_shows_where_the_pod_goes() -> None:
-    (attempt,) = summaries(read(printed(BIND_REQUEST)))
+    (attempt,) = summarize_attempts(read(print_lines(BIND_REQUEST)))
     assert (attempt.status, attempt.chosen) == ("pending", "gpu-0")
 
 
 def test_a_failed_bind_is_an_event() -> None:
-    lines = printed(
+    lines = print_lines(
         BIND_REQUEST,
         'framework/statement.go: Failed to bind task <team-a/infer-0>. Error: bindrequests "infer-0" already exists',
     )
-    (attempt,) = summaries(read(lines))
+    (attempt,) = summarize_attempts(read(lines))
     assert attempt.bind is not None
     assert (attempt.status, attempt.bind.error) == ("failed", 'bindrequests "infer-0" already exists')
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])
 def test_reading_twice_and_in_pieces_gives_the_same_events(case: str) -> None:
-    lines = texts(case)
+    lines = read_texts(case)
     whole = [encode(event) for event in read(lines)]
     assert [encode(event) for event in read(lines)] == whole
     reader, pieces = KaiLog(), []
@@ -253,14 +256,14 @@ def test_reading_twice_and_in_pieces_gives_the_same_events(case: str) -> None:
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])
 def test_every_event_is_a_valid_record(case: str) -> None:
-    for event in read(texts(case)):
+    for event in read(read_texts(case)):
         record = encode(event)
         assert not isinstance(decode(record.value, record.headers), Rejected)
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
 def test_every_line_is_accounted_for(case: str) -> None:
-    reader, lines = KaiLog(), texts(case)
+    reader, lines = KaiLog(), read_texts(case)
     read(lines, reader)
     assert sum(reader.counts.lines.values()) == len(lines)
     assert reader.counts.lines[UNKNOWN] == 0

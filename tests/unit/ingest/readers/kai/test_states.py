@@ -6,7 +6,7 @@ import pytest
 
 from ingest.readers.kai import KaiLog
 from schemas.events import AttemptConcluded, DevicesJudged
-from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, block, devices, read, states, texts
+from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, block, list_devices, list_states, read, read_texts
 
 LABELS = {"gpu-0": 40960}
 
@@ -14,8 +14,8 @@ LABELS = {"gpu-0": 40960}
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])
 def test_each_state_is_before_the_verdicts_on_it_and_has_their_devices(case: str) -> None:
     known: dict[tuple[str, int], int] = {}
-    for event in read(texts(case)):
-        known |= {(state.node, state.revision): len(state.uuid) for state in states([event])}
+    for event in read(read_texts(case)):
+        known |= {(state.node, state.revision): len(state.uuid) for state in list_states([event])}
         if isinstance(event, DevicesJudged):
             keys = zip(event.nodes, event.revision.tolist(), strict=True)
             assert [known[key] for key in keys] == event.rows.tolist()
@@ -25,7 +25,7 @@ def test_each_state_is_before_the_verdicts_on_it_and_has_their_devices(case: str
 
 def test_a_state_has_what_the_lines_about_shared_devices_report() -> None:
     """Two devices of 40960 MiB, which KAI counts as 40900; 20000 of each are allocated."""
-    state = states(read(texts(CONSOLE), KaiLog(LABELS)))[0]
+    state = list_states(read(read_texts(CONSOLE), KaiLog(LABELS)))[0]
     assert (state.node, state.scheduler, state.epoch) == ("gpu-0", "kai-scheduler", 0)
     assert state.uuid == ["grp-0", "grp-1"]
     assert [state.kinds[code].memory_mib for code in state.kind] == [40900, 40900]
@@ -37,14 +37,14 @@ def test_a_state_has_what_the_lines_about_shared_devices_report() -> None:
 
 
 def test_numbers_that_the_level_leaves_out_are_not_reported() -> None:
-    state = states(read(texts(JSON)))[0]
+    state = list_states(read(read_texts(JSON)))[0]
     assert state.memory_used_mib.tolist() == [-1, -1]
     assert [kind.memory_mib for kind in state.kinds] == [None]
 
 
 def a_session(name: bytes, used: bytes = b"20000", day: bytes = b"21") -> list[bytes]:
     """The first session of the log, in which one pod fits on neither device."""
-    lines = [line for line in texts(CONSOLE) if b"[s2bbbb]" in line]
+    lines = [line for line in read_texts(CONSOLE) if b"[s2bbbb]" in line]
     return [
         line.replace(b"s2bbbb", name).replace(b"<20000>", b"<%b>" % used).replace(b"2026-11-21", b"2026-11-%b" % day)
         for line in lines
@@ -54,7 +54,7 @@ def a_session(name: bytes, used: bytes = b"20000", day: bytes = b"21") -> list[b
 def test_an_unchanged_node_has_one_state_and_a_changed_number_another_revision() -> None:
     log = [*a_session(b"s1"), *a_session(b"s2"), *a_session(b"s3", b"21000")]
     events = read(log, KaiLog(LABELS))
-    first, second = states(events)
+    first, second = list_states(events)
     assert (first.memory_used_mib.tolist(), second.memory_used_mib.tolist()) == ([20000] * 2, [21000] * 2)
     revisions = [event.revision.tolist() for event in events if isinstance(event, DevicesJudged)]
     assert revisions == [[first.revision], [first.revision], [second.revision]]
@@ -62,7 +62,7 @@ def test_an_unchanged_node_has_one_state_and_a_changed_number_another_revision()
 
 def test_after_a_day_an_unchanged_state_is_emitted_again_under_its_id() -> None:
     events = read([*a_session(b"s1"), *a_session(b"s2", day=b"22")], KaiLog(LABELS))
-    first, again = states(events)
+    first, again = list_states(events)
     assert (first.id, again.observed_at.day - first.observed_at.day) == (again.id, 1)
 
 
@@ -71,12 +71,12 @@ def test_a_reader_that_was_restored_emits_no_state_twice() -> None:
     before = [event for name in (b"s1", b"s2", b"s3", b"s4") for event in reader.feed(block(a_session(name)))]
     restored = KaiLog(LABELS)
     restored.restore(reader.save())
-    assert (len(states(before)), states(list(restored.close()))) == (1, [])
-    assert states(read(a_session(b"s5"), restored)) == []
+    assert (len(list_states(before)), list_states(list(restored.close()))) == (1, [])
+    assert list_states(read(a_session(b"s5"), restored)) == []
 
 
 def test_each_row_is_about_the_device_of_its_line() -> None:
-    rows = devices(read(texts(CONSOLE), KaiLog(LABELS)))
+    rows = list_devices(read(read_texts(CONSOLE), KaiLog(LABELS)))
     assert [(row.node, row.uuid, row.verdict, row.memory_used_mib) for row in rows[:3]] == [
         ("gpu-0", "grp-0", "CardInsufficientMemory", 20000),
         ("gpu-0", "grp-1", "CardInsufficientMemory", 20000),
@@ -86,7 +86,7 @@ def test_each_row_is_about_the_device_of_its_line() -> None:
 
 
 def test_the_conclusion_has_the_picked_devices() -> None:
-    ends = [event for event in read(texts(CONSOLE), KaiLog(LABELS)) if isinstance(event, AttemptConcluded)]
+    ends = [event for event in read(read_texts(CONSOLE), KaiLog(LABELS)) if isinstance(event, AttemptConcluded)]
     [device] = [device for end in ends for device in end.picked]
     assert (device.container, device.uuid, device.memory_mib) == (0, "grp-0", 30000)
     assert (device.memory_total_mib, device.memory_used_mib) == (40900, 35000)

@@ -4,7 +4,15 @@ from datetime import timedelta
 
 from ingest.lines.blocks import Lines, LogPosition
 from ingest.readers.kai import KaiLog
-from tests.support.builders.kai_lines import ORIGIN, TAGS, devices, findings, read, summaries, texts
+from tests.support.builders.kai_lines import (
+    ORIGIN,
+    TAGS,
+    list_devices,
+    list_findings,
+    read,
+    read_texts,
+    summarize_attempts,
+)
 
 FILTER = b"[GPU_FILTER] Node <gpu-0>: Filtering GPUs for pod <team-a/%s>, requested gpu-memory: <30000 MB>"
 NUMBERS = b"AllocatedMemory=%d ReleasingMemory=0 TotalMemory=40900"
@@ -19,7 +27,7 @@ def walk(pod: bytes, groups: dict[bytes, int], taken: bytes = b"") -> list[bytes
 
 
 def test_every_condition_of_the_patch_is_kept_with_its_device() -> None:
-    [device] = devices(read(texts(TAGS)))
+    [device] = list_devices(read(read_texts(TAGS)))
     # As the seven lines of the case print them.
     assert device.checks == {
         "fits": True,
@@ -37,7 +45,7 @@ def test_every_condition_of_the_patch_is_kept_with_its_device() -> None:
 def test_the_filtered_list_marks_the_devices_that_are_in_it() -> None:
     lines = walk(b"infer-0", {b"grp-0": 0, b"grp-1": 40000}, b"grp-0")
     lines.insert(3, b"[GPU_FILTER] Node <gpu-0>: Filtered GPUs: [grp-0]")
-    checks = {device.uuid: device.checks for device in devices(read(lines))}
+    checks = {device.uuid: device.checks for device in list_devices(read(lines))}
     assert checks["grp-0"] == {"fits": True, "filtered": True, "selected": True}
     assert checks["grp-1"] == {"fits": True, "filtered": False, "selected": False}
 
@@ -45,7 +53,7 @@ def test_the_filtered_list_marks_the_devices_that_are_in_it() -> None:
 def test_a_device_without_a_condition_has_none() -> None:
     lines = [FILTER % b"infer-0", b"[IDLE_CHECK] Node <gpu-0>: GPU <a> Total=40900 Allocated=100 Available=40800"]
     lines.append(b"[IDLE_CHECK] Node <gpu-0>: GPU <b> Total=40900 Allocated=100 EnoughIdle=true")
-    assert [(device.uuid, device.checks) for device in devices(read(lines))] == [
+    assert [(device.uuid, device.checks) for device in list_devices(read(lines))] == [
         ("a", {}),
         ("b", {"enough_idle": True}),
     ]
@@ -54,7 +62,7 @@ def test_a_device_without_a_condition_has_none() -> None:
 def test_the_request_has_as_many_devices_as_the_selection_requires() -> None:
     lines = walk(b"infer-0", {b"grp-0": 0, b"grp-1": 0})
     lines.insert(3, b"[GPU_SELECT] Node <gpu-0>: Required device count: 2")
-    (attempt,) = summaries(read(lines))
+    (attempt,) = summarize_attempts(read(lines))
     assert [request.count for request in attempt.requests] == [2]
     assert attempt.picked_devices == ["grp-0", "grp-1"]
 
@@ -62,7 +70,7 @@ def test_the_request_has_as_many_devices_as_the_selection_requires() -> None:
 def test_each_of_several_groups_is_held_against_the_request() -> None:
     lines = walk(b"infer-0", {b"grp-0": 0, b"grp-1": 20000})
     lines[2] = lines[2].replace(b"ReleasingMemory=0", b"ReleasingMemory=15000")
-    (finding,) = findings(read(lines))
+    (finding,) = list_findings(read(lines))
     assert (finding.finding, finding.device) == ("ReleasingMemoryCounted", "grp-1")
     assert finding.numbers["memory_available_mib"] == 20900
     assert finding.numbers["memory_available_with_releasing_mib"] == 35900
@@ -70,7 +78,7 @@ def test_each_of_several_groups_is_held_against_the_request() -> None:
 
 def test_memory_that_a_session_gave_and_the_next_counts_as_free_is_a_finding() -> None:
     lines = [*walk(b"infer-0", {b"grp-0": 5000}), *walk(b"infer-1", {b"grp-0": 5000})]
-    (finding,) = findings(read(lines))
+    (finding,) = list_findings(read(lines))
     assert (finding.finding, str(finding.pod), finding.device) == ("MemoryReturned", "team-a/infer-1", "grp-0")
     assert finding.numbers == {
         "memory_allocated_expected_mib": 35000,
@@ -82,7 +90,7 @@ def test_memory_that_a_session_gave_and_the_next_counts_as_free_is_a_finding() -
 
 def test_memory_that_is_still_allocated_in_the_next_session_is_no_finding() -> None:
     lines = [*walk(b"infer-0", {b"grp-0": 5000}), *walk(b"infer-1", {b"grp-0": 35000})]
-    assert [finding.finding for finding in findings(read(lines))] == []
+    assert [finding.finding for finding in list_findings(read(lines))] == []
 
 
 def test_memory_that_is_free_again_after_more_than_a_minute_is_no_finding() -> None:
@@ -91,4 +99,4 @@ def test_memory_that_is_free_again_after_more_than_a_minute_is_no_finding() -> N
     times = [ORIGIN.reference] * len(first) + [ORIGIN.reference + timedelta(seconds=61)] * len(second)
     reader = KaiLog()
     events = [*reader.feed(Lines(ORIGIN, [*first, *second], LogPosition(0, 1), times)), *reader.close()]
-    assert findings(events) == []
+    assert list_findings(events) == []

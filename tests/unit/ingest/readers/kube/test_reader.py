@@ -12,13 +12,13 @@ from ingest.readers.kube.failure_messages import GRAMMAR
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import Condition, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 from schemas.json_types import Json
-from tests.support.builders.api_server_objects import a_pod, a_pod_group, an_event, an_old_event, attempts, read
+from tests.support.builders.api_server_objects import a_pod, a_pod_group, an_event, an_old_event, list_attempts, read
 
 REFUSAL = GRAMMAR["sample"][0]["text"]
 
 
 def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
-    (attempt,) = attempts(read(("pod", a_pod()), ("event", an_event("FailedScheduling", REFUSAL))))
+    (attempt,) = list_attempts(read(("pod", a_pod()), ("event", an_event("FailedScheduling", REFUSAL))))
     assert (str(attempt.pod), attempt.pod.uid, attempt.scheduler) == ("ml/gpu8", "uid-gpu8", "default-scheduler")
     assert (attempt.status, attempt.offered_nodes) == ("failed", 5)
     assert (attempt.complete, attempt.missing) == (False, "kube-events does not say: which nodes were refused")
@@ -32,22 +32,22 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
 
 def test_a_series_gives_an_attempt_for_its_first_and_its_last_time() -> None:
     event = an_event("FailedScheduling", REFUSAL, last="2026-11-21T04:40:00.5Z")
-    found = attempts(read(("event", event)))
+    found = list_attempts(read(("event", event)))
     assert [f"{attempt.started_at:%H:%M:%S.%f}" for attempt in found] == ["03:13:32.250001", "04:40:00.500000"]
 
 
 def test_the_condition_completes_an_event_that_was_cut() -> None:
     whole = "0/9 nodes are available: " + ", ".join(f"1 reason-{i} {200 * 'x'}" for i in range(9)) + "."
     cut = whole[:1020] + " ..."
-    (attempt,) = attempts(read(("pod", a_pod(condition=whole)), ("event", an_event("FailedScheduling", cut))))
+    (attempt,) = list_attempts(read(("pod", a_pod(condition=whole)), ("event", an_event("FailedScheduling", cut))))
     assert len(attempt.refused_nodes) == 9
 
 
 def test_a_condition_becomes_an_attempt_when_no_event_comes() -> None:
     reader = KubeEvents()
-    assert attempts(reader.changed("pod", a_pod(condition=REFUSAL), 0.0)) == []
+    assert list_attempts(reader.changed("pod", a_pod(condition=REFUSAL), 0.0)) == []
     assert reader.settle(5.0) == []
-    (attempt,) = attempts(reader.settle(20.0))
+    (attempt,) = list_attempts(reader.settle(20.0))
     assert attempt.refused_nodes["Insufficient nvidia.com/gpu"] == 3
     assert f"{attempt.started_at:%H:%M:%S}" == "03:13:32"
 
@@ -55,23 +55,23 @@ def test_a_condition_becomes_an_attempt_when_no_event_comes() -> None:
 def test_a_condition_and_its_event_are_one_attempt() -> None:
     for order in (1, -1):
         objects = [("pod", a_pod(condition=REFUSAL)), ("event", an_event("FailedScheduling", REFUSAL))][::order]
-        assert len(attempts(read(*objects))) == 1
+        assert len(list_attempts(read(*objects))) == 1
 
 
 def test_event_and_condition_are_one_attempt_whichever_is_read_and_in_whatever_order() -> None:
     condition, event = ("pod", a_pod(condition=REFUSAL)), ("event", an_event("FailedScheduling", REFUSAL))
     reader = KubeEvents()
-    apart = attempts(read(condition, reader=reader) + read(event, reader=reader))
-    alone = [attempts(read(found)) for found in (condition, event)]
-    together = [attempts(read(*order)) for order in ((condition, event), (event, condition))]
+    apart = list_attempts(read(condition, reader=reader) + read(event, reader=reader))
+    alone = [list_attempts(read(found)) for found in (condition, event)]
+    together = [list_attempts(read(*order)) for order in ((condition, event), (event, condition))]
     ids = {attempt.attempt_id for found in (apart, *alone, *together) for attempt in found}
     assert len(ids) == 1
 
 
 def test_two_attempts_within_one_second_have_two_ids() -> None:
-    first, second = (an_event("FailedScheduling", REFUSAL, at=f"2026-11-21T03:13:32.{part}Z") for part in (25, 75))
+    first, second = (an_event("FailedScheduling", REFUSAL, time=f"2026-11-21T03:13:32.{part}Z") for part in (25, 75))
     orders = (first, second), (second, first)
-    found = [attempts(read(("event", one), ("event", other))) for one, other in orders]
+    found = [list_attempts(read(("event", one), ("event", other))) for one, other in orders]
     ids = [{attempt.attempt_id for attempt in each_order} for each_order in found]
     assert len(ids[0]) == 2
     assert ids[0] == ids[1]
@@ -79,12 +79,12 @@ def test_two_attempts_within_one_second_have_two_ids() -> None:
 
 def test_a_nominated_node_is_where_the_pod_waits() -> None:
     text = "0/5 nodes are available: 5 Insufficient cpu."
-    (attempt,) = attempts(read(("pod", a_pod(nominated="gpu-1")), ("event", an_event("FailedScheduling", text))))
+    (attempt,) = list_attempts(read(("pod", a_pod(nominated="gpu-1")), ("event", an_event("FailedScheduling", text))))
     assert (attempt.status, attempt.nominated) == ("failed", "gpu-1")
 
 
 def test_a_bound_pod_is_one_attempt_with_its_bind() -> None:
-    (attempt,) = attempts(read(("event", an_event("Scheduled", "Successfully assigned ml/gpu8 to gpu-1"))))
+    (attempt,) = list_attempts(read(("event", an_event("Scheduled", "Successfully assigned ml/gpu8 to gpu-1"))))
     assert attempt.bind is not None
     assert (attempt.status, attempt.chosen, attempt.bind.node) == ("succeeded", "gpu-1", "gpu-1")
 
@@ -124,7 +124,7 @@ HAMI_FAILS = [
 
 
 def test_hamis_events_about_one_attempt_name_the_nodes() -> None:
-    (attempt,) = attempts(read(*(("event", event) for event in HAMI_FAILS)))
+    (attempt,) = list_attempts(read(*(("event", event) for event in HAMI_FAILS)))
     assert [line.message for line in build_messages(attempt)] == [
         "3 nodes CardInsufficientMemory(node1,node3,node4)",
         "1 nodes NumaNotFit(node5)",
@@ -135,15 +135,17 @@ def test_hamis_events_about_one_attempt_name_the_nodes() -> None:
 
 def test_hamis_events_and_kube_schedulers_event_are_one_attempt() -> None:
     text = "0/5 nodes are available: 1 NodeUnfitPod: 8/8 NumaNotFit, 4 NodeUnfitPod."
-    event = an_event("FailedScheduling", text, pod="deepseek", at="2026-11-21T03:13:32.91Z", scheduler="hami-scheduler")
-    (attempt,) = attempts(read(*(("event", found) for found in [*HAMI_FAILS, event])))
+    event = an_event(
+        "FailedScheduling", text, pod="deepseek", time="2026-11-21T03:13:32.91Z", scheduler="hami-scheduler"
+    )
+    (attempt,) = list_attempts(read(*(("event", found) for found in [*HAMI_FAILS, event])))
     assert attempt.nodes == ["node1", "node3", "node4", "node5"]
     assert attempt.scheduler_message == text
 
 
 def test_a_node_with_two_codes_counts_for_both() -> None:
     more = an_old_event("FilteringFailed", "2 nodes CardCordoned(node1,node9)")
-    (attempt,) = attempts(read(*(("event", found) for found in [more, *HAMI_FAILS])))
+    (attempt,) = list_attempts(read(*(("event", found) for found in [more, *HAMI_FAILS])))
     reasons = {node.name: node.containers[0].reason for node in build_schedulerlog(attempt).filter.nodes}
     assert reasons["node1"] == "CardCordoned: also CardInsufficientMemory"
     assert attempt.refused_nodes == {"CardInsufficientMemory": 1}
@@ -152,11 +154,11 @@ def test_a_node_with_two_codes_counts_for_both() -> None:
 def test_hamis_success_has_the_scores_of_the_nodes_that_fit_and_its_bind() -> None:
     events = [
         an_old_event("FilteringSucceed", "find fit node(node9), 2 nodes not fit, 2 nodes fit(node5:11.58,node9:12.50)"),
-        an_old_event("BindingSucceed", "Successfully binding node [node9] to ml/deepseek", at="2026-11-21T03:13:40Z"),
+        an_old_event("BindingSucceed", "Successfully binding node [node9] to ml/deepseek", time="2026-11-21T03:13:40Z"),
         an_event("Scheduled", "Successfully assigned ml/deepseek to node9", pod="deepseek",
-                 at="2026-11-21T03:13:40.1Z", scheduler="hami-scheduler"),
+                 time="2026-11-21T03:13:40.1Z", scheduler="hami-scheduler"),
     ]  # fmt: skip
-    (attempt,) = attempts(read(*(("event", event) for event in events)))
+    (attempt,) = list_attempts(read(*(("event", event) for event in events)))
     assert (attempt.status, attempt.chosen, attempt.offered_nodes, attempt.fit_nodes) == ("succeeded", "node9", 4, 2)
     assert [(node.name, node.score) for node in build_schedulerlog(attempt).filter.nodes] == [
         ("node5", 11.58),
@@ -168,10 +170,10 @@ def test_hamis_success_has_the_scores_of_the_nodes_that_fit_and_its_bind() -> No
 def test_a_bind_that_comes_late_is_the_end_of_its_attempt() -> None:
     reader = KubeEvents()
     fits = an_old_event("FilteringSucceed", "find fit node(node9), 0 nodes not fit, 1 nodes fit(node9:1.00)")
-    failed = an_old_event("BindingFailed", "node node9 has been locked within 5m0s", at="2026-11-21T03:14:10Z")
+    failed = an_old_event("BindingFailed", "node node9 has been locked within 5m0s", time="2026-11-21T03:14:10Z")
     events = read(("event", fits), reader=reader)
     events += read(("event", failed), reader=reader)
-    (attempt,) = attempts(events)
+    (attempt,) = list_attempts(events)
     assert attempt.bind is not None
     assert (attempt.status, attempt.bind.node, attempt.bind.error) == ("failed", "node9", failed["note"])
 
@@ -179,11 +181,11 @@ def test_a_bind_that_comes_late_is_the_end_of_its_attempt() -> None:
 def test_kais_scheduled_event_is_a_choice_and_no_bind() -> None:
     text = "Successfully assigned pod ml/infer-0 to node gpu-0 at node-pool default"
     scheduled = an_event("Scheduled", text, pod="infer-0", scheduler="kai-scheduler")
-    (attempt,) = attempts(read(("event", scheduled)))
+    (attempt,) = list_attempts(read(("event", scheduled)))
     assert (attempt.status, attempt.chosen, attempt.bind) == ("pending", "gpu-0", None)
     failed = an_event("BindingError", "Failed to bind pod ml/infer-0 to node gpu-0: no such node", pod="infer-0",
-                      scheduler="binder", at="2026-11-21T03:13:33Z")  # fmt: skip
-    (attempt,) = attempts(read(("event", scheduled), ("event", failed)))
+                      scheduler="binder", time="2026-11-21T03:13:33Z")  # fmt: skip
+    (attempt,) = list_attempts(read(("event", scheduled), ("event", failed)))
     assert (attempt.status, attempt.scheduler) == ("failed", "kai-scheduler")
 
 
@@ -191,7 +193,7 @@ def test_a_pipelined_pod_of_kai_is_nominated() -> None:
     event = an_event(
         "Pipelined", "Pod ml/infer-0 was pipelined to node gpu-0", pod="infer-0", scheduler="kai-scheduler"
     )
-    (attempt,) = attempts(read(("event", event)))
+    (attempt,) = list_attempts(read(("event", event)))
     assert (attempt.status, attempt.nominated) == ("pending", "gpu-0")
 
 
@@ -199,7 +201,7 @@ def test_a_pipelined_pod_of_kai_is_nominated() -> None:
 def test_the_event_of_a_gang_is_about_the_pod_to_blame(kind: str) -> None:
     text = next(sample["text"] for sample in GRAMMAR["sample"] if sample["scheduler"] == "Volcano, the pod group")
     event = an_event("Unschedulable", text, pod="job-pg", kind=kind, scheduler="volcano")
-    (attempt,) = attempts(read(("event", event)))
+    (attempt,) = list_attempts(read(("event", event)))
     assert str(attempt.pod) == ("ml/job-pg" if kind == "Pod" else "ml/x-3")
     assert attempt.refused_nodes == {"Insufficient nvidia.com/gpu": 3}
 
@@ -208,7 +210,7 @@ KAI_TEXT = "no nodes with enough resources were found: 2 node(s) didn't have eno
 
 
 def test_a_pod_groups_condition_is_about_the_pod_that_it_names() -> None:
-    (attempt,) = attempts(read(("pod", a_pod()), ("pod group", a_pod_group(KAI_TEXT))))
+    (attempt,) = list_attempts(read(("pod", a_pod()), ("pod group", a_pod_group(KAI_TEXT))))
     assert (str(attempt.pod), attempt.pod.uid, attempt.scheduler) == ("ml/gpu8", "uid-gpu8", "kai-scheduler")
     assert attempt.scheduler_message == KAI_TEXT
     assert list(attempt.refused_nodes.values()) == [2]
@@ -218,11 +220,11 @@ def test_a_pod_with_an_event_of_its_own_gets_no_second_attempt_from_its_group() 
     event = an_event("Unschedulable", KAI_TEXT, scheduler="kai-scheduler")
     for order in (1, -1):
         objects = [("event", event), ("pod group", a_pod_group(KAI_TEXT))][::order]
-        assert len(attempts(read(*objects))) == 1
+        assert len(list_attempts(read(*objects))) == 1
 
 
 @pytest.mark.parametrize(
-    "group", [a_pod_group(KAI_TEXT, status="False"), a_pod_group(KAI_TEXT, pod="gpu8"), a_pod_group(KAI_TEXT, at="?")]
+    "group", [a_pod_group(KAI_TEXT, status="False"), a_pod_group(KAI_TEXT, pod="gpu8"), a_pod_group(KAI_TEXT, time="?")]
 )
 def test_a_pod_group_that_refuses_no_pod_is_noise(group: Json) -> None:
     reader = KubeEvents()
@@ -356,9 +358,9 @@ def test_events_are_counted_and_unknown_objects_are_shown() -> None:
 
 def test_what_only_the_bind_shows_leaves_open_how_many_nodes_there_were_and_when_the_filter_ended() -> None:
     bound = an_event("Scheduled", "Successfully assigned ml/gpu8 to node9")
-    (attempt,) = attempts(read(("event", bound)))
+    (attempt,) = list_attempts(read(("event", bound)))
     assert attempt.reports[0].not_reported == ["the nodes that were not chosen", "offered nodes", "end of the filter"]
     assert build_schedulerlog(attempt).filter.summary == "find fit node(node9), 1 nodes fit(node9:0.00)"
     fits = an_old_event("FilteringSucceed", "find fit node(node9), 0 nodes not fit, 1 nodes fit(node9:1.00)")
-    (attempt,) = attempts(read(("event", fits)))
+    (attempt,) = list_attempts(read(("event", fits)))
     assert attempt.reports[0].not_reported == ["the nodes that were not chosen"]

@@ -12,7 +12,7 @@ from ingest.reading.report import report
 from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, MAX_LEFT_OUT, TrustedReporters, reporter_patterns
 from schemas.events import AttemptConcluded, PodObserved
 from schemas.json_types import Json
-from tests.support.builders.api_server_objects import a_pod, an_event, an_old_event, attempts, read
+from tests.support.builders.api_server_objects import a_pod, an_event, an_old_event, list_attempts, read
 
 POLICY = Path(__file__).parents[5] / "deploy/kustomize/components/event-reporters/policy.yaml"
 REFUSAL = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
@@ -29,7 +29,7 @@ def test_h8_an_event_of_an_unnamed_reporter_is_no_attempt_and_is_counted() -> No
 
 def test_h8_a_forged_event_does_not_silence_the_condition_of_the_pod() -> None:
     forged = an_event("FailedScheduling", "all is well", scheduler="innocent-app")
-    (attempt,) = attempts(read(("event", forged), ("pod", a_pod(condition=REFUSAL))))
+    (attempt,) = list_attempts(read(("event", forged), ("pod", a_pod(condition=REFUSAL))))
     assert attempt.scheduler_message == REFUSAL
 
 
@@ -73,7 +73,7 @@ def test_h8_an_event_says_nothing_about_a_pod_of_another_namespace() -> None:
 def test_the_default_has_the_schedulers_that_the_reader_knows() -> None:
     trusted = TrustedReporters()
     events = [an_event("FailedScheduling", REFUSAL, scheduler=name) for name in DEFAULT_REPORTERS if "*" not in name]
-    assert [len(attempts(read(("event", event)))) for event in events] == [1] * len(events)
+    assert [len(list_attempts(read(("event", event)))) for event in events] == [1] * len(events)
     assert read(("event", an_old_event("FilteringFailed", "x")))
     assert trusted.trusts("pytorchjob-controller")
     assert not trusted.trusts("")

@@ -17,8 +17,8 @@ from runtime.kafka.record import Record
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import RAW_LOGS
-from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, read, texts
-from tests.support.builders.shipped_lines import FORMS, NAMES, STARTED, otel_resource, record
+from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, read, read_texts
+from tests.support.builders.shipped_lines import FORMS, NAMES, STARTED, build_otel_resource, record
 
 HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule filter process" pod="a" namespace="b"'
 
@@ -71,7 +71,9 @@ async def test_logs_of_equal_pods_in_two_clusters_are_two_logs() -> None:
 
 def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     other = ("kai", "other", "c")
-    logs = {"resourceLogs": [otel_resource(["a", "b"], STARTED, NAMES), otel_resource(["c"], STARTED, other)]}
+    logs = {
+        "resourceLogs": [build_otel_resource(["a", "b"], STARTED, NAMES), build_otel_resource(["c"], STARTED, other)]
+    }
     lines = lines_of_record(json.dumps(logs).encode()) or []
     assert [(line.container.pod, line.text) for line in lines] == [(NAMES[1], b"a"), (NAMES[1], b"b"), ("other", b"c")]
 
@@ -98,7 +100,8 @@ def test_any_json_is_read_without_an_error(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("line", "name"),
-    [(HAMI, "hami-log"), (texts(CONSOLE)[0], "kai-log"), (texts(JSON)[0], "kai-log"), (texts(TAGS)[0], "kai-log"),
+    [(HAMI, "hami-log"), (read_texts(CONSOLE)[0], "kai-log"), (read_texts(JSON)[0], "kai-log"),
+     (read_texts(TAGS)[0], "kai-log"),
      (b"hello", None), (b'{"level":"info"}', None), (b"", None)],
 )  # fmt: skip
 def test_a_line_shows_the_source_of_its_log(line: bytes, name: str | None) -> None:
@@ -123,7 +126,7 @@ class Kafka:
 
 
 def values(form: str) -> list[bytes]:
-    return [record(form, line.decode()) for line in texts(CONSOLE)]
+    return [record(form, line.decode()) for line in read_texts(CONSOLE)]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -133,14 +136,14 @@ async def test_a_shipped_log_gives_the_events_of_the_log_itself(form: str) -> No
     await raw_logs.read(kafka.records(values(form)))
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
-    assert [encode(event) for event in kafka.sent] == [encode(event) for event in read(texts(CONSOLE))]
-    assert kafka.acknowledged == list(range(len(texts(CONSOLE))))
+    assert [encode(event) for event in kafka.sent] == [encode(event) for event in read(read_texts(CONSOLE))]
+    assert kafka.acknowledged == list(range(len(read_texts(CONSOLE))))
     assert raw_logs.unacknowledged == 0
 
 
 async def test_what_is_open_is_not_acknowledged_and_read_again_after_a_crash() -> None:
     everything = values("vector")
-    whole = {encode(event).value for event in read(texts(CONSOLE))}
+    whole = {encode(event).value for event in read(read_texts(CONSOLE))}
     for crash in range(5, len(everything), 37):
         before, after, now = Kafka(), Kafka(), [0.0]
         await RawLogs(before, lambda: 0.0, trusted=KAI).read(before.records(everything[:crash]))
@@ -155,7 +158,7 @@ async def test_what_is_open_is_not_acknowledged_and_read_again_after_a_crash() -
 
 async def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     kafka = Kafka()
-    line = texts(CONSOLE)[0].decode()
+    line = read_texts(CONSOLE)[0].decode()
     parts = [record("vector", line[:100]), record("vector", line[100:])]
     cut = [json.dumps(json.loads(part) | {"_p": tag}).encode() for part, tag in zip(parts, "PF", strict=True)]
     raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
@@ -186,7 +189,7 @@ async def test_h8_lines_of_a_container_that_is_not_named_become_no_events() -> N
     raw_logs = RawLogs(kafka, lambda: now, trusted=TrustedContainers(["kai/kai-scheduler-*/scheduler"]))
     forged = [
         record("vector", line.decode(), names=names)
-        for line in texts(CONSOLE)
+        for line in read_texts(CONSOLE)
         for names in (("tenant-x", "innocent", "main"), ("kai", "kai-scheduler-7d9", "sidecar"), ("", "", ""))
     ]
     await raw_logs.read(kafka.records(forged))

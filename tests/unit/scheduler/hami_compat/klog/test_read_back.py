@@ -31,7 +31,7 @@ from schemas.events import (
     PodRef,
 )
 from schemas.json_types import Json
-from tests.support.builders.hami_lines import summaries
+from tests.support.builders.hami_lines import summarize_attempts
 from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
 
 ATTEMPT = AttemptRef.of(
@@ -63,7 +63,7 @@ def both(decision: Decision) -> tuple[AttemptSummarized, AttemptSummarized, list
     reader = HamiLog(zone=STARTED.astimezone().tzinfo or UTC)
     events = [*reader.feed(Lines(Origin("klog", STARTED), written)), *reader.close()]
     assert reader.counts.lines["unknown"] == 0
-    [summary] = summaries(events)
+    [summary] = summarize_attempts(events)
     return own, summary, published, events
 
 

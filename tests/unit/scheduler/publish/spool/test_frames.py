@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from scheduler.publish.spool.frames import Entry, EntryKind, entries_of, frames, scan, size_of
 from schemas.codec.records import EncodedRecord
 from tests.support.builders.spool_entries import a_verdict
-from tests.support.stress import examples
+from tests.support.stress import count_examples
 
 headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4)
 entries = st.builds(
@@ -59,7 +59,7 @@ def test_a_record_cut_at_every_byte_waits_when_more_may_follow() -> None:
         assert found.wanted > 0
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=count_examples(40))
 @given(st.data())
 def test_a_flipped_bit_costs_one_record_and_is_counted(data: st.DataObject) -> None:
     parts = [written(a_verdict(name, size=40)) for name in "abcde"]

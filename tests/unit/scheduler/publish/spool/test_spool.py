@@ -16,8 +16,8 @@ from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool, SpoolBatch, SpoolInUseError, SpoolLimits
 from schemas.codec.records import decode
 from schemas.events import DetailDropped
-from tests.support.builders.spool_entries import NOW, Clock, a_verdict, detail
-from tests.support.stress import examples
+from tests.support.builders.spool_entries import NOW, Clock, a_verdict, build_detail
+from tests.support.stress import count_examples
 
 SMALL = SpoolLimits(segment_bytes=1000)
 
@@ -211,7 +211,7 @@ async def test_nothing_waits_for_the_disk_with_sync_interval(tmp_path: Path, mon
 def attempt(number: int) -> list[Entry]:
     """Three records of device detail and one verdict, appended at once."""
     pod = f"pod{number:03}"
-    return [*(detail(pod, part) for part in range(3)), a_verdict(pod)]
+    return [*(build_detail(pod, part) for part in range(3)), a_verdict(pod)]
 
 
 def dropped(entries: list[Entry]) -> list[DetailDropped]:
@@ -265,7 +265,9 @@ def test_a_batch_in_flight_is_acknowledged_right_although_its_file_was_thinned(t
     spool.close()
 
 
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=count_examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.lists(st.sampled_from(["append", "read", "acknowledge", "rewind", "restart"]), max_size=60))
 def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
@@ -458,7 +460,9 @@ def test_a_record_torn_at_any_byte_by_a_kill_costs_only_itself(tmp_path: Path) -
         again.close()
 
 
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=count_examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.data())
 def test_a_flipped_bit_costs_one_record_and_is_counted(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -12,7 +12,7 @@ import pytest
 
 from scheduler.publish.spool.files import FAILURES as RAISED
 from scheduler.publish.spool.spool import Spool, SpoolLimits
-from tests.support.builders.spool_entries import Clock, a_verdict, detail
+from tests.support.builders.spool_entries import Clock, a_verdict, build_detail
 from tests.support.harness.failing_calls import FAILURES, TO_THE_END, Faults, without_syncs
 from tests.support.stress import IS_STRESS
 
@@ -70,7 +70,7 @@ class Life:
     async def _accept(self, spool: Spool) -> None:
         self.clock.advance(2)
         name = str(len(self.accepted))
-        spool.append([a_verdict(name), detail(f"pod{name}"), detail(f"pod{name}", part=1)])
+        spool.append([a_verdict(name), build_detail(f"pod{name}"), build_detail(f"pod{name}", part=1)])
         await spool.flush()
         self.accepted.append(name)
 
