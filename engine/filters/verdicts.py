@@ -26,11 +26,13 @@ class PluginRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A verdict that one plugin cannot give, because objects that it needs could not be read."""
+    """A verdict that one plugin cannot give."""
 
     plugin: str
     kinds: frozenset[str]
     """Kinds (`engine.snapshot.kinds`) that would have to be read."""
+    cause: str = ""
+    """Reason with the next step where reading more kinds would not help, such as a malformed object."""
 
 
 Verdict = PluginRefusal | Unjudged | None

@@ -11,6 +11,9 @@ Object = Mapping[str, Any]
 
 _EMPTY: Final[dict[str, Any]] = {}
 _MAX_QUOTED: Final = 60
+_MAX_NAMES: Final = 400
+_MAX_BITS: Final = 200
+_COLLECTIONS: Final = {dict: "mapping", list: "list"}
 _INT32_MAX: Final = 2**31 - 1
 
 
@@ -39,16 +42,26 @@ class RejectedObject:
         names = "/".join(part for part in (self.namespace, self.name) if part)
         subject = " ".join(part for part in (self.kind or "object", names) if part)
         location = f"{self.path} " if self.path else ""
-        return f"{subject}: {location}{self.cause}. The snapshot leaves it out; correct the object or read it again."
+        problem = f"{_shorten(subject)}: {_shorten(location)}{self.cause}"
+        return f"{problem}. The snapshot leaves it out; correct the object or read it again."
+
+
+def _shorten(text: str) -> str:
+    """Shorten a text of an object to what fits into a sentence, with control characters escaped."""
+    cut = text if len(text) <= _MAX_NAMES else f"{text[:_MAX_NAMES]}…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
 
 
 def quote(value: object) -> str:
     """Quote a value for an error, shortened."""
-    text = repr(value) if not isinstance(value, dict | list) else f"a {_NAMES[type(value)]} of {len(value)} entries"
-    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
-
-
-_NAMES: Final = {dict: "mapping", list: "list"}
+    if isinstance(value, dict | list):
+        return f"a {_COLLECTIONS[type(value)]} of {len(value)} entries"
+    # Python refuses to write integers of thousands of digits.
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return f"a number of {value.bit_length()} bits"
+    if isinstance(value, str) and len(value) > _MAX_QUOTED:
+        return f"{value[:_MAX_QUOTED]!r}…"
+    return repr(value)
 
 
 def read_mapping(parent: Object, key: str, path: str = "") -> Object:

@@ -11,7 +11,7 @@ from engine.snapshot.selectors import Labels
 from engine.snapshot.volumes import PodVolume, read_pod_volumes
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - an address in an object, not one to listen on
-_ENDED: Final = frozenset(("Succeeded", "Failed"))
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 
 from rich.progress import Progress, TimeRemainingColumn
 
-from tests.fuzz import cluster_objects, log_lines, records, shipped_lines, sniffer, topics
+from tests.fuzz import cluster_objects, log_lines, records, shipped_lines, snapshots, sniffer, topics
 from tests.fuzz.limits import Usage, guard
 
 Suite = Callable[[int, int], Iterator[str]]
@@ -28,6 +28,7 @@ SUITES: Final[dict[str, Suite]] = {
     "sniffer-log": sniffer.feed_lines,
     "sniffer-requests": sniffer.feed_requests,
     "kube-events": cluster_objects.feed_objects,
+    "snapshot": snapshots.feed_snapshots,
     "index": topics.feed_index,
     "placements-and-alerts": topics.feed_inputs,
 }
