@@ -60,8 +60,13 @@ def parse_binding(node: ast.AST) -> Binding | None:
 
 
 def qualify_names(nodes: Sequence[ast.AST]) -> dict[Binding, str]:
-    """Name methods and fields `Class.name`, by their bindings."""
-    qualified = {}
+    """Name methods and fields `Class.name` and parameters `function.name`, by their bindings."""
+    qualified = {
+        (argument.lineno, argument.arg): f"{function.name}.{argument.arg}"
+        for function in nodes
+        if isinstance(function, Function)
+        for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    }
     for owner, statement in iterate_members(nodes):
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", statement)]
         for binding in filter(None, map(parse_binding, targets if owner else [])):

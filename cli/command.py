@@ -16,24 +16,28 @@ from runtime.cli.version import VERSION
 COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {
         **QUESTIONS,
-        "scheduler": LazyCommand("A kube-scheduler extender that publishes its decisions.", "scheduler.__main__:app"),
-        "pipeline": LazyCommand(
-            "Summaries, documents, placements and alerts from the topics.", "pipeline.__main__:app"
+        "scheduler": LazyCommand(
+            "Run a kube-scheduler extender that publishes its decisions.", "scheduler.__main__:app"
         ),
-        "ingest": LazyCommand("Logs and clusters of other schedulers, read.", "ingest.__main__:app"),
-        "api": LazyCommand("schedulerlog over HTTP.", "api.__main__:app"),
-        "dashboards": LazyCommand("Dashboards over the index.", "deploy.dashboards.__main__:app"),
-        "doctor": LazyCommand("What keeps an installation from working, and its remedy.", "cli.doctor.__main__:app"),
-        "embedded": LazyCommand("Kafka, OpenSearch and Kubernetes on this machine.", "dev.embedded.__main__:app"),
-        "mcp": LazyCommand("Answers for assistants (MCP): stdio, or HTTP.", "cli.assistant.command:mcp"),
-        "demo": LazyCommand("The five scenarios, from end to end.", "dev.demo.__main__:app"),
+        "pipeline": LazyCommand(
+            "Make summaries, documents, placements and alerts from the topics.", "pipeline.__main__:app"
+        ),
+        "ingest": LazyCommand("Read logs and events of other schedulers.", "ingest.__main__:app"),
+        "api": LazyCommand("Serve the answers over HTTP.", "api.__main__:app"),
+        "dashboards": LazyCommand("Install dashboards over the index.", "deploy.dashboards.__main__:app"),
+        "doctor": LazyCommand(
+            "Find what keeps an installation from working, and its remedy.", "cli.doctor.__main__:app"
+        ),
+        "embedded": LazyCommand("Run Kafka, OpenSearch and Kubernetes on this machine.", "dev.embedded.__main__:app"),
+        "mcp": LazyCommand("Answer assistants (MCP) over stdio or HTTP.", "cli.assistant.command:mcp"),
+        "demo": LazyCommand("Run five scenarios from end to end.", "dev.demo.__main__:app"),
     }
 )
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all", "grpc": "sniffer", "google": "sniffer"})
-"""What the extra (``schedulerlog[…]``) of a package is called, or those that a command needs; else as the command."""
+"""Extra (``schedulerlog[…]``) of a command or of a missing package; by default it has the command's name."""
 
 app = lazy_application(
-    "Every GPU scheduling decision as a structured event: why here, why not there, what would have to change.",
+    "Answer why a GPU pod was placed where it is, or why it waits and what would have to change.",
     COMMANDS,
     add_completion=True,
 )
@@ -51,7 +55,7 @@ def main(
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Every GPU scheduling decision as a structured event: why here, why not there, what would have to change."""
+    """Answer why a GPU pod was placed where it is, or why it waits and what would have to change."""
 
 
 def run() -> None:

@@ -1,4 +1,4 @@
-"""Makes docs/settings.md and the list of known variables from the commands: ``python -m cli.settings_page``."""
+"""Generates docs/settings.md and the list of known variables from the commands: ``python -m cli.settings_page``."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -25,54 +25,56 @@ _GROUPS: Final = (
 _OTHERS: Final = "All others"
 
 
-def all_settings() -> list[Setting]:
-    """The settings of every command of every service."""
+def collect_settings() -> list[Setting]:
+    """Collect the settings of every command of every service."""
     return [setting for name in SERVICES for setting in settings_of_command(load(COMMANDS[name]), name)]
 
 
-def tables(settings: Iterable[Setting]) -> str:
-    """Markdown: a table for each group, a row for each variable."""
-    ordered = sorted(settings, key=lambda setting: (_group(setting.variable), setting.variable))
-    return "\n".join(_table(title, list(rows)) for title, rows in groupby(ordered, lambda row: _group(row.variable)))
+def render_tables(settings: Iterable[Setting]) -> str:
+    """Render Markdown: a table for each group, a row for each variable."""
+    ordered = sorted(settings, key=lambda setting: (_find_group(setting.variable), setting.variable))
+    return "\n".join(
+        _render_table(title, list(rows)) for title, rows in groupby(ordered, lambda row: _find_group(row.variable))
+    )
 
 
-def page(before: str, settings: Iterable[Setting]) -> str:
-    """The page with its tables replaced."""
-    head, _, rest = before.partition(_BEGIN)
-    return f"{head}{_BEGIN}\n{tables(settings)}\n{_END}{rest.partition(_END)[2]}"
+def render_page(before: str, settings: Iterable[Setting]) -> str:
+    """Render the page with its tables replaced."""
+    head, _, tail = before.partition(_BEGIN)
+    return f"{head}{_BEGIN}\n{render_tables(settings)}\n{_END}{tail.partition(_END)[2]}"
 
 
-def names(settings: Iterable[Setting]) -> str:
-    """Every variable on a line of its own."""
+def render_names(settings: Iterable[Setting]) -> str:
+    """Render the variables, one on each line."""
     return "".join(f"{name}\n" for name in sorted({setting.variable for setting in settings}))
 
 
-def _group(variable: str) -> str:
+def _find_group(variable: str) -> str:
     return next((title for title, prefix in _GROUPS if variable.startswith(prefix)), _OTHERS)
 
 
-def _table(title: str, rows: list[Setting]) -> str:
+def _render_table(title: str, rows: list[Setting]) -> str:
     lines = [
         f"### {title}\n",
         "| variable | flag | form | default | what for | commands |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [_row(list(same)) for _, same in groupby(rows, lambda row: row.variable)]
+    lines += [_render_row(list(same)) for _, same in groupby(rows, lambda row: row.variable)]
     return "\n".join(lines) + "\n"
 
 
-def _row(same: list[Setting]) -> str:
-    """One variable, which several commands may read, maybe with different defaults."""
+def _render_row(same: list[Setting]) -> str:
+    """Render one variable, which several commands may read, maybe with different defaults."""
     flags = ", ".join(f"`{flag}`" for flag in dict.fromkeys(flag for setting in same for flag in setting.flags))
     defaults = " or ".join(dict.fromkeys(f"`{setting.default}`" for setting in same if setting.default))
-    commands = ", ".join(_commands(same))
+    commands = ", ".join(_name_commands(same))
     # The text of most commands: one of them may have a reason to say it in another way.
-    about = Counter(setting.about for setting in same).most_common(1)[0][0]
-    cells = f"`{same[0].variable}`", flags or "–", f"`{same[0].form}`", defaults or "–", about, commands
+    description = Counter(setting.about for setting in same).most_common(1)[0][0]
+    cells = f"`{same[0].variable}`", flags or "–", f"`{same[0].form}`", defaults or "–", description, commands
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _commands(same: list[Setting]) -> Iterator[str]:
+def _name_commands(same: list[Setting]) -> Iterator[str]:
     by_service = groupby(dict.fromkeys(setting.command for setting in same), lambda command: command.partition(" ")[0])
     for service, commands in by_service:
         below = ", ".join(command.partition(" ")[2] for command in commands)
@@ -81,9 +83,9 @@ def _commands(same: list[Setting]) -> Iterator[str]:
 
 def main() -> None:
     """Write both files."""
-    settings = all_settings()
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), settings), encoding="utf-8")
-    unknown_variables.NAMES_FILE.write_text(names(settings), encoding="ascii")
+    settings = collect_settings()
+    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8"), settings), encoding="utf-8")
+    unknown_variables.NAMES_FILE.write_text(render_names(settings), encoding="ascii")
 
 
 if __name__ == "__main__":

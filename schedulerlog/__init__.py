@@ -1,4 +1,4 @@
-"""What ``pipx install schedulerlog`` installs: one command, ``schedulerlog``, and ``python -m schedulerlog``.
+"""The package that ``pipx install schedulerlog`` installs: the command ``schedulerlog``.
 
 ``schedulerlog.events`` has the event models and their codec, for consumers of the topics.
 
@@ -24,16 +24,16 @@ def main() -> None:
     run()
 
 
-def kubectl() -> None:
-    """Run ``kubectl schedulerlog``."""
+def run_kubectl() -> None:
+    """Run ``run_kubectl schedulerlog``."""
     _find_packages()
     from cli.terminal.kubectl import run
 
     run()
 
 
-def kubectl_completion() -> None:
-    """Print how a line of ``kubectl schedulerlog`` may continue."""
+def complete_kubectl() -> None:
+    """Print how a line of ``run_kubectl schedulerlog`` may continue."""
     _find_packages()
     from cli.terminal.kubectl import complete
 

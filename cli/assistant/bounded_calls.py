@@ -1,7 +1,7 @@
-"""What an MCP server over HTTP takes: calls alone, of a bounded length, and with few values beside their texts.
+"""Limits of an MCP server over HTTP: only POST, bodies of a bounded length with a bounded number of JSON values.
 
-The SDK bounds one body. That of all callers together, and what a parser makes of one, would still be gigabytes; and it
-keeps a stream open for each GET, on which a server without sessions never sends anything.
+The SDK bounds one body. The bodies of all callers together, and the objects that a parser makes of one, would still be
+gigabytes. The SDK also keeps a stream open for each GET, on which a server without sessions never sends anything.
 """
 
 import re
@@ -49,9 +49,9 @@ class BoundedCalls:
             async with self._bodies.read(Request(scope, receive)) as body:
                 arrived: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-                async def next_message() -> Message:
+                async def receive_body() -> Message:
                     return arrived.pop() if arrived else await receive()
 
-                await self._app(scope, next_message, send)
+                await self._app(scope, receive_body, send)
         except RefusedBodyError as error:
             await error.response()(scope, receive, send)

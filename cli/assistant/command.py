@@ -6,41 +6,43 @@ from typing import Annotated
 import typer
 
 from cli.terminal.exit_codes import USAGE
-from cli.terminal.options import ApiConnection, asks
+from cli.terminal.options import ApiConnection, with_api_options
 from runtime.cli.cli import fail, reads
 from runtime.settings.addresses import HostPort, listen_address
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@asks
+@with_api_options
 def mcp(
     connection: ApiConnection,
     http: Annotated[
         HostPort | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="Serve streamable HTTP there, at /mcp, and not stdio; the callers' tokens are passed on to the API.",
+            help="Serve streamable HTTP at /mcp instead of stdio, with each caller's token for the API.",
             **reads(lambda text: listen_address(text, "127.0.0.1:8765")),
         ),
     ] = None,
-    cert_file: Annotated[Path | None, typer.Option(metavar="FILE", help="For HTTPS; with --key-file.")] = None,
-    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key.")] = None,
+    cert_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate for HTTPS; with --key-file.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
 ) -> None:
-    """Answers for assistants: an MCP server over stdio, or over HTTP with the rights of its callers. It only reads.
+    """Serve answers to assistants (MCP): over stdio, or over HTTP with the rights of each caller. It only reads.
 
     \b
     For a client of MCP, in its configuration:
       {"mcpServers": {"schedulerlog": {"command": "schedulerlog", "args": ["mcp"]}}}
     """
-    from cli.assistant.callers import bearers, one_user
+    from cli.assistant.callers import use_bearer_tokens, use_one_user
     from cli.assistant.server import create_server
 
     if http is None:
-        create_server(one_user(connection.transport())).run()
+        create_server(use_one_user(connection.create_transport())).run()
         return
     if not connection.api_url:
-        fail("--http: give --api-url too: kubectl's credentials are yours, and not those of the callers", USAGE)
+        fail("--http: give --api-url too: kubectl's credentials are yours, not the callers'", USAGE)
     if connection.api_token_file:
         fail("--http: leave out --api-token-file: every caller sends a token of its own", USAGE)
     if bool(cert_file) != bool(key_file):
@@ -49,5 +51,5 @@ def mcp(
         fail("--http: tokens are not taken in plain text from other machines: give --cert-file and --key-file", USAGE)
     from cli.assistant.http_server import serve
 
-    server = create_server(bearers(connection.api_url, str(connection.api_ca_file or "")))
+    server = create_server(use_bearer_tokens(connection.api_url, str(connection.api_ca_file or "")))
     serve(server, http, (cert_file, key_file) if cert_file and key_file else None)

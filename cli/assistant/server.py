@@ -19,7 +19,7 @@ INSTRUCTIONS: Final = (
 
 
 def create_server(callers: Callers) -> MCPServer[Any]:
-    """The server whose tools ask as ``callers`` says."""
+    """Create the server; ``callers`` gives each question its rights."""
     tools = ApiTools(callers)
     titles: tuple[tuple[Callable[..., Any], str], ...] = (
         (tools.why_pod, "Why a pod waits"),
@@ -38,17 +38,17 @@ def create_server(callers: Callers) -> MCPServer[Any]:
         instructions=INSTRUCTIONS,
         version=VERSION,
         log_level="WARNING",
-        tools=[_tool(function, title) for function, title in titles],
+        tools=[_create_tool(function, title) for function, title in titles],
     )
 
 
-def _tool(function: Callable[..., Any], title: str) -> Tool:
+def _create_tool(function: Callable[..., Any], title: str) -> Tool:
     annotations = ToolAnnotations(
         title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    made = Tool.from_function(function, title=title, annotations=annotations)
+    tool = Tool.from_function(function, title=title, annotations=annotations)
     # The SDK leaves out an argument that a tool does not have: a misspelt filter got the answer about everything.
-    arguments = made.fn_metadata.arg_model
+    arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    return made.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
+    return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})

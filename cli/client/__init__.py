@@ -1,7 +1,7 @@
 """Asks the API: as a program beside kubectl, or over HTTP. Both transports have one interface, and errors are values.
 
 ==============  =====================================================================================
-problems        why there is no answer, as values: each with its cause and the next step
+problems        reasons for a missing answer, as values with cause and next step
 transport       the interface: ``get``, ``post``, ``stream``
 requests        pure: the path of each answer, and that path in the aggregated API
 changes         the changes of a watch, line by line

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from cli.client.problems import Problem, Unreachable, problem_of_status
+from cli.client.problems import Problem, Unreachable, to_problem
 
 BOOKMARK: Final = "BOOKMARK"
 _ERROR: Final = "ERROR"
@@ -17,22 +17,22 @@ class WatchedChange(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Where the watch continues after it."""
+        """The position from which a watch continues after this change."""
         return str(self.object.get("metadata", {}).get("resourceVersion", ""))
 
 
-def changes(lines: Iterable[bytes]) -> Iterator[WatchedChange | Problem]:
-    """The changes of a stream; it ends with a problem where the API ends it so. A line that is cut off is none."""
+def parse_changes(lines: Iterable[bytes]) -> Iterator[WatchedChange | Problem]:
+    """Parse the changes of a stream, which may end with the API's problem; drops an incomplete last line."""
     for line in lines:
         if not line.endswith(b"\n"):
             return
         try:
             event = json.loads(line)
-            kind, found = str(event["type"]), dict(event["object"])
+            kind, fields = str(event["type"]), dict(event["object"])
         except (ValueError, KeyError, TypeError):
             yield Unreachable("the answer is not a watch", "The API is older than this command, or it is none.")
             return
         if kind == _ERROR:
-            yield problem_of_status(int(found.get("code", 500)), str(found.get("message", "the watch has ended")))
+            yield to_problem(int(fields.get("code", 500)), str(fields.get("message", "the watch has ended")))
             return
-        yield WatchedChange(kind, found)
+        yield WatchedChange(kind, fields)

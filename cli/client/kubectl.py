@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cli.client.changes import WatchedChange, changes
+from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
-from cli.client.requests import aggregated, with_query
+from cli.client.requests import to_aggregated, with_query
 from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
 from schemas.json_types import Json
 
@@ -27,38 +27,38 @@ class KubectlTransport:
     context: str = ""
     """A context of the kubeconfig; empty: its current one."""
     kubeconfig: str = ""
-    """Empty: as kubectl finds it."""
+    """A file; empty: kubectl's own choice."""
     default_namespace: str = ""
-    """Empty: that of the context."""
+    """Empty: the namespace of the context."""
     program: str = KUBECTL
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
-        return _as_json(self.text(path, query))
+        return _parse_json(self.get_text(path, query))
 
-    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
-        return self._printed(["get", *self._raw(path, query)])
+    def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        return self._run(["get", *self._to_arguments(path, query)])
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        return _as_json(self._printed(["create", *self._raw(path, query), "-f", "-"], body))
+        return _parse_json(self._run(["create", *self._to_arguments(path, query), "-f", "-"], body))
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
-        command = [self.program, *self._options(), "get", *self._raw(path, query)]
+        command = [self.program, *self._options(), "get", *self._to_arguments(path, query)]
         try:
             running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError as error:
-            yield self._not_started(error)
+            yield self._to_problem(error)
             return
         with running:
             try:
-                yield from changes(running.stdout or ())
+                yield from parse_changes(running.stdout or ())
                 errors = running.stderr.read() if running.stderr else b""
                 if running.wait():
-                    yield problem_of_kubectl(errors.decode("utf-8", "replace"))
+                    yield parse_kubectl_problem(errors.decode("utf-8", "replace"))
             finally:
                 running.terminate()
 
-    def namespace(self) -> str:
-        """The default one, else that of the context, as kubectl itself takes it."""
+    def get_namespace(self) -> str:
+        """Get the default namespace, else the one of the context, as kubectl does."""
         if self.default_namespace:
             return self.default_namespace
         command = [*self._options(), "config", "view", "--minify", "-o", "jsonpath={..namespace}"]
@@ -68,46 +68,46 @@ class KubectlTransport:
             return "default"
         return done.stdout.strip() or "default"
 
-    def _raw(self, path: str, query: Query) -> list[str]:
-        return ["--raw", with_query(*aggregated(path, query))]
+    def _to_arguments(self, path: str, query: Query) -> list[str]:
+        return ["--raw", with_query(*to_aggregated(path, query))]
 
     def _options(self) -> list[str]:
-        given = (("--context", self.context), ("--kubeconfig", self.kubeconfig))
-        return [f"{flag}={value}" for flag, value in given if value]
+        options = (("--context", self.context), ("--kubeconfig", self.kubeconfig))
+        return [f"{flag}={value}" for flag, value in options if value]
 
-    def _printed(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes | Problem:
+    def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes | Problem:
         command = [self.program, *self._options(), *arguments]
         try:
             # Never this process's own standard input, which may be a protocol (``schedulerlog mcp``).
             done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_SECONDS, input=stdin)
         except OSError as error:
-            return self._not_started(error)
+            return self._to_problem(error)
         except subprocess.TimeoutExpired:
             return Unreachable(f"kubectl has not answered within {TIMEOUT_SECONDS} s", "Does `kubectl get ns` answer?")
         if done.returncode:
-            return problem_of_kubectl(done.stderr.decode("utf-8", "replace"))
+            return parse_kubectl_problem(done.stderr.decode("utf-8", "replace"))
         return done.stdout
 
-    def _not_started(self, error: OSError) -> Problem:
+    def _to_problem(self, error: OSError) -> Problem:
         return Unreachable(
             f"{self.program} can't be started: {error.strerror}", "Install kubectl, or give the API's --api-url."
         )
 
 
-def _as_json(body: bytes | Problem) -> Json | Problem:
+def _parse_json(body: bytes | Problem) -> Json | Problem:
     return body if isinstance(body, Problem) else read_json(body, "the API server")
 
 
-def problem_of_kubectl(errors: str) -> Problem:
-    """The problem that kubectl prints to its standard error."""
+def parse_kubectl_problem(errors: str) -> Problem:
+    """Parse the problem that kubectl prints to its standard error."""
     # Warnings stand on lines of their own before it.
     text = errors[errors.find("Error from server") :].strip() if "Error from server" in errors else errors.strip()
-    found = _SERVER.match(text)
-    if not found:
-        return _of_kubectl_itself(text)
+    match = _SERVER.match(text)
+    if not match:
+        return _parse_client_problem(text)
     # Our own errors are `cause. next step`.
-    cause, _, next_step = found["message"].strip().partition(". ")
-    match found["reason"]:
+    cause, _, next_step = match["message"].strip().partition(". ")
+    match match["reason"]:
         case "NotFound" if any(words in cause for words in _NOT_INSTALLED):
             return Unreachable(cause, INSTALL)
         case "UnknownPath":
@@ -121,7 +121,7 @@ def problem_of_kubectl(errors: str) -> Problem:
     return WrongRequest(cause, next_step)
 
 
-def _of_kubectl_itself(text: str) -> Problem:
+def _parse_client_problem(text: str) -> Problem:
     cause = (text.splitlines() or ["kubectl ended without a message"])[-1].removeprefix("error: ")
     if "Unauthorized" in cause or "must be logged in" in cause:
         return NotAllowed(cause, "Log in as for `kubectl get pods`.")

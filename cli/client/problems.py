@@ -1,4 +1,4 @@
-"""Why the API gave no answer. Values, because each is an expected outcome: the caller shows it and ends.
+"""Reasons for a missing answer of the API. Values, because each is an expected outcome: the caller shows it and ends.
 
 Problem
   NotFound      nothing is recorded under this name
@@ -13,10 +13,10 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why there is no answer, and what to do next."""
+    """The cause of a missing answer, and the next step."""
 
     code: ClassVar[str] = "Unknown"
-    """The code of the API's error that it comes from, or of the one that it is most like."""
+    """The code of the API's error behind it, or of the most similar one."""
     cause: str
     next_step: str = ""
 
@@ -44,8 +44,8 @@ class Unreachable(Problem):
     code = "ServiceUnavailable"
 
 
-def problem_of_status(status: int, cause: str, next_step: str = "") -> Problem:
-    """The problem of an HTTP status."""
+def to_problem(status: int, cause: str, next_step: str = "") -> Problem:
+    """Convert an HTTP status."""
     match status:
         case 401 | 403:
             return NotAllowed(cause, next_step)

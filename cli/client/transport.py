@@ -10,35 +10,35 @@ from schemas.json_types import Json
 Query = Mapping[str, str]
 NO_QUERY: Final[Query] = {}
 TIMEOUT_SECONDS: Final = 60
-"""How long an answer may take; a simulation of many pods takes longest."""
+"""Limit for an answer; a simulation of many pods takes longest."""
 
 
 class Transport(Protocol):
-    """Paths are those below ``/api/v1``, as ``cli.client.requests`` makes them."""
+    """Asks the API. Paths are below ``/api/v1``, built by ``cli.client.requests``."""
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
-        """The answer as JSON."""
+        """Get an answer in JSON."""
         ...
 
-    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
-        """An answer that is not JSON."""
+    def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        """Get an answer that is not JSON."""
         ...
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        """The answer to a body, which is JSON or YAML."""
+        """Post a body, JSON or YAML, and return the answer."""
         ...
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
-        """The changes of one watch, as they come; it ends after a problem."""
+        """Stream the changes of one watch as they come; it ends after a problem."""
         ...
 
-    def namespace(self) -> str:
-        """The namespace of names that are given without one."""
+    def get_namespace(self) -> str:
+        """Get the namespace of names that have none."""
         ...
 
 
 def read_json(body: bytes, server: str) -> Json | Problem:
-    """The answer; a problem where it is not an object of JSON, as of a proxy's page for logging in."""
+    """Parse an answer; a problem if it is not a JSON object, for example a proxy's login page."""
     import json
 
     try:

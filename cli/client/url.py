@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from cli.client.changes import WatchedChange, changes
-from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, problem_of_status
+from cli.client.changes import WatchedChange, parse_changes
+from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, to_problem
 from cli.client.requests import ROOT, with_query
 from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
 from schemas.json_types import Json
@@ -26,61 +26,61 @@ _HOW_TO_LOG_IN_AGAIN = (
 @dataclass(frozen=True, slots=True)
 class UrlTransport:
     url: str
-    """Without a slash at its end; it may have a path."""
+    """No slash at its end; it may have a path."""
     token: str = ""
-    """Sent as a bearer token, to HTTPS and to this machine alone."""
+    """Sent as a bearer token, only over HTTPS or to this machine."""
     ca_file: str = ""
     """Certificates that are trusted in place of the system's."""
     default_namespace: str = "default"
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
-        return self._as_json(self.text(path, query))
+        return self._parse_json(self.get_text(path, query))
 
-    def text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
-        return self._whole("GET", with_query(ROOT + path, query))
+    def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        return self._fetch("GET", with_query(ROOT + path, query))
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        return self._as_json(self._whole("POST", with_query(ROOT + path, query), body))
+        return self._parse_json(self._fetch("POST", with_query(ROOT + path, query), body))
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         try:
             # Without a limit: an unchanged pod has no events, and the API keeps the connection open by bookmarks.
-            with closing(self._connection(None)) as connection:
-                response = self._asked(connection, "GET", with_query(ROOT + path, query), None, "application/json")
+            with closing(self._create_connection(None)) as connection:
+                response = self._send(connection, "GET", with_query(ROOT + path, query), None, "application/json")
                 if response.status != HTTPStatus.OK:
-                    yield self._refusal(response)
+                    yield self._to_problem(response)
                     return
-                yield from changes(response)
+                yield from parse_changes(response)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            yield self._failure(error)
+            yield self._describe_failure(error)
 
-    def namespace(self) -> str:
+    def get_namespace(self) -> str:
         return self.default_namespace
 
-    def _whole(self, method: str, target: str, body: bytes | None = None) -> bytes | Problem:
+    def _fetch(self, method: str, target: str, body: bytes | None = None) -> bytes | Problem:
         try:
-            with closing(self._connection(TIMEOUT_SECONDS)) as connection:
-                response = self._asked(connection, method, target, body, "application/json, application/yaml")
+            with closing(self._create_connection(TIMEOUT_SECONDS)) as connection:
+                response = self._send(connection, method, target, body, "application/json, application/yaml")
                 if response.status != HTTPStatus.OK:
-                    return self._refusal(response)
+                    return self._to_problem(response)
                 return response.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return self._failure(error)
+            return self._describe_failure(error)
 
-    def _as_json(self, body: bytes | Problem) -> Json | Problem:
+    def _parse_json(self, body: bytes | Problem) -> Json | Problem:
         return body if isinstance(body, Problem) else read_json(body, self.url)
 
-    def _connection(self, timeout: float | None) -> http.client.HTTPConnection:
+    def _create_connection(self, timeout: float | None) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         if parts.scheme == "https":
-            context = self._context()
+            context = self._create_context()
             return http.client.HTTPSConnection(host, parts.port, timeout=timeout, context=context)
         if self.token and host not in _LOOPBACK:
-            raise ValueError("a token is sent over https alone, and this address is http")
+            raise ValueError("a token is sent only over https, and this address is http")
         return http.client.HTTPConnection(host, parts.port, timeout=timeout)
 
-    def _context(self) -> ssl.SSLContext:
+    def _create_context(self) -> ssl.SSLContext:
         try:
             return ssl.create_default_context(cafile=self.ca_file or None)
         except OSError as error:
@@ -88,7 +88,7 @@ class UrlTransport:
             why = "holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
             raise ValueError(f"the authority of its certificate, {self.ca_file}: {why}") from None
 
-    def _asked(
+    def _send(
         self, connection: http.client.HTTPConnection, method: str, target: str, body: bytes | None, accept: str
     ) -> http.client.HTTPResponse:
         headers = {"Accept": accept}
@@ -100,7 +100,7 @@ class UrlTransport:
         connection.request(method, urlsplit(self.url).path + target, body, headers)
         return connection.getresponse()
 
-    def _refusal(self, response: http.client.HTTPResponse) -> Problem:
+    def _to_problem(self, response: http.client.HTTPResponse) -> Problem:
         body = response.read(_MAX_ERROR_BYTES)
         try:
             error = json.loads(body)
@@ -108,15 +108,15 @@ class UrlTransport:
         except (ValueError, KeyError, TypeError, AttributeError):
             cause = f"{self.url} answers {response.status} {response.reason}"
             # A page of another server says nothing about the pod.
-            return _of_another_server(response.status, cause)
+            return _to_foreign_problem(response.status, cause)
         if code == "UnknownPath":
             return Unreachable(cause, "The API is older than this command, or the address is not an API's.")
         if response.status == HTTPStatus.UNAUTHORIZED:
             # The API speaks of a header.
             next_step = _HOW_TO_LOG_IN_AGAIN if self.token else _HOW_TO_LOG_IN
-        return problem_of_status(response.status, cause, next_step)
+        return to_problem(response.status, cause, next_step)
 
-    def _failure(self, error: Exception) -> Problem:
+    def _describe_failure(self, error: Exception) -> Problem:
         cause = str(getattr(error, "strerror", "") or error or type(error).__name__)
         next_step = f"Does the API run there? `curl {self.url}/healthz` answers when it does."
         match error:
@@ -137,8 +137,8 @@ class UrlTransport:
         return Unreachable(f"{self.url}: {cause}", next_step)
 
 
-def _of_another_server(status: int, cause: str) -> Problem:
-    problem = problem_of_status(status, cause)
+def _to_foreign_problem(status: int, cause: str) -> Problem:
+    problem = to_problem(status, cause)
     if isinstance(problem, NotFound):
         return Unreachable(cause, "Is it the address of schedulerlog's API?")
     if isinstance(problem, NotAllowed):

@@ -9,23 +9,23 @@ from cli.client.problems import Problem
 from cli.client.transport import Transport
 
 PAUSE_SECONDS: Final = 1.0
-"""Before a watch that has ended is asked for again."""
+"""Pause between the end of a watch and the next one."""
 
 
 def follow(
     transport: Transport, path: str, query: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[WatchedChange | Problem]:
-    """Every change, also over the ends of single watches: each one continues where the one before ended.
+    """Follow every change: where one watch ends, the next one continues.
 
-    Ends with a problem alone.
+    Ends only with a problem.
     """
     version = ""
     while True:
-        asked = {**query, "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+        parameters = {**query, "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
         if version:
             # What was there before is behind it already.
-            asked.pop("sendInitialEvents", None)
-        for change in transport.stream(path, asked):
+            parameters.pop("sendInitialEvents", None)
+        for change in transport.stream(path, parameters):
             if isinstance(change, Problem):
                 yield change
                 return

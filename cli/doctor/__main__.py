@@ -24,14 +24,14 @@ def doctor(settings: Settings) -> None:
     # The clients and the event loop take their time to import: `--help` needs none of them.
     import asyncio
 
-    from cli.doctor.checks import report_of
-    from cli.doctor.findings import as_json, as_text
+    from cli.doctor.checks import run_checks
+    from cli.doctor.findings import to_json, to_text
 
     # The finding says what the client would repeat.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     with one_line_for(SettingError):
-        report = asyncio.run(report_of(settings, in_pod="KUBERNETES_SERVICE_HOST" in os.environ))
-    typer.echo(as_json(report) if settings.output == "json" else as_text(report))
+        report = asyncio.run(run_checks(settings, in_pod="KUBERNETES_SERVICE_HOST" in os.environ))
+    typer.echo(to_json(report) if settings.output == "json" else to_text(report))
     if report.findings:
         raise typer.Exit(1)
     if not report.checked:

@@ -16,8 +16,8 @@ SOON: Final = timedelta(days=14)
 SECONDS: Final = 10.0
 
 
-async def check_server(about: str, address: HostPort) -> list[Fault]:
-    """What a server presents to a client that takes everything; the connection itself is checked elsewhere."""
+async def check_server(subject: str, address: HostPort) -> list[Fault]:
+    """Check the certificate that a server presents; the stores' own checks report a failed connection."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Only looked at: nothing is sent over this connection.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -32,42 +32,40 @@ async def check_server(about: str, address: HostPort) -> list[Fault]:
     presented = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.transport.abort()
     certificate = x509.load_der_x509_certificate(presented)
-    return [*name_findings(about, certificate, address.host), *expiry_findings(about, certificate, datetime.now(UTC))]
+    return [*check_names(subject, certificate, address.host), *check_expiry(subject, certificate, datetime.now(UTC))]
 
 
 def check_file(path: Path) -> list[Fault]:
-    """The first certificate in a PEM file."""
+    """Check the first certificate in a PEM file."""
     try:
         certificates = x509.load_pem_x509_certificates(path.read_bytes())
     except (OSError, ValueError) as error:
         return [Fault("certificates", str(path), f"holds no certificate ({error})", "Write it in PEM form.")]
-    return list(expiry_findings(str(path), certificates[0], datetime.now(UTC)))
+    return list(check_expiry(str(path), certificates[0], datetime.now(UTC)))
 
 
-def expiry_findings(about: str, certificate: x509.Certificate, now: datetime) -> Iterator[Fault]:
-    """Pure."""
+def check_expiry(subject: str, certificate: x509.Certificate, now: datetime) -> Iterator[Fault]:
     left = certificate.not_valid_after_utc - now
     until = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
     if left < timedelta():
-        yield Fault("certificates", about, f"the certificate expired on {until}", "Renew it.")
+        yield Fault("certificates", subject, f"the certificate expired on {until}", "Renew it.")
     elif left < SOON:
-        yield Fault("certificates", about, f"the certificate expires on {until}", "Renew it, or see why it was not.")
+        yield Fault("certificates", subject, f"the certificate expires on {until}", "Renew it, or see why it was not.")
     if certificate.not_valid_before_utc > now:
         since = f"{certificate.not_valid_before_utc:%Y-%m-%d %H:%M}"
-        yield Fault("certificates", about, f"the certificate is valid from {since} on", "Is a clock wrong?")
+        yield Fault("certificates", subject, f"the certificate is valid from {since} on", "Is a clock wrong?")
 
 
-def name_findings(about: str, certificate: x509.Certificate, host: str) -> Iterator[Fault]:
-    """Pure."""
+def check_names(subject: str, certificate: x509.Certificate, host: str) -> Iterator[Fault]:
     try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        found: list[str] = []
+        names: list[str] = []
     else:
-        found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
-    if not any(_covers(name, host) for name in found):
-        problem = f"the certificate is for {', '.join(found) or 'no name'}, not for {host}"
-        yield Fault("certificates", about, problem, "Use one of its names as the address, or add this one to it.")
+        names = [*extension.get_values_for_type(x509.DNSName), *map(str, extension.get_values_for_type(x509.IPAddress))]
+    if not any(_covers(name, host) for name in names):
+        problem = f"the certificate is for {', '.join(names) or 'no name'}, not for {host}"
+        yield Fault("certificates", subject, problem, "Use one of its names as the address, or add this one to it.")
 
 
 def _covers(name: str, host: str) -> bool:

@@ -23,57 +23,59 @@ class _Url(EnvironmentSettings):
     opensearch_url: str | None = None
 
 
-async def report_of(settings: Settings, *, in_pod: bool) -> Checkup:
-    """Raises ``SettingError``."""
+async def run_checks(settings: Settings, *, in_pod: bool) -> Checkup:
+    """Run every check that the settings allow. Raises ``SettingError``."""
     checked: list[str] = []
     skipped: list[str] = []
     works: list[Coroutine[Any, Any, list[Fault]]] = []
     brokers = read(KafkaConnectionIfGiven)
     if brokers.kafka_bootstrap_servers:
         checked.append("Kafka")
-        works += [kafka.check(brokers.required()), *_certificates_of_kafka(brokers.required())]
+        works += [kafka.check(brokers.required()), *_check_kafka_certificates(brokers.required())]
     else:
         skipped.append(f"Kafka: {KAFKA} is not set")
     if read(_Url).opensearch_url:
         checked.append("OpenSearch")
         index = read(OpenSearchConnection)
-        works += [opensearch.check(index), *_certificates_of_opensearch(index)]
+        works += [opensearch.check(index), *_check_opensearch_certificates(index)]
     else:
         skipped.append(f"OpenSearch: {variable('opensearch_url')} is not set")
     if settings.kubeconfig or in_pod:
         checked.append("Kubernetes")
         load = from_kubeconfig(settings.kubeconfig, settings.context) if settings.kubeconfig else in_cluster
-        works.append(_of_cluster(cluster.check(load, settings.namespace), skipped))
+        works.append(_run_cluster_check(cluster.check(load, settings.namespace), skipped))
     else:
         skipped.append("Kubernetes: no --kubeconfig, and this is not a pod")
-    found = await asyncio.gather(*works)
-    return Checkup([finding for faults in found for finding in faults], checked, skipped)
+    results = await asyncio.gather(*works)
+    return Checkup([finding for faults in results for finding in faults], checked, skipped)
 
 
-async def _of_cluster(check: Coroutine[Any, Any, tuple[list[Fault], list[str]]], skipped: list[str]) -> list[Fault]:
+async def _run_cluster_check(
+    check: Coroutine[Any, Any, tuple[list[Fault], list[str]]], skipped: list[str]
+) -> list[Fault]:
     findings, unseen = await check
     skipped += unseen
     return findings
 
 
-def _certificates_of_kafka(brokers: KafkaConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
+def _check_kafka_certificates(brokers: KafkaConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
     if "ssl" not in brokers.kafka_security_protocol:
         return []
     servers = [host_port(text) for text in brokers.kafka_bootstrap_servers.split(",")]
     return [
         *(certificates.check_server(f"Kafka at {server}", server) for server in servers),
-        _of_files(brokers.kafka_ca_file, brokers.kafka_cert_file),
+        _check_files(brokers.kafka_ca_file, brokers.kafka_cert_file),
     ]
 
 
-def _certificates_of_opensearch(index: OpenSearchConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
+def _check_opensearch_certificates(index: OpenSearchConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
     parts = [urlsplit(url) for url in index.urls]
     servers = [HostPort(part.hostname or "", part.port or _HTTPS_PORT) for part in parts if part.scheme == "https"]
     return [
         *(certificates.check_server(f"OpenSearch at {server}", server) for server in servers),
-        _of_files(index.opensearch_ca_file, index.opensearch_cert_file),
+        _check_files(index.opensearch_ca_file, index.opensearch_cert_file),
     ]
 
 
-async def _of_files(*paths: Path | None) -> list[Fault]:
+async def _check_files(*paths: Path | None) -> list[Fault]:
     return [finding for path in paths if path for finding in certificates.check_file(path)]

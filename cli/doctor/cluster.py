@@ -5,17 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from cli.doctor.clock import clock_findings
+from cli.doctor.clock import check_clock
 from cli.doctor.findings import Fault
 from cli.doctor.rights import INSTALLED, RIGHTS, Right
-from cli.doctor.schedulers import configuration_findings, configurations, hami_findings
+from cli.doctor.schedulers import check_configuration, check_hami, find_configurations
 from cli.doctor.workloads import (
-    deployment_findings,
-    pod_findings,
-    secret_findings,
-    settings_findings,
-    used_settings,
-    wanted_secrets,
+    check_config_maps,
+    check_deployments,
+    check_pods,
+    check_secret,
+    collect_secrets,
+    list_config_maps,
 )
 from runtime.cli.version import VERSION
 from runtime.kubernetes.client import Client
@@ -33,7 +33,7 @@ _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 
 
 async def check(load: LoadConfiguration, namespace: str) -> tuple[list[Fault], list[str]]:
-    """Findings, and what could not be looked at."""
+    """Check the cluster: return the findings, and what could not be looked at."""
     try:
         client = Client(await ApiCredentials.open(load))
     except KubeConfigError as error:
@@ -54,27 +54,27 @@ class _Cluster:
         self._skipped: list[str] = []
 
     async def check(self) -> tuple[list[Fault], list[str]]:
-        """Raises ``KubeApiError`` where the API server does not answer at all."""
+        """Run the checks one after the other. Raises ``KubeApiError`` if the API server does not answer at all."""
         server = await self._client.get("/version")
-        self._findings += server_findings(server)
-        me = await self._who_we_are()
-        await self._rights(me)
-        maps = await self._config_maps(self._namespace)
-        await self._workloads(server, maps)
-        await self._schedulers(maps or ())
+        self._findings += check_version(server)
+        me = await self._find_user()
+        await self._check_rights(me)
+        maps = await self._list_config_maps(self._namespace)
+        await self._check_workloads(server, maps)
+        await self._check_schedulers(maps or ())
         return self._findings, self._skipped
 
-    async def _who_we_are(self) -> str:
+    async def _find_user(self) -> str:
         sent_at = datetime.now(UTC)
         review = await self._client.create(
             _SELF, {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
         )
-        at = datetime.fromisoformat(review["metadata"]["creationTimestamp"])
-        self._findings += clock_findings("API server", at, sent_at, datetime.now(UTC))
+        server_time = datetime.fromisoformat(review["metadata"]["creationTimestamp"])
+        self._findings += check_clock("API server", server_time, sent_at, datetime.now(UTC))
         return str(review["status"]["userInfo"]["username"])
 
-    async def _rights(self, me: str) -> None:
-        accounts = await self._listed(f"/api/v1/namespaces/{self._namespace}/serviceaccounts", "service accounts")
+    async def _check_rights(self, me: str) -> None:
+        accounts = await self._list(f"/api/v1/namespaces/{self._namespace}/serviceaccounts", "service accounts")
         if accounts == []:
             problem = "has no service account of schedulerlog"
             remedy = "Install it (docs/deploy.md), or name its namespace with --namespace."
@@ -82,14 +82,14 @@ class _Cluster:
         names = {account["metadata"]["name"] for account in accounts or ()}
         for process, rights in RIGHTS.items():
             if f"schedulerlog-{process}" in names:
-                await self._rights_of(process, rights, me)
+                await self._check_account(process, rights, me)
 
-    async def _rights_of(self, process: str, rights: Sequence[Right], me: str) -> None:
+    async def _check_account(self, process: str, rights: Sequence[Right], me: str) -> None:
         user = f"system:serviceaccount:{self._namespace}:schedulerlog-{process}"
         try:
             for right in rights:
                 if not await self._may(user, right, me):
-                    where = f" in {self._place(right)}" if right.namespace else ""
+                    where = f" in {self._resolve_namespace(right)}" if right.namespace else ""
                     named = f" {right.name}" if right.name else ""
                     group = f".{right.group}" if right.group else ""
                     problem = f"may not {right.verb} {right.resource}{group}{named}{where}"
@@ -98,14 +98,14 @@ class _Cluster:
         except KubeApiError as error:
             self._skipped.append(f"rights of schedulerlog-{process}: {error}")
 
-    def _place(self, right: Right) -> str:
+    def _resolve_namespace(self, right: Right) -> str:
         return self._namespace if right.namespace == INSTALLED else right.namespace
 
     async def _may(self, user: str, right: Right, me: str) -> bool:
         resource, _, subresource = right.resource.partition("/")
         attributes = {
             "verb": right.verb, "group": right.group, "resource": resource, "subresource": subresource,
-            "namespace": self._place(right), "name": right.name,
+            "namespace": self._resolve_namespace(right), "name": right.name,
         }  # fmt: skip
         spec: Json = {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
         if user == me:
@@ -118,51 +118,51 @@ class _Cluster:
         answer = await self._client.create(path, body)
         return bool(answer["status"]["allowed"])
 
-    async def _workloads(self, server: Json, maps: Sequence[Json] | None) -> None:
-        pods = await self._listed(f"/api/v1/namespaces/{self._namespace}/pods", "pods", labelSelector=OURS) or []
+    async def _check_workloads(self, server: Json, maps: Sequence[Json] | None) -> None:
+        pods = await self._list(f"/api/v1/namespaces/{self._namespace}/pods", "pods", labelSelector=OURS) or []
         # One that is on its way out, or has done its work, waits for nothing.
         at_work = [
             pod
             for pod in pods
             if "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in ("Succeeded", "Failed")
         ]
-        settings = {found["metadata"]["name"]: found.get("data") or {} for found in maps or ()}
+        settings = {config_map["metadata"]["name"]: config_map.get("data") or {} for config_map in maps or ()}
         path = f"/apis/apps/v1/namespaces/{self._namespace}/deployments"
-        deployments = await self._listed(path, "Deployments", labelSelector=OURS) or []
+        deployments = await self._list(path, "Deployments", labelSelector=OURS) or []
         self._findings += [
-            *image_findings(at_work, server), *pod_findings(at_work), *deployment_findings(deployments),
+            *check_images(at_work, server), *check_pods(at_work), *check_deployments(deployments),
         ]  # fmt: skip
         # Those that may not be listed are not missing.
         if maps is not None:
-            self._findings += settings_findings(used_settings(at_work), settings)
-        for name, keys in sorted(wanted_secrets(at_work, settings).items()):
-            await self._secret(name, keys)
+            self._findings += check_config_maps(list_config_maps(at_work), settings)
+        for name, keys in sorted(collect_secrets(at_work, settings).items()):
+            await self._check_secret(name, keys)
 
-    async def _secret(self, name: str, keys: Mapping[str, str]) -> None:
+    async def _check_secret(self, name: str, keys: Mapping[str, str]) -> None:
         try:
             secret = await self._client.get(f"/api/v1/namespaces/{self._namespace}/secrets/{name}")
         except KubeApiError as error:
             if error.is_missing:
-                self._findings += secret_findings(name, keys, None)
+                self._findings += check_secret(name, keys, None)
             else:
                 self._skipped.append(f"Secret {name}: {error}")
             return
         # Only which keys there are: their values are nobody's business here.
-        self._findings += secret_findings(name, keys, list(secret.get("data") or ()))
+        self._findings += check_secret(name, keys, list(secret.get("data") or ()))
 
-    async def _config_maps(self, namespace: str) -> list[Json] | None:
-        return await self._listed(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps")
+    async def _list_config_maps(self, namespace: str) -> list[Json] | None:
+        return await self._list(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps")
 
-    async def _schedulers(self, maps: Sequence[Json]) -> None:
-        others = await self._config_maps("kube-system") or () if self._namespace != "kube-system" else ()
-        for found in (*maps, *others):
-            for about, configuration in configurations(found):
-                self._findings += configuration_findings(about, configuration)
-        for deployment in await self._listed("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or ():
-            self._findings += hami_findings(deployment)
+    async def _check_schedulers(self, maps: Sequence[Json]) -> None:
+        others = await self._list_config_maps("kube-system") or () if self._namespace != "kube-system" else ()
+        for config_map in (*maps, *others):
+            for subject, configuration in find_configurations(config_map):
+                self._findings += check_configuration(subject, configuration)
+        for deployment in await self._list("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or ():
+            self._findings += check_hami(deployment)
 
-    async def _listed(self, path: str, what: str, **query: str) -> list[Json] | None:
-        """None where they may not be listed."""
+    async def _list(self, path: str, what: str, **query: str) -> list[Json] | None:
+        """List objects; None if this account may not list them."""
         try:
             answer = await self._client.page(path, **query)
         except KubeApiError as error:
@@ -172,30 +172,30 @@ class _Cluster:
         return items
 
 
-def server_findings(server: Mapping[str, Any]) -> Iterator[Fault]:
-    """What is wrong with the answer to ``GET /version``. Pure."""
-    if (minor := _minor(server)) < MINIMUM:
+def check_version(server: Mapping[str, Any]) -> Iterator[Fault]:
+    """Check the answer to ``GET /version``. Pure."""
+    if (minor := _parse_minor(server)) < MINIMUM:
         problem = f"is version 1.{minor}; 1.{MINIMUM} is the oldest that deploy/ was written for"
         yield Fault("kubernetes", "API server", problem, "Upgrade the cluster.")
 
 
-def image_findings(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any]) -> Iterator[Fault]:
-    """What is wrong with the images of the pods in our namespace. Pure."""
+def check_images(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any]) -> Iterator[Fault]:
+    """Check the images of the pods in our namespace. Pure."""
     for pod in pods:
         for container in pod["spec"]["containers"]:
             tag = _TAG.search(container["image"])
-            about = f"pod {pod['metadata']['name']}"
+            subject = f"pod {pod['metadata']['name']}"
             if tag and "/schedulerlog:" in container["image"] and tag[1] != VERSION:
                 problem = f"runs version {tag[1]}, this program is {VERSION}"
-                yield Fault("kubernetes", about, problem, "Upgrade the one that is older (docs/deploy.md, Upgrades).")
+                yield Fault("kubernetes", subject, problem, "Upgrade the one that is older (docs/deploy.md, Upgrades).")
             if tag and "kube-scheduler" in container["image"] and tag[1].startswith("1."):
                 minor = int(tag[1].split(".")[1])
                 # Kubernetes' own rule for versions that differ: never newer than the API server, one older at most.
-                if not 0 <= _minor(server) - minor <= 1:
-                    problem = f"kube-scheduler {tag[1]} beside an API server of 1.{_minor(server)}"
-                    yield Fault("kubernetes", about, problem, "Set the image's tag to the cluster's version.")
+                if not 0 <= _parse_minor(server) - minor <= 1:
+                    problem = f"kube-scheduler {tag[1]} beside an API server of 1.{_parse_minor(server)}"
+                    yield Fault("kubernetes", subject, problem, "Set the image's tag to the cluster's version.")
 
 
-def _minor(server: Mapping[str, Any]) -> int:
+def _parse_minor(server: Mapping[str, Any]) -> int:
     digits = re.match(r"\d+", str(server.get("minor", "")))
     return int(digits[0]) if digits else 0

@@ -1,4 +1,4 @@
-"""What a check reports. Pure."""
+"""Findings of the checks, and their text and JSON. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,15 +22,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """Findings, what was found to be right, and what could not be looked at for want of a setting."""
+    """Findings, the checks that ran, and the checks that a missing setting or right prevented."""
 
     findings: Sequence[Fault]
     checked: Sequence[str]
     skipped: Sequence[str]
 
 
-def as_text(report: Checkup) -> str:
-    """A paragraph for each finding, and a line for the rest."""
+def to_text(report: Checkup) -> str:
+    """Write a paragraph for each finding, and a line for the rest."""
     parts = [
         f"{finding.check}: {finding.about}: {finding.problem}\n    {finding.remedy}" for finding in report.findings
     ]
@@ -41,8 +41,8 @@ def as_text(report: Checkup) -> str:
     return "\n".join(parts)
 
 
-def as_json(report: Checkup) -> str:
-    """One object with lists ``findings``, ``checked`` and ``skipped``."""
+def to_json(report: Checkup) -> str:
+    """Convert to one object with lists ``findings``, ``checked`` and ``skipped``."""
     document = {
         "findings": [asdict(finding) for finding in report.findings],
         "checked": list(report.checked),

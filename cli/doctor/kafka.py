@@ -1,4 +1,4 @@
-"""Kafka: is it reached, and has it the topics as ``provision`` makes them?"""
+"""Kafka: reachability, and the topics as ``provision`` creates them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,48 +19,48 @@ _REACHED: Final = (
     "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
     "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
 )
-_UNSEEN: Final = "Of a Kafka with ACLs this user sees those alone that it may describe."
+_UNSEEN: Final = "In a Kafka with ACLs this user sees only the topics that it may describe."
 
 
 async def check(kafka: KafkaConnection) -> list[Fault]:
     servers = kafka.kafka_bootstrap_servers
     try:
         async with asyncio.timeout(SECONDS):
-            found = await inspect(kafka, PREFIX)
+            state = await inspect(kafka, PREFIX)
     except RefusedError as refused:
         remedy = f"{refused.remedy}." if refused.remedy else _REACHED
         return [Fault("kafka", servers, f"can't be used: {refused.cause}", remedy)]
     except (KafkaError, OSError, SettingError) as error:
         cause = f"does not answer ({explained(error)})"
         return [Fault("kafka", servers, cause, _REACHED)]
-    return list(findings(found))
+    return list(compare_topics(state))
 
 
-def findings(kafka: KafkaAsItIs) -> Iterator[Fault]:
-    """What is missing or different. Pure."""
+def compare_topics(kafka: KafkaAsItIs) -> Iterator[Fault]:
+    """Compare Kafka's topics with those that ``provision`` creates. Pure."""
     if not kafka.topics:
         yield Fault("kafka", "topics", f"none of the {len(TOPICS)} is there", f"To make them, {PROVISION}. {_UNSEEN}")
         return
     for topic in TOPICS:
-        if (found := kafka.topics.get(topic.name)) is None:
+        if (topic_state := kafka.topics.get(topic.name)) is None:
             yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {PROVISION}. {_UNSEEN}")
         else:
-            yield from _of_topic(topic, found, kafka)
+            yield from _compare_topic(topic, topic_state, kafka)
 
 
-def _of_topic(topic: Topic, found: TopicAsItIs, kafka: KafkaAsItIs) -> Iterator[Fault]:
+def _compare_topic(topic: Topic, topic_state: TopicAsItIs, kafka: KafkaAsItIs) -> Iterator[Fault]:
     wanted = kafka.topics[topic.partitioned_as].partitions if topic.partitioned_as in kafka.topics else topic.partitions
-    if found.partitions < wanted:
-        problem = f"has {found.partitions} partitions, not {wanted}"
+    if topic_state.partitions < wanted:
+        problem = f"has {topic_state.partitions} partitions, not {wanted}"
         yield Fault(
             "kafka", topic.name, problem, f"Stop the producers (docs/operations.md, Scaling), then {PROVISION}."
         )
-    for name, was, now in differences(configuration(topic), found.configuration):
+    for name, was, now in differences(configuration(topic), topic_state.configuration):
         yield Fault("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {PROVISION}.")
-    if found.replicas < 2 <= kafka.brokers:
+    if topic_state.replicas < 2 <= kafka.brokers:
         problem = f"has one replica, although there are {kafka.brokers} brokers: what is on it is lost with its disk"
         remedy = "Add replicas (kafka-reassign-partitions); SCHEDULERLOG_REPLICATION_FACTOR counts for new topics only."
         yield Fault("kafka", topic.name, problem, remedy)
-    if found.in_sync < found.replicas:
-        problem = f"a partition has {found.in_sync} of its {found.replicas} replicas in sync"
+    if topic_state.in_sync < topic_state.replicas:
+        problem = f"a partition has {topic_state.in_sync} of its {topic_state.replicas} replicas in sync"
         yield Fault("kafka", topic.name, problem, "Look at the brokers that hold the others.")

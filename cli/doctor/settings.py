@@ -1,4 +1,4 @@
-"""Where Kafka, OpenSearch and the cluster are; each may be missing."""
+"""Settings of the doctor: the addresses of Kafka, OpenSearch and the cluster; each may be missing."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,13 +7,13 @@ from runtime.settings.settings import EnvironmentSettings, Flag
 
 
 class Settings(EnvironmentSettings):
-    """What is not named is not checked."""
+    """Settings of the doctor; it checks only what they name."""
 
     kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
-    """The cluster; default: that of the pod that this runs in."""
+    """A kubeconfig of the cluster; default: the cluster of the pod in which this runs."""
     context: str | None = None
     """A context of the kubeconfig; default: its current one."""
     namespace: str = "schedulerlog"
-    """Where schedulerlog is installed."""
+    """The namespace in which schedulerlog is installed."""
     output: Annotated[Literal["text", "json"], Flag(("--output", "-o"), metavar="text|json")] = "text"
-    """How the findings are written."""
+    """The form of the findings."""

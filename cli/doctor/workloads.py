@@ -1,4 +1,4 @@
-"""Why pods of the installation do not start: what they wait for, and Secrets and settings that are not there. Pure."""
+"""Pods of the installation that do not start: what they wait for, and missing Secrets and settings. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -15,19 +15,19 @@ _NO_IMAGE: Final = (
 )
 
 
-def pod_findings(pods: Sequence[JsonView]) -> Iterator[Fault]:
-    """One finding for each cause: a wrong image keeps every pod."""
-    found: dict[str, tuple[str, list[str]]] = {}
+def check_pods(pods: Sequence[JsonView]) -> Iterator[Fault]:
+    """Check which pods wait; one finding for each cause, because a wrong image keeps every pod."""
+    causes: dict[str, tuple[str, list[str]]] = {}
     for pod in pods:
-        for problem, remedy in _waits(pod):
-            found.setdefault(problem, (remedy, []))[1].append(pod["metadata"]["name"])
-    for problem, (remedy, names) in found.items():
+        for problem, remedy in _explain_wait(pod):
+            causes.setdefault(problem, (remedy, []))[1].append(pod["metadata"]["name"])
+    for problem, (remedy, names) in causes.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield Fault("kubernetes", f"pod {names[0]}{others}", problem, remedy)
 
 
-def _waits(pod: JsonView) -> Iterator[tuple[str, str]]:
-    """The problem and its remedy."""
+def _explain_wait(pod: JsonView) -> Iterator[tuple[str, str]]:
+    """Explain what the pod waits for: each problem and its remedy."""
     status, name, namespace = pod.get("status", {}), pod["metadata"]["name"], pod["metadata"].get("namespace", "")
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -51,17 +51,17 @@ Wanted = Mapping[str, Mapping[str, str]]
 """By Secret: its keys that pods need, and a pod that does; the key "" is the Secret itself."""
 
 
-def wanted_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]]) -> Wanted:
-    """Of the pods' volumes and variables. ``settings``: the data of ConfigMaps, by name; they name files."""
-    found: dict[str, dict[str, str]] = {}
+def collect_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]]) -> Wanted:
+    """Collect the Secrets of the pods' volumes and variables. ``settings``: data of ConfigMaps, which name files."""
+    secrets: dict[str, dict[str, str]] = {}
     for pod in pods:
-        for secret, key in _wanted_by(pod["spec"], settings):
-            found.setdefault(secret, {}).setdefault(key, pod["metadata"]["name"])
-    return found
+        for secret, key in _iterate_secrets(pod["spec"], settings):
+            secrets.setdefault(secret, {}).setdefault(key, pod["metadata"]["name"])
+    return secrets
 
 
-def _wanted_by(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    files = list(_files(spec, settings))
+def _iterate_secrets(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    files = list(_iterate_files(spec, settings))
     for volume in spec.get("volumes") or ():
         mounted = {
             mount["mountPath"]
@@ -69,7 +69,7 @@ def _wanted_by(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Ite
             for mount in container.get("volumeMounts") or ()
             if mount["name"] == volume["name"]
         }
-        for source in _secrets_in(volume):
+        for source in _iterate_sources(volume):
             if source.get("optional"):
                 continue
             name = str(source.get("secretName") or source["name"])
@@ -86,13 +86,13 @@ def _wanted_by(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Ite
                 yield from ((reference["name"], ""), (reference["name"], reference["key"]))
 
 
-def _secrets_in(volume: JsonView) -> Iterator[JsonView]:
+def _iterate_sources(volume: JsonView) -> Iterator[JsonView]:
     if "secret" in volume:
         yield volume["secret"]
     yield from (source["secret"] for source in volume.get("projected", {}).get("sources") or () if "secret" in source)
 
 
-def _files(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def _iterate_files(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     for container in spec["containers"]:
         yield from (word.partition("=")[2] for word in container.get("args") or () if "=/" in word)
         for source in container.get("envFrom") or ():
@@ -101,23 +101,23 @@ def _files(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterato
         yield from (entry["value"] for entry in container.get("env") or () if entry.get("value", "").startswith("/"))
 
 
-def secret_findings(name: str, keys: Mapping[str, str], has: Iterable[str] | None) -> Iterator[Fault]:
-    """``keys``: see ``Wanted``. ``has``: the keys that are there; None where the Secret is missing."""
-    about = f"Secret {name}"
+def check_secret(name: str, keys: Mapping[str, str], has: Iterable[str] | None) -> Iterator[Fault]:
+    """Check that a Secret has the keys (see ``Wanted``). ``has``: its keys; None if the Secret is missing."""
+    subject = f"Secret {name}"
     if has is None:
         remedy = (
             "The Job schedulerlog-certificate makes it, or cert-manager, or you before the first `apply`."
             if name == _API_TLS
             else "Make it: docs/deploy.md lists the keys of each Secret."
         )
-        yield Fault("kubernetes", about, f"is missing; {next(iter(keys.values()))} waits for it", remedy)
+        yield Fault("kubernetes", subject, f"is missing; {next(iter(keys.values()))} waits for it", remedy)
     elif missing := sorted({*keys} - {"", *has}):
         problem = f"has no {', '.join(missing)}, but {', '.join(sorted(has)) or 'nothing'}"
-        yield Fault("kubernetes", about, problem, "Make it with these keys: they are the names of the files.")
+        yield Fault("kubernetes", subject, problem, "Make it with these keys: they are the names of the files.")
 
 
-def used_settings(pods: Iterable[JsonView]) -> set[str]:
-    """The ConfigMaps that pods have their variables from."""
+def list_config_maps(pods: Iterable[JsonView]) -> set[str]:
+    """List the ConfigMaps that give pods their variables."""
     return {
         source["configMapRef"]["name"]
         for pod in pods
@@ -127,8 +127,8 @@ def used_settings(pods: Iterable[JsonView]) -> set[str]:
     }
 
 
-def settings_findings(used: Iterable[str], there: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
-    """Of ConfigMaps that pods have their variables from, and of those that are there."""
+def check_config_maps(used: Iterable[str], there: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
+    """Check the ConfigMaps that give pods their variables. ``there``: the data of the existing ones, by name."""
     for name in sorted(used):
         if name not in there:
             yield Fault("kubernetes", f"ConfigMap {name}", "is missing", "Apply your overlay again, whole.")
@@ -137,11 +137,11 @@ def settings_findings(used: Iterable[str], there: Mapping[str, Mapping[str, str]
             yield Fault("kubernetes", f"ConfigMap {name}", words, remedy)
 
 
-def deployment_findings(deployments: Iterable[JsonView]) -> Iterator[Fault]:
-    """Deployments whose pods are refused."""
+def check_deployments(deployments: Iterable[JsonView]) -> Iterator[Fault]:
+    """Check for Deployments whose pods the API server refuses."""
     for deployment in deployments:
         for condition in deployment.get("status", {}).get("conditions") or ():
             if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
-                about = f"Deployment {deployment['metadata']['name']}"
+                subject = f"Deployment {deployment['metadata']['name']}"
                 problem = f"has no pod: {condition.get('message', '')}"
-                yield Fault("kubernetes", about, problem, "Correct what the API server refuses by a patch.")
+                yield Fault("kubernetes", subject, problem, "Correct what the API server refuses by a patch.")

@@ -6,7 +6,7 @@ from typing import Any, Literal, NoReturn
 import typer
 
 from cli.client.problems import Problem
-from cli.terminal.exit_codes import USAGE, code_of
+from cli.terminal.exit_codes import USAGE, to_exit_code
 from cli.terminal.screen import complain, emit
 from runtime.cli.cli import fail
 from schemas.json_types import Json
@@ -16,8 +16,8 @@ Names = Callable[[Json], Iterable[Mapping[str, Any]]]
 """The pods that an answer is about, for ``-o name``."""
 
 
-def answered(answer: Json | Problem, language: str = "en") -> Json:
-    """The answer; a problem ends the command."""
+def require_answer(answer: Json | Problem, language: str = "en") -> Json:
+    """Return the answer; a problem ends the command."""
     if isinstance(answer, Problem):
         end_with(answer, language)
     return answer
@@ -26,7 +26,7 @@ def answered(answer: Json | Problem, language: str = "en") -> Json:
 def end_with(problem: Problem, language: str = "en") -> NoReturn:
     """Print the problem with its cause and the next step, and end the command.
 
-    ``language``: before them what such a problem means, for they are English.
+    In another language than English, first the meaning of the problem: cause and next step are English.
     """
     if language != "en":
         from page.views.error_meanings import meaning_of
@@ -35,22 +35,22 @@ def end_with(problem: Problem, language: str = "en") -> NoReturn:
     complain(f"{problem.cause}.")
     if problem.next_step:
         complain(problem.next_step)
-    raise typer.Exit(code_of(problem))
+    raise typer.Exit(to_exit_code(problem))
 
 
-def is_printed(output: Format, answer: Any, names: Names | None = None) -> bool:
-    """Prints the answer for programs, and returns whether it did: a person's form is left to the caller."""
+def print_document(output: Format, answer: Any, names: Names | None = None) -> bool:
+    """Print the answer in a form for programs; False if the caller has to print it for a person."""
     if output in ("text", "wide"):
         return False
     from cli.terminal import documents
 
     match output:
         case "json":
-            text = documents.as_json(answer)
+            text = documents.to_json(answer)
         case "yaml":
-            text = documents.as_yaml(answer)
+            text = documents.to_yaml(answer)
         case "name" if names:
-            text = documents.names_of(names(answer))
+            text = documents.to_names(names(answer))
         case "name":
             fail("--output: this answer names no pods: write wide, json or yaml", USAGE)
     if text:

@@ -8,18 +8,22 @@ from runtime.cli.lazy_commands import LazyCommand
 
 QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {
-        "why": LazyCommand("Why a pod waits, or why it is where it is.", "cli.terminal.why:why"),
-        "list": LazyCommand("The pods that wait, or attempts that are searched for.", "cli.terminal.lists:list_pods"),
+        "why": LazyCommand("Explain why a pod waits, or why it is where it is.", "cli.terminal.why:why"),
+        "list": LazyCommand("List pods that wait, or search attempts.", "cli.terminal.lists:list_pods"),
         "history": LazyCommand(
-            "What schedulers decided about a pod, attempt by attempt.", "cli.terminal.history:history"
+            "Show what schedulers decided about a pod, attempt by attempt.", "cli.terminal.history:history"
         ),
-        "node": LazyCommand("A node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),
-        "simulate": LazyCommand("Where a pod of a file would go.", "cli.terminal.simulation:simulate"),
-        "trends": LazyCommand("Counts over time, by reason, namespace, pool, …", "cli.terminal.trends:trends"),
-        "report": LazyCommand("The failures of a week, and what to do about them.", "cli.terminal.report:report"),
+        "node": LazyCommand("Show a node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),
+        "simulate": LazyCommand("Simulate where a pod from a file would go.", "cli.terminal.simulation:simulate"),
+        "trends": LazyCommand("Count attempts over time, by reason, namespace, pool, …", "cli.terminal.trends:trends"),
+        "report": LazyCommand(
+            "Report the failures of a week, and what to do about them.", "cli.terminal.report:report"
+        ),
         "watch": LazyCommand(
-            "A line for each decision about waiting pods, as it happens.", "cli.terminal.watching:watch"
+            "Print a line for each decision about waiting pods, as it happens.", "cli.terminal.watching:watch"
         ),
-        "explain": LazyCommand("The same of a scheduler's log, without any server.", "cli.terminal.log_files:explain"),
+        "explain": LazyCommand(
+            "Explain pods from a scheduler's log file; needs no server.", "cli.terminal.log_files:explain"
+        ),
     }
 )

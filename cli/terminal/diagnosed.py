@@ -11,59 +11,59 @@ SHOWN_SUGGESTIONS: Final = 5
 
 
 def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
-    """The sentence first, then cause and remedy, what would fit, what else is in the way, and what is not known."""
-    screen.line(diagnosis["sentence"]["en"], "bold")
+    """Show the sentence, then cause and remedy, what would fit, what else is in the way, and what is not known."""
+    screen.print_line(diagnosis["sentence"]["en"], "bold")
     if obstacle := diagnosis["obstacle"]:
-        screen.blank()
+        screen.skip_line()
         _show_obstacle(screen, obstacle)
     if isinstance(suggestions, dict) and suggestions["items"]:
         _show_suggestions(screen, suggestions)
     elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
-        screen.blank()
-        screen.line("It fits this cluster as it is now: the next attempt should place it.", "bold")
+        screen.skip_line()
+        screen.print_line("It fits this cluster as it is now: the next attempt should place it.", "bold")
     if excluded_by := diagnosis["excluded_by"]:
         from page.views.constraints import exclusion_sentence
 
-        screen.blank()
-        screen.line(exclusion_sentence(excluded_by, "en"))
+        screen.skip_line()
+        screen.print_line(exclusion_sentence(excluded_by, "en"))
     if others := diagnosis["other_obstacles"]:
-        screen.blank()
-        screen.line("Also in the way", "bold")
+        screen.skip_line()
+        screen.print_line("Also in the way", "bold")
         for other in others:
-            screen.line(other["sentence"]["en"], indent=2)
+            screen.print_line(other["sentence"]["en"], indent=2)
             if is_wide:
-                screen.line(other["remedy"]["en"], "dim", indent=4)
+                screen.print_line(other["remedy"]["en"], "dim", indent=4)
     _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
 
 
 def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
     who = " or ".join(WHO[actor] for actor in obstacle["who_acts"])
-    screen.line(f"Cause ({obstacle['code']})", "bold")
-    screen.line(obstacle["likely_cause"]["en"], indent=2)
-    screen.line(f"Remedy, by {who}", "bold")
-    screen.line(obstacle["remedy"]["en"], indent=2)
+    screen.print_line(f"Cause ({obstacle['code']})", "bold")
+    screen.print_line(obstacle["likely_cause"]["en"], indent=2)
+    screen.print_line(f"Remedy, by {who}", "bold")
+    screen.print_line(obstacle["remedy"]["en"], indent=2)
     if records := [evidence["record"] for evidence in obstacle["evidence"]]:
-        screen.line(f"Evidence: {', '.join(records)}", "dim")
+        screen.print_line(f"Evidence: {', '.join(records)}", "dim")
 
 
 def _show_suggestions(screen: Screen, suggestions: Json) -> None:
-    screen.blank()
+    screen.skip_line()
     if suggestions["state"] == "fits":
-        screen.line("It fits as it is, and its bind was stopped", "bold")
+        screen.print_line("It fits as it is, and its bind was stopped", "bold")
     else:
-        screen.line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
+        screen.print_line("It would fit after any one of these; the scheduler's own fit has checked each", "bold")
     for item in suggestions["items"][:SHOWN_SUGGESTIONS]:
-        screen.line(f"{item['sentence']['en']} ({WHO[item['who_acts']]})", indent=2)
+        screen.print_line(f"{item['sentence']['en']} ({WHO[item['who_acts']]})", indent=2)
 
 
 def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:
     texts = list(dict.fromkeys(fact["text"]["en"] for fact in not_known))
     if not texts:
         return
-    screen.blank()
+    screen.skip_line()
     if not is_wide:
         subjects = ", ".join(dict.fromkeys(fact["subject"] for fact in not_known))
-        screen.line(f"Not known: {subjects} (-o wide says why).", "dim")
+        screen.print_line(f"Not known: {subjects} (-o wide says why).", "dim")
         return
     for text in texts:
-        screen.line(text, "dim")
+        screen.print_line(text, "dim")

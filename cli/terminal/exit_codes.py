@@ -1,11 +1,11 @@
-"""How a command ends, for scripts: 2 is that of every program for a mistake on its command line."""
+"""Exit codes for scripts; 2 is the usual code of programs for a mistake on the command line."""
 
 from typing import Final
 
 from cli.client.problems import NotAllowed, NotFound, Problem, WrongRequest
 
 PLACED: Final = 0
-"""Also of a list that was answered."""
+"""Also the code of a list that was answered."""
 WAITING: Final = 1
 """Refused, or not placed yet."""
 USAGE: Final = 2
@@ -16,8 +16,8 @@ NO_ANSWER: Final = 5
 _OF_STATES: Final = {"placed": PLACED, "ended": PLACED, "missing": UNKNOWN, "not known": UNKNOWN}
 
 
-def code_of(problem: Problem) -> int:
-    """The exit code of a command that got no answer."""
+def to_exit_code(problem: Problem) -> int:
+    """Convert the problem of a command that got no answer."""
     match problem:
         case WrongRequest():
             return USAGE
@@ -28,6 +28,6 @@ def code_of(problem: Problem) -> int:
     return NO_ANSWER
 
 
-def code_of_state(state: str) -> int:
-    """The exit code for the state of a diagnosis."""
+def to_state_exit_code(state: str) -> int:
+    """Convert the state of a diagnosis."""
     return _OF_STATES.get(state, WAITING)

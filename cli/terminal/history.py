@@ -5,67 +5,72 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.client.requests import of_pod
-from cli.terminal.answers import answered, is_printed
-from cli.terminal.options import Asking, asks
-from cli.terminal.screen import Screen, counted
-from cli.terminal.times import age, clock, read_time
-from cli.terminal.words import status_word
+from cli.client.requests import build_pod_path
+from cli.terminal.answers import print_document, require_answer
+from cli.terminal.options import Asking, with_api_options
+from cli.terminal.screen import Screen, format_count
+from cli.terminal.times import format_age, format_time, parse_time
+from cli.terminal.words import to_status_word
 
 
-@asks
+@with_api_options
 def history(
     asking: Asking,
     pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME.")],
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many episodes, the latest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Number of episodes, the latest first.")] = 20,
 ) -> None:
-    """What schedulers decided about a pod, attempt by attempt; the same verdicts in a row are one episode.
+    """Show what schedulers decided about a pod, attempt by attempt; the same verdicts in a row are one episode.
 
     \b
     Examples:
       schedulerlog history deepseek-0 -n llm
       schedulerlog history llm/deepseek-0 --limit 5 -o wide
     """
-    namespace, name = asking.pod(pod)
-    transport = asking.transport()
-    answer = answered(transport.get(of_pod(namespace, name, "schedulerlog/history"), {"limit": str(limit)}))
-    if is_printed(asking.output, answer, lambda found: [found]):
+    namespace, name = asking.parse_pod(pod)
+    transport = asking.create_transport()
+    answer = require_answer(
+        transport.get(build_pod_path(namespace, name, "schedulerlog/history"), {"limit": str(limit)})
+    )
+    if print_document(asking.output, answer, lambda document: [document]):
         return
     screen, episodes, now = Screen(), answer["episodes"], datetime.now(UTC)
-    attempts = counted(sum(episode["attempts"] for episode in episodes), "attempt")
-    screen.line(f"{namespace}/{name}: {attempts} in {counted(len(episodes), 'episode')}, {_last(episodes)}.", "bold")
-    screen.blank()
+    attempts = format_count(sum(episode["attempts"] for episode in episodes), "attempt")
+    screen.print_line(
+        f"{namespace}/{name}: {attempts} in {format_count(len(episodes), 'episode')}, {_describe_latest(episodes)}.",
+        "bold",
+    )
+    screen.skip_line()
     columns = ["LAST SEEN", "FOR", "#ATTEMPTS", "STATUS", "NODE", "REASONS"]
     is_wide = asking.output == "wide"
-    screen.table(
+    screen.print_table(
         [*columns, "ATTEMPT"] if is_wide else columns,
-        [_row(episode, now, is_wide=is_wide) for episode in episodes],
+        [_to_row(episode, now, is_wide=is_wide) for episode in episodes],
         is_wide=is_wide,
     )
     for episode in episodes:
         if episode["changes"]:
-            screen.blank()
-            screen.line(f"{clock(episode['first_seen_at'])}: what was different from the attempt before", "bold")
+            screen.skip_line()
+            screen.print_line(f"{format_time(episode['first_seen_at'])}: different from the attempt before", "bold")
             for change in episode["changes"]:
-                screen.line(change.replace(" became ", " → "), indent=2)
+                screen.print_line(change.replace(" became ", " → "), indent=2)
     if answer["continue"]:
-        screen.blank()
-        screen.line("There are older ones: --limit shows more.", "dim")
+        screen.skip_line()
+        screen.print_line("There are older ones: --limit shows more.", "dim")
 
 
-def _last(episodes: list[dict[str, Any]]) -> str:
+def _describe_latest(episodes: list[dict[str, Any]]) -> str:
     if not episodes:
         return "none known"
     latest = episodes[0]
-    return f"the latest {status_word(latest['status'])}" + (f" on {latest['chosen']}" if latest["chosen"] else "")
+    return f"the latest {to_status_word(latest['status'])}" + (f" on {latest['chosen']}" if latest["chosen"] else "")
 
 
-def _row(episode: dict[str, Any], now: datetime, *, is_wide: bool) -> list[str]:
+def _to_row(episode: dict[str, Any], now: datetime, *, is_wide: bool) -> list[str]:
     row = [
-        age(episode["last_seen_at"], now) + " ago",
-        age(episode["first_seen_at"], read_time(episode["last_seen_at"])),
+        format_age(episode["last_seen_at"], now) + " ago",
+        format_age(episode["first_seen_at"], parse_time(episode["last_seen_at"])),
         str(episode["attempts"]),
-        status_word(episode["status"]),
+        to_status_word(episode["status"]),
         episode["chosen"] or "",
         ", ".join(episode["reasons"]),
     ]

@@ -1,4 +1,4 @@
-"""``kubectl schedulerlog``: what people ask, without the services. kubectl finds the program by its name."""
+"""``kubectl schedulerlog``: the commands for people, without the services. kubectl finds the program by its name."""
 
 import io
 import os
@@ -13,14 +13,14 @@ from runtime.cli.lazy_commands import lazy_application
 
 PROGRAM: Final = "kubectl schedulerlog"
 _NO_FILES: Final = ":4"
-"""What kubectl does with the list (cobra's ShellCompDirective): it is all that is possible."""
+"""The mark for kubectl (cobra's ShellCompDirective) that the list is complete."""
 _FILES_TOO: Final = ":0"
 
-_ABOUT: Final = "Why a pod waits, or why it is where it is; what would have to change."
+_DESCRIPTION: Final = "Explain why a pod waits, or why it is where it is, and what would have to change."
 _OF_TYPER: Final = ("--install-completion", "--show-completion")
 
 # Without Typer's option that installs a completion: for bash it would take the place of kubectl's own.
-app = lazy_application(_ABOUT, QUESTIONS)
+app = lazy_application(_DESCRIPTION, QUESTIONS)
 
 
 def run() -> None:
@@ -33,8 +33,8 @@ def complete(words: Sequence[str]) -> None:
     line = f"schedulerlog {shlex.join(words[:-1])} {words[-1] if words else ''}"
     # Typer's own completion for bash, which wants the whole line.
     os.environ |= {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(max(len(words), 1))}
-    found = io.StringIO()
-    with redirect_stdout(found), suppress(SystemExit):
-        lazy_application(_ABOUT, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
-    lines = [completion for completion in found.getvalue().split() if completion not in _OF_TYPER]
+    output = io.StringIO()
+    with redirect_stdout(output), suppress(SystemExit):
+        lazy_application(_DESCRIPTION, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
+    lines = [completion for completion in output.getvalue().split() if completion not in _OF_TYPER]
     sys.stdout.write("".join(f"{completion}\n" for completion in [*lines, _NO_FILES if lines else _FILES_TOO]))

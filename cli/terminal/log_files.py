@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from cli.terminal.answers import Format, is_printed
+from cli.terminal.answers import Format, print_document
 from cli.terminal.diagnosed import show_diagnosis
-from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, code_of_state
-from cli.terminal.screen import Screen, complain, counted
-from cli.terminal.times import clock
+from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
+from cli.terminal.screen import Screen, complain, format_count
+from cli.terminal.times import format_time
 from page.views.log_pods import listed_pods
 from schemas.json_types import Json
 
@@ -63,13 +63,13 @@ def explain(
     if html:
         _write_page(html, log, rows, language)
     if not pod:
-        if not is_printed(output, {"items": rows}, lambda answer: [row["diagnosis"] for row in answer["items"]]):
+        if not print_document(output, {"items": rows}, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), log, rows, is_wide=output == "wide")
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
-    if not is_printed(output, _write_full(matches[0]) if full else diagnosis, lambda answer: [answer]):
+    if not print_document(output, _write_full(matches[0]) if full else diagnosis, lambda answer: [answer]):
         show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
-    raise typer.Exit(code_of_state(diagnosis["state"]))
+    raise typer.Exit(to_state_exit_code(diagnosis["state"]))
 
 
 def _read(log: Path, pod: str, nodes: Path | None, timezone: str) -> "tuple[LogPods, list[PodInLog]]":
@@ -149,20 +149,22 @@ def _stop(text: str, code: int) -> NoReturn:
 def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
     ordered, placed = listed_pods(rows)
     waiting = len(rows) - placed
-    screen.line(f"{counted(len(rows), 'pod')} in {_name_log(log)}: {placed:,} placed, {waiting:,} not.", "bold")
+    screen.print_line(
+        f"{format_count(len(rows), 'pod')} in {_name_log(log)}: {placed:,} placed, {waiting:,} not.", "bold"
+    )
     if not rows:
         return
-    screen.blank()
+    screen.skip_line()
     columns = ["POD", "STATUS", "NODE", "#ATTEMPTS", "MAIN OBSTACLE"]
-    cells = [_cells(row)[: 6 if is_wide else 5] for row in ordered]
-    screen.table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
+    cells = [_to_cells(row)[: 6 if is_wide else 5] for row in ordered]
+    screen.print_table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
     if waiting:
-        screen.blank()
+        screen.skip_line()
         first = ordered[0]["diagnosis"]
-        screen.line(f"Why one of them: schedulerlog explain {log} {first['namespace']}/{first['name']}", "dim")
+        screen.print_line(f"Why one of them: schedulerlog explain {log} {first['namespace']}/{first['name']}", "dim")
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
+def _to_cells(row: Mapping[str, Any]) -> list[str]:
     diagnosis = row["diagnosis"]
     obstacle = diagnosis["obstacle"]
     return [
@@ -171,5 +173,5 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         row["node"],
         str(row["attempts"]),
         obstacle["code"] if obstacle else "",
-        clock(row["started_at"]),
+        format_time(row["started_at"]),
     ]

@@ -19,7 +19,7 @@ from runtime.settings import addresses
 URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
 
 
-def _only_by_variable(parameter: typer.CallbackParam, context: typer.Context, token: str) -> str:
+def _refuse_flag(parameter: typer.CallbackParam, context: typer.Context, token: str) -> str:
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name == "COMMANDLINE":
         fail("--api-token: everyone on this machine can read a command line: give --api-token-file", USAGE)
@@ -28,14 +28,18 @@ def _only_by_variable(parameter: typer.CallbackParam, context: typer.Context, to
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiConnection:
-    """Whom a command asks, and about which namespace."""
+    """The connection to the API, and the namespace of the question."""
 
     namespace: Annotated[
         str,
-        typer.Option("--namespace", "-n", metavar="NAME", help="Of pods; default: that of the kubeconfig's context."),
+        typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of pods; default: the kubeconfig context's."),
     ] = ""
-    context: Annotated[str, typer.Option(metavar="NAME", help="Of the kubeconfig; default: its current one.")] = ""
-    kubeconfig: Annotated[str, typer.Option(metavar="FILE", help="Default: as kubectl finds it.")] = ""
+    context: Annotated[
+        str, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: its current one.")
+    ] = ""
+    kubeconfig: Annotated[
+        str, typer.Option(metavar="FILE", help="Kubeconfig; default: the file that kubectl uses.")
+    ] = ""
     api_url: Annotated[
         str | None,
         typer.Option(
@@ -43,14 +47,16 @@ class ApiConnection:
             "--url",
             envvar=URL_VARIABLE,
             metavar="URL",
-            help="Of the API; without it kubectl asks the aggregated API.",
+            help="Address of the API; default: kubectl asks the aggregated API.",
             **reads(lambda text: addresses.url(text, "https://schedulerlog.example:9090") if text else ""),
         ),
     ] = None
     api_token_file: Annotated[
         Path | None,
         typer.Option(
-            envvar="SCHEDULERLOG_API_TOKEN_FILE", metavar="FILE", help="Holds a bearer token for the API at the URL."
+            envvar="SCHEDULERLOG_API_TOKEN_FILE",
+            metavar="FILE",
+            help="File with a bearer token for the API at the URL.",
         ),
     ] = None
     api_token: Annotated[
@@ -60,34 +66,36 @@ class ApiConnection:
             metavar="TEXT",
             hidden=True,
             help="The token itself; only by this variable.",
-            callback=_only_by_variable,
+            callback=_refuse_flag,
         ),
     ] = ""
     api_ca_file: Annotated[
         Path | None,
-        typer.Option(envvar="SCHEDULERLOG_API_CA_FILE", metavar="FILE", help="The authority of its certificate."),
+        typer.Option(envvar="SCHEDULERLOG_API_CA_FILE", metavar="FILE", help="Authority of the API's certificate."),
     ] = None
 
-    def transport(self) -> Transport:
-        """Imports the one that is used."""
+    def create_transport(self) -> Transport:
+        """Create the transport that the options name; imports only that one."""
         if self.api_url:
             from cli.client.url import UrlTransport
 
-            return UrlTransport(self.api_url, self._token(), str(self.api_ca_file or ""), self.namespace or "default")
+            return UrlTransport(
+                self.api_url, self._read_token(), str(self.api_ca_file or ""), self.namespace or "default"
+            )
         from cli.client.kubectl import KubectlTransport
 
         return KubectlTransport(self.context, self.kubeconfig, self.namespace)
 
-    def pod(self, text: str) -> tuple[str, str]:
-        """Namespace and name of ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME``."""
+    def parse_pod(self, text: str) -> tuple[str, str]:
+        """Parse ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME`` into namespace and name."""
         kind, _, name = text.rpartition("/")
         if kind and kind not in ("pod", "pods", "po"):
             if self.namespace and self.namespace != kind:
                 fail(f"{text} names another namespace than --namespace {self.namespace}", USAGE)
             return kind, name
-        return self.transport().namespace(), name
+        return self.create_transport().get_namespace(), name
 
-    def _token(self) -> str:
+    def _read_token(self) -> str:
         if not self.api_token_file:
             return self.api_token
         try:
@@ -98,7 +106,7 @@ class ApiConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking(ApiConnection):
-    """Also: how it prints the answer."""
+    """The connection, and the form in which the command prints the answer."""
 
     output: Annotated[
         Format,
@@ -106,9 +114,9 @@ class Asking(ApiConnection):
     ] = "text"
 
 
-def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """A decorator for a command whose first parameter is an ``ApiConnection``: its fields become options as well."""
-    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+def with_api_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command whose first parameter is an ``ApiConnection``: its fields become options as well."""
+    first, *command_parameters = inspect.signature(command, eval_str=True).parameters.values()
     kind: type[ApiConnection] = first.annotation
     hints = get_type_hints(kind, include_extras=True)
     shared = [
@@ -117,12 +125,15 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         )
         for field in dataclasses.fields(kind)
     ]
-    parameters = [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *shared]
+    parameters = [
+        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in command_parameters),
+        *shared,
+    ]
 
     @functools.wraps(command)
-    def call(**given: Any) -> None:
-        asking = kind(**{parameter.name: given.pop(parameter.name) for parameter in shared})
-        command(asking, **given)
+    def call(**arguments: Any) -> None:
+        asking = kind(**{parameter.name: arguments.pop(parameter.name) for parameter in shared})
+        command(asking, **arguments)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -3,137 +3,141 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from cli.terminal.screen import counted
-from cli.terminal.times import duration
+from cli.terminal.screen import format_count
+from cli.terminal.times import format_duration
 from page.views import amounts
 from schemas.json_types import Json
 
-By = Literal["pod", "workload", "obstacle"]
+Grouping = Literal["pod", "workload", "obstacle"]
 SHOWN_REASONS: Final = 2
-_COLUMNS: Final[Mapping[By, tuple[str, ...]]] = {
+_COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
     "pod": ("POD", "WAITS", "#GPU HOURS", "OBSTACLE", "NEAREST NODE"),
     "workload": ("WORKLOAD", "#PODS", "WAITS", "#GPU HOURS", "REASONS"),
     "obstacle": ("OBSTACLE", "#PODS", "WAITS", "#GPU HOURS", "ASKED", "NEAREST NODE"),
 }
-_MORE_COLUMNS: Final[Mapping[By, tuple[str, ...]]] = {
+_MORE_COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
     "pod": ("#DEVICES", "#ATTEMPTS", "WORKLOAD", "QUEUE", "SCHEDULER", "ATTEMPT", "WHY"),
     "workload": ("#DEVICES", "QUEUE", "LONGEST WAITS"),
     "obstacle": ("#DEVICES", "#WORKLOADS", "LONGEST WAITS", "WHY"),
 }
 
 
-def columns(by: By, *, is_wide: bool) -> list[str]:
-    return [*_COLUMNS[by], *(_MORE_COLUMNS[by] if is_wide else ())]
+def list_columns(grouping: Grouping, *, is_wide: bool) -> list[str]:
+    return [*_COLUMNS[grouping], *(_MORE_COLUMNS[grouping] if is_wide else ())]
 
 
-def rows(answer: Json, by: By, waited: Callable[[str], float]) -> list[list[str]]:
-    """A row for each item, with all columns; ``waited`` gives the seconds since a time."""
-    return [_ROWS[by](item, duration(waited(item["first_judged_at"]))) for item in answer["items"]]
+def to_rows(answer: Json, grouping: Grouping, waited: Callable[[str], float]) -> list[list[str]]:
+    """Convert each item to a row with all columns; ``waited`` gives the seconds since a time."""
+    return [_ROWS[grouping](item, format_duration(waited(item["first_judged_at"]))) for item in answer["items"]]
 
 
-def headline(answer: Json, by: By) -> str:
-    """How many wait."""
+def write_headline(answer: Json, grouping: Grouping) -> str:
+    """Write how many pods wait."""
     if not answer["total"]:
         return "No pod waits"
-    if by == "pod":
-        return counted(answer["total"], "waiting pod")
-    kept_out = counted(answer["total"], "workload") if by == "workload" else counted(answer["total"], "obstacle")
-    return f"{counted(answer['pods'], 'waiting pod')}, {kept_out}"
+    if grouping == "pod":
+        return format_count(answer["total"], "waiting pod")
+    kept_out = (
+        format_count(answer["total"], "workload")
+        if grouping == "workload"
+        else format_count(answer["total"], "obstacle")
+    )
+    return f"{format_count(answer['pods'], 'waiting pod')}, {kept_out}"
 
 
-def pods(answer: Json) -> Iterator[Mapping[str, Any]]:
-    """Those that the answer names."""
+def iterate_pods(answer: Json) -> Iterator[Mapping[str, Any]]:
+    """Iterate over the pods that the answer names."""
     for item in answer["items"]:
         yield from item.get("examples", (item,))
 
 
-def few(reasons: list[str]) -> str:
-    """The first reasons, and how many there are beside them."""
+def shorten_reasons(reasons: list[str]) -> str:
+    """Shorten to the first reasons, and the number of further ones."""
     more = len(reasons) - SHOWN_REASONS
     return ", ".join(reasons[:SHOWN_REASONS]) + (f" +{more}" if more > 0 else "")
 
 
-def _pod(pod: Mapping[str, Any], waits: str) -> list[str]:
+def _to_pod_row(pod: Mapping[str, Any], waits: str) -> list[str]:
     return [
         f"{pod['namespace']}/{pod['name']}",
         waits,
-        _hours(pod["gpu_hours"]),
-        _code(pod) or few(pod["reasons"]),
-        _nearest(pod),
-        _number(pod["devices"]),
-        _number(pod["attempts"]),
+        _format_hours(pod["gpu_hours"]),
+        _get_code(pod) or shorten_reasons(pod["reasons"]),
+        _describe_nearest(pod),
+        _format_number(pod["devices"]),
+        _format_number(pod["attempts"]),
         pod["workload"],
         pod["queue"],
         pod["scheduler"],
         pod["attempt"].rpartition("/")[2],
-        _sentence(pod),
+        _get_sentence(pod),
     ]
 
 
-def _workload(found: Mapping[str, Any], waits: str) -> list[str]:
+def _to_workload_row(workload: Mapping[str, Any], waits: str) -> list[str]:
     return [
-        f"{found['namespace']}/{found['workload']}",
-        _number(found["pods"]),
+        f"{workload['namespace']}/{workload['workload']}",
+        _format_number(workload["pods"]),
         waits,
-        _hours(found["gpu_hours"]),
-        few(list(found["reasons"])),
-        _number(found["devices"]),
-        found["queue"],
-        _longest(found),
+        _format_hours(workload["gpu_hours"]),
+        shorten_reasons(list(workload["reasons"])),
+        _format_number(workload["devices"]),
+        workload["queue"],
+        _name_longest_waiting(workload),
     ]
 
 
-def _obstacle(found: Mapping[str, Any], waits: str) -> list[str]:
+def _to_obstacle_row(obstacle: Mapping[str, Any], waits: str) -> list[str]:
     return [
-        _code(found) or "not known",
-        _number(found["pods"]),
+        _get_code(obstacle) or "not known",
+        _format_number(obstacle["pods"]),
         waits,
-        _hours(found["gpu_hours"]),
-        found["asked"],
-        _nearest(found),
-        _number(found["devices"]),
-        _number(found["workloads"]),
-        _longest(found),
-        _sentence(found),
+        _format_hours(obstacle["gpu_hours"]),
+        obstacle["asked"],
+        _describe_nearest(obstacle),
+        _format_number(obstacle["devices"]),
+        _format_number(obstacle["workloads"]),
+        _name_longest_waiting(obstacle),
+        _get_sentence(obstacle),
     ]
 
 
-_ROWS: Final[Mapping[By, Callable[[Mapping[str, Any], str], list[str]]]] = {
-    "pod": _pod,
-    "workload": _workload,
-    "obstacle": _obstacle,
+_ROWS: Final[Mapping[Grouping, Callable[[Mapping[str, Any], str], list[str]]]] = {
+    "pod": _to_pod_row,
+    "workload": _to_workload_row,
+    "obstacle": _to_obstacle_row,
 }
 
 
-def _code(found: Mapping[str, Any]) -> str:
-    return str(found["obstacle"]["code"]) if found["obstacle"] else ""
+def _get_code(item: Mapping[str, Any]) -> str:
+    return str(item["obstacle"]["code"]) if item["obstacle"] else ""
 
 
-def _sentence(found: Mapping[str, Any]) -> str:
-    return str(found["obstacle"]["sentence"]["en"]) if found["obstacle"] else ""
+def _get_sentence(item: Mapping[str, Any]) -> str:
+    return str(item["obstacle"]["sentence"]["en"]) if item["obstacle"] else ""
 
 
-def _longest(found: Mapping[str, Any]) -> str:
-    return next((f"{example['namespace']}/{example['name']}" for example in found["examples"]), "")
+def _name_longest_waiting(item: Mapping[str, Any]) -> str:
+    return next((f"{example['namespace']}/{example['name']}" for example in item["examples"]), "")
 
 
-def _nearest(found: Mapping[str, Any]) -> str:
-    """The node, and what it lacks: devices, and of their amounts what is known now."""
-    nearest = found["nearest"]
+def _describe_nearest(item: Mapping[str, Any]) -> str:
+    """Describe the nearest node and what it lacks: devices, memory, cores."""
+    nearest = item["nearest"]
     if not nearest:
         return ""
     memory, cores, devices = (
         nearest[name] for name in ("missing_memory_mib", "missing_cores_percent", "missing_devices")
     )
-    lacks = [counted(devices, "device")] if devices else []
+    lacks = [format_count(devices, "device")] if devices else []
     lacks += [amounts.memory(memory)] if memory else []
     lacks += [f"{cores} % cores"] if cores else []
     return f"{nearest['node']} lacks {', '.join(lacks)}" if lacks else str(nearest["node"])
 
 
-def _hours(hours: float | None) -> str:
+def _format_hours(hours: float | None) -> str:
     return "" if hours is None else amounts.gpu_hours(hours)
 
 
-def _number(number: int | None) -> str:
+def _format_number(number: int | None) -> str:
     return "" if number is None else f"{number:,}"

@@ -1,4 +1,4 @@
-"""Where text is printed: every line and cell passes ``safe_text`` here, so that no command can forget it.
+"""Output to the terminal: every line and cell passes ``safe_text`` here, so that no command can forget it.
 
 A person gets colours and text that is folded at the terminal's width, by rich. A pipe gets whole plain lines, for which
 rich is not imported: it takes a tenth of the time of a short command.
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cli.terminal.safe_text import on_one_line, printable
+from cli.terminal.safe_text import on_one_line, to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ class Screen:
     def __init__(self) -> None:
         is_person = sys.stdout.isatty()
         has_colours = is_person and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        self._width = _width(is_person=is_person)
+        self._width = _find_width(is_person=is_person)
         if self._width == _UNLIMITED and not has_colours:
             return
         from rich.console import Console
@@ -46,20 +46,20 @@ class Screen:
             legacy_windows=False,
         )
 
-    def line(self, text: str = "", style: str = "", *, indent: int = 0) -> None:
-        """A paragraph, folded at the width; all of its lines are indented."""
+    def print_line(self, text: str = "", style: str = "", *, indent: int = 0) -> None:
+        """Print a paragraph, folded at the width; all of its lines are indented."""
         if self._console is None:
-            _write(f"{' ' * indent}{line}" for line in printable(text).split("\n"))
+            _write(f"{' ' * indent}{line}" for line in to_printable(text).split("\n"))
             return
         from rich.padding import Padding
         from rich.text import Text
 
-        self._print(self._console, Padding(Text(printable(text), style=style), (0, 0, 0, indent), expand=False))
+        self._print(self._console, Padding(Text(to_printable(text), style=style), (0, 0, 0, indent), expand=False))
 
-    def table(
+    def print_table(
         self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0, is_wide: bool = False
     ) -> None:
-        """A table as kubectl prints them.
+        """Print a table as kubectl does.
 
         A column whose name begins with ``#`` is aligned to the right; the first one, which names the thing, is never
         folded, and no other one where the table may be wider than the terminal. Where the columns have no room, each
@@ -68,10 +68,10 @@ class Screen:
         # rich gives up spaces at the end of a cell where it aligns to the right.
         cells = [[on_one_line(cell).rstrip() for cell in row] for row in rows]
         if self._console is None:
-            _write(f"{' ' * indent}{line}" for line in _aligned(columns, cells))
+            _write(f"{' ' * indent}{line}" for line in _align(columns, cells))
             return
-        if not is_wide and needed_width(columns, cells) + indent > self._console.width:
-            self._stack([name.lstrip("#") for name in columns], cells, indent)
+        if not is_wide and measure_table(columns, cells) + indent > self._console.width:
+            self._print_stacked([name.lstrip("#") for name in columns], cells, indent)
             return
         from rich.padding import Padding
         from rich.table import Table
@@ -85,24 +85,24 @@ class Screen:
             table.add_row(*map(Text, row))
         self._print(self._console, Padding(table, (0, 0, 0, indent), expand=False), _UNLIMITED if is_wide else None)
 
-    def _stack(self, columns: Sequence[str], rows: Sequence[Sequence[str]], indent: int) -> None:
+    def _print_stacked(self, columns: Sequence[str], rows: Sequence[Sequence[str]], indent: int) -> None:
         for row in rows:
-            self.line(f"{columns[0]} {row[0]}".rstrip(), "bold", indent=indent)
+            self.print_line(f"{columns[0]} {row[0]}".rstrip(), "bold", indent=indent)
             for name, cell in zip(columns[1:], row[1:], strict=True):
                 if cell:
-                    self.line(f"{name} {cell}", indent=indent + 2)
+                    self.print_line(f"{name} {cell}", indent=indent + 2)
 
-    def blank(self) -> None:
+    def skip_line(self) -> None:
         _write([""])
 
-    def rule(self) -> None:
-        """A line between two answers."""
-        self.line("-" * min(self._width, _RULE_CHARACTERS), "dim")
+    def draw_rule(self) -> None:
+        """Draw a line between two answers."""
+        self.print_line("-" * min(self._width, _RULE_CHARACTERS), "dim")
 
-    def _print(self, console: "Console", shown: Any, width: int | None = None) -> None:
+    def _print(self, console: "Console", renderable: Any, width: int | None = None) -> None:
         console.width = width or self._width
         with console.capture() as captured:
-            console.print(shown)
+            console.print(renderable)
         _write(captured.get().splitlines())
 
 
@@ -113,20 +113,20 @@ def _write(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table without colours, in which nothing is folded."""
+def _align(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Align the cells of a table without colours or folding."""
     lines = [[name.lstrip("#") for name in columns], *rows]
-    widths = [max(map(_cells, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(_measure, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = []
         for name, text, width in zip(columns, line, widths, strict=True):
-            spaces = " " * (width - _cells(text))
+            spaces = " " * (width - _measure(text))
             padded.append(f"{spaces}{text}" if name.startswith("#") else f"{text}{spaces}")
         yield "  ".join(padded)
 
 
-def _cells(text: str) -> int:
-    """The columns of a terminal that the text takes: a Chinese character takes two."""
+def _measure(text: str) -> int:
+    """Measure the columns of a terminal that the text takes: a Chinese character takes two."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -135,32 +135,32 @@ def _cells(text: str) -> int:
 
 
 def emit(text: str) -> None:
-    """A document for programs, or a line of one, as it is but for what a terminal obeys."""
-    sys.stdout.write(printable(text) + "\n")
+    """Print a document for programs, or a line of one; escapes only what a terminal would obey."""
+    sys.stdout.write(to_printable(text) + "\n")
     sys.stdout.flush()
 
 
 def complain(text: str) -> None:
-    """A line to standard error, without colours."""
-    sys.stderr.write(printable(text) + "\n")
+    """Print a line to standard error, without colours."""
+    sys.stderr.write(to_printable(text) + "\n")
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 attempt``, ``1,200 attempts``."""
+def format_count(number: int, noun: str) -> str:
+    """Write ``1 attempt`` or ``1,200 attempts``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def needed_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Of a table in which the first column and numbers are whole, and other columns are folded, but not to shreds."""
-    widths = [max(len(name.lstrip("#")), *(len(row[at]) for row in rows), 0) for at, name in enumerate(columns)]
-    kept = [
-        width if at == 0 or name.startswith("#") else min(width, _LEAST_FOLDED)
-        for at, (name, width) in enumerate(zip(columns, widths, strict=True))
+def measure_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Measure the least width of a table: the first column and numbers are never folded, others not to shreds."""
+    widths = [max(len(name.lstrip("#")), *(len(row[index]) for row in rows), 0) for index, name in enumerate(columns)]
+    least_widths = [
+        width if index == 0 or name.startswith("#") else min(width, _LEAST_FOLDED)
+        for index, (name, width) in enumerate(zip(columns, widths, strict=True))
     ]
-    return sum(kept) + _BETWEEN * (len(columns) - 1)
+    return sum(least_widths) + _BETWEEN * (len(columns) - 1)
 
 
-def _width(*, is_person: bool) -> int:
+def _find_width(*, is_person: bool) -> int:
     if columns := os.environ.get("COLUMNS", ""):
         return max(int(columns), 40) if columns.isdecimal() else 80
     return shutil.get_terminal_size((80, 24)).columns if is_person else _UNLIMITED

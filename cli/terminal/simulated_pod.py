@@ -1,4 +1,4 @@
-"""Where a pod would go in a described cluster, by the scheduler's own fit; why it would wait, and what would help.
+"""Simulation of a pod in a described cluster by the scheduler's own fit: its node, or why it waits and what would help.
 
 The answer is that of the API's ``POST /api/v1/simulate``. Pure. It imports the fit, which takes its time.
 """
@@ -30,28 +30,28 @@ SCHEDULER: Final = "hami-scheduler"
 _POLICY: Final = SchedulingPolicy()
 
 
-def simulated(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now: datetime) -> Json:
-    """All values are None for a pod that asks for no device. The names are those of the files.
+def simulate_pod(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now: datetime) -> Json:
+    """Simulate a pod; all values are None for a pod that requests no device. The names are those of the files.
 
     Raises ``ManifestError``.
     """
     manifest = manifests.parse(cluster, Path(cluster_name))
     vendors = device_config.shipped()
-    events = simulate(manifest, _only_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
+    events = simulate(manifest, _parse_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
     if not events:
         return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
     attempt = summarize(events)
-    found = _changes(columns_of(manifest, vendors), attempt)
-    diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
+    changes = _suggest_changes(columns_of(manifest, vendors), attempt)
+    diagnosis = diagnose_simulated(attempt, now, changes.excluded_by)
     return {
         "node": attempt.chosen,
         "schedulerlog": orjson.loads(schedulerlog(events, is_full=True)),
         "diagnosis": diagnosis.model_dump(mode="json"),
-        "suggestions": suggestions_of(attempt, "", now, found, {}, []).model_dump(mode="json"),
+        "suggestions": suggestions_of(attempt, "", now, changes, {}, []).model_dump(mode="json"),
     }
 
 
-def _changes(columns: ClusterColumns, attempt: AttemptSummarized) -> Found:
+def _suggest_changes(columns: ClusterColumns, attempt: AttemptSummarized) -> Found:
     if attempt.chosen:
         return Found([], [], fits=True)
     ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
@@ -59,7 +59,7 @@ def _changes(columns: ClusterColumns, attempt: AttemptSummarized) -> Found:
     return Found(suggest(trial, ask), excluding_constraints(trial, ask), fits=False)
 
 
-def _only_pod(text: bytes, path: Path) -> Mapping[str, Any]:
+def _parse_pod(text: bytes, path: Path) -> Mapping[str, Any]:
     pods = manifests.parse(text, path).pods
     if len(pods) != 1:
         raise ManifestError(path, None, f"describes {len(pods)} pods, write exactly one object of kind Pod")

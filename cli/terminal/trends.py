@@ -5,32 +5,37 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from cli.terminal.answers import answered, is_printed
-from cli.terminal.options import Asking, asks
+from cli.terminal.answers import print_document, require_answer
+from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen
-from cli.terminal.times import clock, duration
+from cli.terminal.times import format_duration, format_time
 from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SHAPE_CHARACTERS: Final = 24
-By = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue"]
+Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue"]
 Counted = Literal["attempts", "nodes", "devices"]
 
 
-@asks
+@with_api_options
 def trends(
     asking: Asking,
-    by: Annotated[
-        By, typer.Option(metavar="reason|namespace|pool|model|result|workload|queue", help="What is counted apart.")
+    dimension: Annotated[
+        Dimension,
+        typer.Option(
+            "--by", metavar="reason|namespace|pool|model|result|workload|queue", help="Dimension of the counts."
+        ),
     ] = "reason",
-    count: Annotated[Counted, typer.Option(metavar="attempts|nodes|devices", help="What is counted.")] = "attempts",
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    count: Annotated[
+        Counted, typer.Option(metavar="attempts|nodes|devices", help="Subject of the counts.")
+    ] = "attempts",
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Attempts of all namespaces.")] = False,
     since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "24h",
     until: Annotated[str, typer.Option(metavar="TIME", help="Default: now.")] = "",
     key: Annotated[str, typer.Option(help="Only this reason, namespace, …, spelled exactly.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=50, help="How many rows.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Number of rows.")] = 10,
 ) -> None:
-    """Attempts over time by reason, namespace, pool, …: how many, how many before, and when that changed.
+    """Count attempts over time by reason, namespace, pool, …: how many, how many before, and when that changed.
 
     \b
     Examples:
@@ -38,35 +43,35 @@ def trends(
       schedulerlog trends -n llm --since 7d --count devices
       schedulerlog trends -A --by pool --since 7d -o json
     """
-    transport = asking.transport()
-    query = {"by": by, "count": count, "since": since, "until": until, "key": key, "limit": str(limit)}
-    query["namespace"] = "" if all_namespaces else transport.namespace()
-    answer = answered(transport.get("/trends", query))
-    if not is_printed(asking.output, answer):
+    transport = asking.create_transport()
+    query = {"by": dimension, "count": count, "since": since, "until": until, "key": key, "limit": str(limit)}
+    query["namespace"] = "" if all_namespaces else transport.get_namespace()
+    answer = require_answer(transport.get("/trends", query))
+    if not print_document(asking.output, answer):
         _show(Screen(), answer, query["namespace"], is_wide=asking.output == "wide")
 
 
 def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> None:
     series = [*answer["items"], *([answer["other"]] if answer["other"] else ())]
     where = f" in namespace {namespace}" if namespace else ""
-    times = f"from {clock(answer['since'])} to {clock(answer['until'])} UTC"
+    times = f"from {format_time(answer['since'])} to {format_time(answer['until'])} UTC"
     if not series:
-        screen.line(f"Nothing is counted by {answer['by']}{where} {times}.", "bold")
+        screen.print_line(f"Nothing is counted by {answer['by']}{where} {times}.", "bold")
         return
     largest = series[0]
-    screen.line(
+    screen.print_line(
         f"{largest['key']} is first by {answer['by']}: {largest['total']:,} {answer['count']}{where} {times}.", "bold"
     )
-    screen.blank()
-    bucket = duration(answer["interval_seconds"])
+    screen.skip_line()
+    bucket = format_duration(answer["interval_seconds"])
     columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}"]
     if any(item["changes"] for item in series):
         columns.append("CHANGES (UTC)")
-    rows = [_row(item, is_wide=is_wide)[: len(columns)] for item in series]
-    screen.table(columns, rows, is_wide=is_wide)
+    rows = [_to_row(item, is_wide=is_wide)[: len(columns)] for item in series]
+    screen.print_table(columns, rows, is_wide=is_wide)
 
 
-def _row(series: dict[str, Any], *, is_wide: bool) -> list[str]:
+def _to_row(series: dict[str, Any], *, is_wide: bool) -> list[str]:
     changes = series["changes"] if is_wide else series["changes"][-1:]
     before = series["total_before"]
     return [
@@ -74,18 +79,20 @@ def _row(series: dict[str, Any], *, is_wide: bool) -> list[str]:
         f"{series['total']:,}",
         "" if before is None else f"{before:,}",
         shape(series["values"]),
-        "; ".join(f"{clock(change['at'])[:-3]}: {change['before']:.1f} to {change['after']:.1f}" for change in changes),
+        "; ".join(
+            f"{format_time(change['at'])[:-3]}: {change['before']:.1f} to {change['after']:.1f}" for change in changes
+        ),
     ]
 
 
 def shape(values: Sequence[int]) -> str:
-    """Bars of the values, of at most 24 neighbours together; the highest has full height, none is a space."""
+    """Draw values as at most 24 bars; the highest has full height, zero is a space."""
     size = max(1, -(-len(values) // _SHAPE_CHARACTERS))
     sums = [sum(values[start : start + size]) for start in range(0, len(values), size)]
     highest = max(sums, default=0)
-    return "".join(_bar(total, highest) for total in sums)
+    return "".join(_draw_bar(total, highest) for total in sums)
 
 
-def _bar(value: int, highest: int) -> str:
+def _draw_bar(value: int, highest: int) -> str:
     # Counts that are taken back may leave less than none for a while.
     return " " if value <= 0 else _BARS[-(-value * len(_BARS) // highest) - 1]

@@ -8,24 +8,24 @@ import typer
 
 from cli.client.changes import WatchedChange
 from cli.client.problems import Problem
-from cli.client.requests import of_pod
+from cli.client.requests import build_pod_path
 from cli.client.transport import Transport
 from cli.client.watch import follow
 from cli.terminal.answers import end_with
 from cli.terminal.exit_codes import PLACED, WAITING
-from cli.terminal.options import Asking, asks
+from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit
-from cli.terminal.words import status_word
+from cli.terminal.words import to_status_word
 
 
-@asks
+@with_api_options
 def watch(
     asking: Asking,
     pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; default: all that wait.")] = "",
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Pods of all namespaces.")] = False,
     until_placed: Annotated[bool, typer.Option("--until-placed", help="End with 0 when the pod is placed.")] = False,
 ) -> None:
-    """A line for each decision about a pod, or about all pods that wait, as it happens. Ctrl-C ends it.
+    """Print a line for each decision about a pod, or about all pods that wait, as it happens. Ctrl-C ends it.
 
     \b
     Examples:
@@ -33,13 +33,13 @@ def watch(
       schedulerlog watch deepseek-0 -n llm --until-placed
       schedulerlog watch -n llm -o json
     """
-    transport, code = asking.transport(), WAITING
+    transport, code = asking.create_transport(), WAITING
     if not pod:
-        query = {"namespace": "" if all_namespaces else transport.namespace()}
-        for change in _known(follow(transport, "/pending", query)):
+        query = {"namespace": "" if all_namespaces else transport.get_namespace()}
+        for change in _iterate_changes(follow(transport, "/pending", query)):
             show_change(asking, change)
         raise typer.Exit(PLACED)
-    for change in _known(follow(transport, of_pod(*asking.pod(pod), "schedulerlog"), {})):
+    for change in _iterate_changes(follow(transport, build_pod_path(*asking.parse_pod(pod), "schedulerlog"), {})):
         show_change(asking, change)
         code = PLACED if change.object.get("status") == "succeeded" else WAITING
         if until_placed and code == PLACED:
@@ -47,14 +47,14 @@ def watch(
     raise typer.Exit(code)
 
 
-def later_changes(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange]:
-    """Those that are not known yet; Ctrl-C ends them, a problem the command."""
-    return _known(follow(transport, path, {**query, "sendInitialEvents": "false"}))
+def follow_later(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange]:
+    """Follow the changes after the current state, until Ctrl-C; an API error ends the command."""
+    return _iterate_changes(follow(transport, path, {**query, "sendInitialEvents": "false"}))
 
 
-def _known(found: Iterator[WatchedChange | Problem]) -> Iterator[WatchedChange]:
+def _iterate_changes(changes: Iterator[WatchedChange | Problem]) -> Iterator[WatchedChange]:
     try:
-        for change in found:
+        for change in changes:
             if isinstance(change, Problem):
                 end_with(change)
             yield change
@@ -63,26 +63,27 @@ def _known(found: Iterator[WatchedChange | Problem]) -> Iterator[WatchedChange]:
 
 
 def show_change(asking: Asking, change: WatchedChange) -> None:
-    """One line, or the change as JSON."""
-    from cli.terminal.documents import as_line
+    """Print one line, or the change as JSON."""
+    from cli.terminal.documents import to_json_line
 
-    found = change.object
-    name, namespace = found["metadata"]["name"], found["metadata"]["namespace"]
+    pod_object = change.object
+    name, namespace = pod_object["metadata"]["name"], pod_object["metadata"]["namespace"]
     match asking.output:
         case "json" | "yaml":
-            emit(as_line({"type": change.kind, "object": found}))
+            emit(to_json_line({"type": change.kind, "object": pod_object}))
         case "name":
             emit(f"pod/{name}")
         case _:
             # When it came: what was there before has its own time in `history`.
             now = datetime.now().astimezone()
-            Screen().line(f"{now:%H:%M:%S} {namespace}/{name} {_what(change.kind, found)}")
+            Screen().print_line(f"{now:%H:%M:%S} {namespace}/{name} {_describe_change(change.kind, pod_object)}")
 
 
-def _what(kind: str, found: dict[str, Any]) -> str:
+def _describe_change(kind: str, pod_object: dict[str, Any]) -> str:
     if kind == "DELETED":
         return "waits no longer"
-    if "filter" in found:
-        return f"{status_word(found['status'])}: {found['bind']['summary'] or found['filter']['summary']}"
-    obstacle = found.get("obstacle")
-    return f"waits: {obstacle['sentence']['en'] if obstacle else ', '.join(found['reasons'])}"
+    if "filter" in pod_object:
+        summary = pod_object["bind"]["summary"] or pod_object["filter"]["summary"]
+        return f"{to_status_word(pod_object['status'])}: {summary}"
+    obstacle = pod_object.get("obstacle")
+    return f"waits: {obstacle['sentence']['en'] if obstacle else ', '.join(pod_object['reasons'])}"

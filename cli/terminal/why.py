@@ -6,27 +6,27 @@ from typing import Annotated
 import typer
 
 from cli.client.problems import Problem
-from cli.client.requests import of_pod
+from cli.client.requests import build_pod_path
 from cli.client.transport import NO_QUERY, Query, Transport
-from cli.terminal.answers import answered, is_printed
+from cli.terminal.answers import print_document, require_answer
 from cli.terminal.diagnosed import show_diagnosis
-from cli.terminal.exit_codes import PLACED, USAGE, WAITING, code_of_state
-from cli.terminal.node_rows import node_rows
-from cli.terminal.options import Asking, asks
-from cli.terminal.screen import Screen, counted
-from cli.terminal.times import clock
+from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
+from cli.terminal.node_rows import to_node_rows
+from cli.terminal.options import Asking, with_api_options
+from cli.terminal.screen import Screen, format_count
+from cli.terminal.times import format_time
 from runtime.cli.cli import fail
 from schemas.json_types import Json
 
 
-@asks
+@with_api_options
 def why(
     asking: Asking,
     pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME.")],
-    attempt: Annotated[str, typer.Option(metavar="ID", help="As it was at this attempt; default: now.")] = "",
+    attempt: Annotated[str, typer.Option(metavar="ID", help="Attempt to explain; default: the present state.")] = "",
     watch: Annotated[bool, typer.Option("--watch", "-w", help="The answer again after each further decision.")] = False,
 ) -> None:
-    """Why a pod waits, or why it is where it is; what would have to change.
+    """Explain why a pod waits, or why it is where it is, and what would have to change.
 
     \b
     Examples:
@@ -34,36 +34,36 @@ def why(
       schedulerlog why llm/deepseek-0 -o wide
       schedulerlog why deepseek-0 -n llm -o json
 
-    Ends with 0 where the pod is placed, 1 where it was refused or waits, 3 where nothing is known of it, 4 where you
-    may not read it, 5 where the API does not answer.
+    Exits with 0 if the pod is placed, 1 if it was refused or waits, 3 if nothing is recorded about it, 4 if you may
+    not read it, 5 if the API does not answer.
     """
-    namespace, name = asking.pod(pod)
+    namespace, name = asking.parse_pod(pod)
     if watch and attempt:
         fail("--watch: an attempt does not change: leave out --attempt", USAGE)
-    transport = asking.transport()
+    transport = asking.create_transport()
     code = _answer(asking, transport, namespace, name, attempt)
     if watch:
-        from cli.terminal.watching import later_changes
+        from cli.terminal.watching import follow_later
 
-        for _ in later_changes(transport, of_pod(namespace, name, "schedulerlog"), {}):
-            Screen().rule()
+        for _ in follow_later(transport, build_pod_path(namespace, name, "schedulerlog"), {}):
+            Screen().draw_rule()
             code = _answer(asking, transport, namespace, name, attempt)
     raise typer.Exit(code)
 
 
 def _answer(asking: Asking, transport: Transport, namespace: str, name: str, attempt: str) -> int:
-    """Prints the answer and returns its exit code."""
-    diagnosis = answered(transport.get(of_pod(namespace, name, "diagnosis"), {"attempt": attempt}))
-    code = code_of_state(diagnosis["state"])
-    if is_printed(asking.output, diagnosis, lambda found: [found]):
+    """Print the answer and return its exit code."""
+    diagnosis = require_answer(transport.get(build_pod_path(namespace, name, "diagnosis"), {"attempt": attempt}))
+    code = to_state_exit_code(diagnosis["state"])
+    if print_document(asking.output, diagnosis, lambda document: [document]):
         return code
-    log = f"/attempts/{attempt}" if attempt else of_pod(namespace, name, "schedulerlog")
+    log = f"/attempts/{attempt}" if attempt else build_pod_path(namespace, name, "schedulerlog")
     beside: list[tuple[str, Query]] = [(log, {"detail": "full"})]
     if code == WAITING:
-        beside.append((of_pod(namespace, name, "suggestions"), {"attempt": attempt}))
+        beside.append((build_pod_path(namespace, name, "suggestions"), {"attempt": attempt}))
     elif code == PLACED and not attempt:
-        beside.append((of_pod(namespace, name, "scores"), NO_QUERY))
-    nodes, *others = _at_once(transport, beside)
+        beside.append((build_pod_path(namespace, name, "scores"), NO_QUERY))
+    nodes, *others = _fetch_all(transport, beside)
     other = others[0] if others else None
     screen, is_wide = Screen(), asking.output == "wide"
     show_diagnosis(screen, diagnosis, other if code == WAITING else None, is_wide=is_wide)
@@ -73,36 +73,36 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
     return code
 
 
-def _at_once(transport: Transport, asked: Sequence[tuple[str, Query]]) -> list[Json | Problem]:
-    """The answers in order; kubectl takes a while to start, each time."""
+def _fetch_all(transport: Transport, requests: Sequence[tuple[str, Query]]) -> list[Json | Problem]:
+    """Fetch the answers at the same time, because kubectl takes a while to start; returns them in order."""
     # With what it imports, 20 ms that `explain` does without.
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda request: transport.get(*request), asked))
+        return list(pool.map(lambda request: transport.get(*request), requests))
 
 
 def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
-    """Why this node and not the next best one."""
+    """Show why this node was chosen and not the next best one."""
     if not isinstance(scores, dict) or not scores["chosen"]:
         return
-    own = next((node["score"] for node in scores["nodes"] if node["node"] == scores["chosen"]), None)
+    chosen_score = next((node["score"] for node in scores["nodes"] if node["node"] == scores["chosen"]), None)
     text = f"Why {scores['chosen']}: {scores['node_policy'] or 'its policy'} takes it"
-    text += f" with a score of {own:g}" if own is not None else ""
+    text += f" with a score of {chosen_score:g}" if chosen_score is not None else ""
     if other := scores["runner_up"]:
         terms = ", ".join(f"{term} {value:+g}" for term, value in sorted(other["terms"].items()) if value)
         text += f"; the next best, {other['node']}, is {other['behind']:g} behind" + (f" ({terms})" if terms else "")
-    screen.blank()
-    screen.line(f"{text}.")
+    screen.skip_line()
+    screen.print_line(f"{text}.")
 
 
 def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
-    """The nodes of the attempt; nothing where it can't be read, as what was asked is answered."""
+    """Show the nodes of the attempt; nothing if the API does not give them: the question is answered already."""
     if isinstance(log, Problem) or not log["filter"]["nodes"]:
         return
     detail = log["detail"]
-    screen.blank()
-    judged = f"{detail['fit_nodes']:,} of {counted(detail['offered_nodes'], 'node')} fitted"
-    screen.line(f"Attempt {detail['attempt_id']}, {clock(detail['started_at'])} UTC: {judged}", "bold")
-    rows = node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
-    screen.table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
+    screen.skip_line()
+    judged = f"{detail['fit_nodes']:,} of {format_count(detail['offered_nodes'], 'node')} fitted"
+    screen.print_line(f"Attempt {detail['attempt_id']}, {format_time(detail['started_at'])} UTC: {judged}", "bold")
+    rows = to_node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
+    screen.print_table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)

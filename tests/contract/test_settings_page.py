@@ -1,6 +1,6 @@
 """docs/settings.md and the list of known variables are what the commands say of themselves."""
 
-from cli.settings_page import PAGE, all_settings, names, page
+from cli.settings_page import PAGE, collect_settings, render_names, render_page
 from runtime.settings.unknown_variables import NAMES_FILE
 
 AGAIN = "run `make generate`"
@@ -8,24 +8,24 @@ AGAIN = "run `make generate`"
 
 def test_the_page_is_up_to_date() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == page(text, all_settings()), AGAIN
+    assert text == render_page(text, collect_settings()), AGAIN
 
 
 def test_the_list_of_known_variables_is_up_to_date() -> None:
-    assert NAMES_FILE.read_text(encoding="ascii") == names(all_settings()), AGAIN
+    assert NAMES_FILE.read_text(encoding="ascii") == render_names(collect_settings()), AGAIN
 
 
 def test_a_variable_means_the_same_in_every_command() -> None:
     forms: dict[str, set[str]] = {}
-    for setting in all_settings():
+    for setting in collect_settings():
         forms.setdefault(setting.variable, set()).add(setting.form)
     assert {name for name, values in forms.items() if len(values) > 1} == set()
 
 
 def test_a_flag_is_called_as_its_variable_in_every_command() -> None:
-    variables = names(all_settings())
+    variables = render_names(collect_settings())
     # Of a tool that speaks to one server alone, `--url` says enough.
-    for entry in (setting for setting in all_settings() if not setting.command.startswith("dashboards ")):
+    for entry in (setting for setting in collect_settings() if not setting.command.startswith("dashboards ")):
         dashed = entry.variable.removeprefix("SCHEDULERLOG_").removeprefix("SCHEDULER_").lower().replace("_", "-")
         # Only a secret has no flag.
         assert not entry.flags or f"--{dashed}" in entry.flags or entry.variable.startswith("SCHEDULERLOG_SCHEDULER_")

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from typer.testing import CliRunner
 
-from cli.assistant.callers import one_user
+from cli.assistant.callers import use_one_user
 from cli.assistant.server import create_server
 from cli.client.url import UrlTransport
 from cli.command import app
@@ -67,7 +67,7 @@ class Surfaces:
 
     def ask_assistant(self, tool: str) -> dict[str, Any]:
         async def ask() -> dict[str, Any]:
-            async with Client(create_server(one_user(UrlTransport(self.url, "", "")))) as client:
+            async with Client(create_server(use_one_user(UrlTransport(self.url, "", "")))) as client:
                 done = await client.call_tool(tool, {"pod": self.name, "namespace": NAMESPACE})
                 answer: dict[str, Any] = done.structured_content or {}
                 return answer

@@ -13,7 +13,7 @@ SCRIPT = "import sys, schedulerlog; sys.argv = ['kubectl_complete-schedulerlog',
 
 
 def test_usage_names_kubectl() -> None:
-    script = "import sys, schedulerlog; sys.argv = ['kubectl-schedulerlog', 'why', '--help']; schedulerlog.kubectl()"
+    script = "import sys, schedulerlog as s; sys.argv = ['kubectl-schedulerlog', 'why', '--help']; s.run_kubectl()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"Usage: {PROGRAM} why ")
 
@@ -39,6 +39,6 @@ def test_the_plugin_installs_no_completion_which_would_take_the_place_of_kubectl
     ],
 )
 def test_kubectl_completes_a_line(words: list[str], found: list[str]) -> None:
-    command = [sys.executable, "-c", SCRIPT.format("kubectl_completion"), *words]
+    command = [sys.executable, "-c", SCRIPT.format("complete_kubectl"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == found

@@ -1,17 +1,17 @@
-from cli.assistant.answers import MAX_ITEMS, brief, items, refusal, result
+from cli.assistant.answers import MAX_ITEMS, list_items, shorten, to_refusal, to_result
 from cli.client.problems import NotAllowed
 
 
 def test_an_answer_is_in_one_language_and_without_what_is_empty() -> None:
     answer = {"sentence": {"en": "It waits.", "zh": "等待"}, "nodes": [], "count": 0, "obstacle": None}
-    assert brief(answer) == {"sentence": "It waits.", "count": 0}
+    assert shorten(answer) == {"sentence": "It waits.", "count": 0}
 
 
 def test_long_lists_are_cut_off_and_counted() -> None:
-    shown = brief({"items": list(range(50))})
+    shown = shorten({"items": list(range(50))})
     assert (len(shown["items"]), shown["left_out"]) == (MAX_ITEMS, {"items": 50 - MAX_ITEMS})
-    assert items(map(str, range(50))).endswith("- and 30 more")
-    assert items(["one"], 3_000).endswith("- and 2,980 more")
+    assert list_items(map(str, range(50))).endswith("- and 30 more")
+    assert list_items(["one"], 3_000).endswith("- and 2,980 more")
 
 
 def test_the_ids_of_records_are_the_evidence() -> None:
@@ -20,19 +20,19 @@ def test_the_ids_of_records_are_the_evidence() -> None:
         "obstacle": {"evidence": [{"record": "r1"}, {"record": "6f97a5"}]},
         "items": [{"attempt_id": "a2"}],
     }
-    shown = result("It waits.", answer)
+    shown = to_result("It waits.", answer)
     assert shown.structured_content is not None
     assert shown.structured_content["evidence"] == ["6f97a5", "r1", "a2"]
 
 
 def test_hidden_characters_of_the_cluster_do_not_reach_a_model() -> None:
     hidden = "\U000e0041\u202e\x1b[0m"
-    shown = result(f"pod {hidden}", {"name": hidden, hidden: "x"})
+    shown = to_result(f"pod {hidden}", {"name": hidden, hidden: "x"})
     assert not set(hidden[:3]) & set(shown.model_dump_json())
-    assert not set(hidden[:3]) & set(refusal(NotAllowed(hidden)).model_dump_json())
+    assert not set(hidden[:3]) & set(to_refusal(NotAllowed(hidden)).model_dump_json())
 
 
 def test_a_refusal_has_cause_and_next_step() -> None:
-    shown = refusal(NotAllowed("you may not read it", "Ask for the right"))
+    shown = to_refusal(NotAllowed("you may not read it", "Ask for the right"))
     assert shown.is_error
     assert shown.content[0].model_dump()["text"] == "NotAllowed: you may not read it. Ask for the right"

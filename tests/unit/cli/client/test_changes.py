@@ -1,4 +1,4 @@
-from cli.client.changes import WatchedChange, changes
+from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import Unreachable, WrongRequest
 
 ERROR = (
@@ -8,13 +8,13 @@ ERROR = (
 
 def test_lines_are_changes_and_one_that_is_cut_off_is_none() -> None:
     lines = [b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": "7.3"}}}\n', b'{"type": "MODI']
-    assert list(changes(lines)) == [WatchedChange("ADDED", {"metadata": {"resourceVersion": "7.3"}})]
+    assert list(parse_changes(lines)) == [WatchedChange("ADDED", {"metadata": {"resourceVersion": "7.3"}})]
 
 
 def test_an_error_ends_a_watch() -> None:
-    assert list(changes([ERROR, ERROR])) == [WrongRequest("the place is gone. Watch from now")]
+    assert list(parse_changes([ERROR, ERROR])) == [WrongRequest("the place is gone. Watch from now")]
 
 
 def test_an_answer_that_is_no_watch_is_a_problem() -> None:
-    [found] = changes([b'{"status": "failed"}\n'])
+    [found] = parse_changes([b'{"status": "failed"}\n'])
     assert isinstance(found, Unreachable)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.client.changes import WatchedChange
-from cli.client.kubectl import KubectlTransport, problem_of_kubectl
+from cli.client.kubectl import KubectlTransport, parse_kubectl_problem
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 
 FORBIDDEN = (
@@ -32,19 +32,21 @@ PRINTED = {
 
 @pytest.mark.parametrize(("text", "kind"), PRINTED.items())
 def test_an_error_of_kubectl_is_a_problem(text: str, kind: type[Problem]) -> None:
-    problem = problem_of_kubectl(text)
+    problem = parse_kubectl_problem(text)
     assert type(problem) is kind
     assert problem.cause
     assert problem.next_step
 
 
 def test_our_own_next_step_is_kept() -> None:
-    problem = problem_of_kubectl("Error from server (NotFound): nothing is recorded of pod llm/x. Is the name right?")
+    problem = parse_kubectl_problem(
+        "Error from server (NotFound): nothing is recorded of pod llm/x. Is the name right?"
+    )
     assert problem == NotFound("nothing is recorded of pod llm/x", "Is the name right?")
 
 
 def test_a_cluster_without_the_aggregated_api_is_named_as_that() -> None:
-    problem = problem_of_kubectl("Error from server (NotFound): the server could not find the requested resource")
+    problem = parse_kubectl_problem("Error from server (NotFound): the server could not find the requested resource")
     assert "aggregated-api" in problem.next_step
 
 
@@ -85,7 +87,7 @@ def test_a_machine_without_kubectl_gets_the_next_step(tmp_path: Path) -> None:
     problem = KubectlTransport(program=str(tmp_path / "none")).get("/pending")
     assert isinstance(problem, Unreachable)
     assert "--api-url" in problem.next_step
-    assert KubectlTransport(program=str(tmp_path / "none")).namespace() == "default"
+    assert KubectlTransport(program=str(tmp_path / "none")).get_namespace() == "default"
 
 
 def test_an_answer_that_is_not_json_is_a_problem(tmp_path: Path) -> None:

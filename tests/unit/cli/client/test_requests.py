@@ -6,7 +6,7 @@ import pytest
 
 from api.http.aggregated.translation import translate_path
 from api.http.openapi_document import FILE
-from cli.client.requests import ROOT, aggregated, of_node, of_pod, with_query
+from cli.client.requests import ROOT, build_node_path, build_pod_path, to_aggregated, with_query
 
 PATHS = sorted(
     path.removeprefix(ROOT)
@@ -18,14 +18,14 @@ PATHS = sorted(
 @pytest.mark.parametrize("template", PATHS)
 def test_the_aggregated_api_answers_every_path_as_the_api_does(template: str) -> None:
     path = re.sub(r"\{(\w+)\}", r"a-\1", template)
-    asked, query = aggregated(path, {"limit": "2"})
+    asked, query = to_aggregated(path, {"limit": "2"})
     found = translate_path(asked)
     assert found
     assert (found.path, found.namespace, query) == (ROOT + path, "", {"limit": "2"})
 
 
 def test_a_list_of_one_namespace_is_asked_for_in_that_namespace() -> None:
-    asked, query = aggregated("/pending", {"namespace": "llm", "since": "2h"})
+    asked, query = to_aggregated("/pending", {"namespace": "llm", "since": "2h"})
     assert (asked, query) == ("/apis/schedulerlog.io/v1alpha1/namespaces/llm/pending", {"since": "2h"})
     found = translate_path(asked)
     assert found
@@ -34,8 +34,8 @@ def test_a_list_of_one_namespace_is_asked_for_in_that_namespace() -> None:
 
 @pytest.mark.parametrize("name", ["../../secrets", "a/b", "a?limit=1", "a#b", "a b", "\x1b[2J", "名"])
 def test_a_name_is_one_part_of_the_path(name: str) -> None:
-    assert of_pod(name, name, "diagnosis").count("/") == 5
-    for path in (of_pod(name, name, "diagnosis"), of_node(name)):
+    assert build_pod_path(name, name, "diagnosis").count("/") == 5
+    for path in (build_pod_path(name, name, "diagnosis"), build_node_path(name)):
         assert re.fullmatch(r"[\w%./-]+", path, re.ASCII)
         assert "?" not in path
 

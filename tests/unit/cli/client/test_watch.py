@@ -26,12 +26,12 @@ class Streams:
     def get(self, *_: Any) -> Json | Problem:
         raise NotImplementedError
 
-    def text(self, *_: Any) -> bytes | Problem:
+    def get_text(self, *_: Any) -> bytes | Problem:
         raise NotImplementedError
 
     post = get
 
-    def namespace(self) -> str:
+    def get_namespace(self) -> str:
         return ""
 
 

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from cli.doctor import kafka
 from cli.doctor.__main__ import app
-from cli.doctor.certificates import expiry_findings, name_findings
-from cli.doctor.clock import clock_findings
-from cli.doctor.cluster import image_findings, server_findings
-from cli.doctor.findings import Checkup, Fault, as_json, as_text
-from cli.doctor.opensearch import template_findings
+from cli.doctor.certificates import check_expiry, check_names
+from cli.doctor.clock import check_clock
+from cli.doctor.cluster import check_images, check_version
+from cli.doctor.findings import Checkup, Fault, to_json, to_text
+from cli.doctor.opensearch import check_templates
 from cli.doctor.rights import RIGHTS
-from cli.doctor.schedulers import configuration_findings, configurations, hami_findings
+from cli.doctor.schedulers import check_configuration, check_hami, find_configurations
 from runtime.cli.version import VERSION
 from runtime.http.certificate_authority import Authority
 from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs
@@ -66,7 +66,7 @@ def test_no_account_with_rights_is_left_out() -> None:
 
 
 def test_the_configuration_that_deploy_ships_is_sound() -> None:
-    assert list(configuration_findings("x", DEPLOYED)) == []
+    assert list(check_configuration("x", DEPLOYED)) == []
 
 
 def changed(**fields: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def changed(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_setting_of_kube_scheduler_that_hides_reasons_is_a_finding(configuration: Any, problem: str) -> None:
-    assert [finding.problem for finding in configuration_findings("x", configuration)] == [problem]
+    assert [finding.problem for finding in check_configuration("x", configuration)] == [problem]
 
 
 def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_over() -> None:
@@ -103,7 +103,7 @@ def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_
     # L9: a text of 2 kB that would become 2^40 values.
     data["long"] = f"# KubeSchedulerConfiguration\n{write_doubling(40, '').decode()}"
     found = {"metadata": {"namespace": "kube-system", "name": "hami-scheduler"}, "data": data}
-    assert [about for about, _ in configurations(found)] == ["kube-system/hami-scheduler config.yaml"]
+    assert [about for about, _ in find_configurations(found)] == ["kube-system/hami-scheduler config.yaml"]
 
 
 def of_hami(image: str, *words: str) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def of_hami(image: str, *words: str) -> dict[str, Any]:
     ],
 )
 def test_what_hami_logs_is_looked_at(deployment: Any, problems: int) -> None:
-    assert len(list(hami_findings(deployment))) == problems
+    assert len(list(check_hami(deployment))) == problems
 
 
 def sound() -> KafkaAsItIs:
@@ -146,24 +146,24 @@ def with_topic(name: str, **fields: Any) -> KafkaAsItIs:
     ],
 )
 def test_a_topic_that_is_not_as_it_should_be_is_a_finding(state: KafkaAsItIs, problem: str) -> None:
-    (found,) = kafka.findings(state)
+    (found,) = kafka.compare_topics(state)
     assert found.problem.startswith(problem)
 
 
 def test_sound_topics_are_no_finding() -> None:
-    assert list(kafka.findings(sound())) == []
+    assert list(kafka.compare_topics(sound())) == []
 
 
 def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None:
     old = {"name": "schedulerlog-attempts", "index_template": {"_meta": {"schedulerlog_mapping_version": 1}}}
-    found = {finding.about: finding.problem for finding in template_findings({"index_templates": [old]})}
+    found = {finding.about: finding.problem for finding in check_templates({"index_templates": [old]})}
     assert found["schedulerlog-attempts"].startswith("the index template has mapping version 1")
     assert found["schedulerlog-findings"] == "the index template is missing"
 
 
 def test_what_is_missing_altogether_is_one_finding() -> None:
-    (topics,) = kafka.findings(KafkaAsItIs(3, {}))
-    (templates,) = template_findings({"index_templates": []})
+    (topics,) = kafka.compare_topics(KafkaAsItIs(3, {}))
+    (templates,) = check_templates({"index_templates": []})
     assert (topics.about, topics.problem) == ("topics", f"none of the {len(TOPICS)} is there")
     assert (templates.about, templates.problem) == ("index templates", f"none of the {len(INDICES)} is there")
     assert all("schedulerlog pipeline provision" in found.remedy for found in (topics, templates))
@@ -179,7 +179,7 @@ def certificate() -> x509.Certificate:
     [("kafka.example", 0), ("127.0.0.1", 0), ("b1.brokers.example", 0), ("a.b.brokers.example", 1), ("other", 1)],
 )
 def test_a_certificate_has_to_name_the_address(host: str, findings: int) -> None:
-    assert len(list(name_findings("x", certificate(), host))) == findings
+    assert len(list(check_names("x", certificate(), host))) == findings
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_a_certificate_has_to_name_the_address(host: str, findings: int) -> None
     ],
 )
 def test_a_certificate_is_reported_before_it_expires(before_the_end: timedelta, problem: str) -> None:
-    found = list(expiry_findings("x", certificate(), certificate().not_valid_after_utc - before_the_end))
+    found = list(check_expiry("x", certificate(), certificate().not_valid_after_utc - before_the_end))
     assert [finding.problem.startswith(problem) for finding in found] == [True] * bool(problem)
 
 
 @pytest.mark.parametrize(("seconds", "findings"), [(0, 0), (-1, 0), (5, 1), (-5, 1)])
 def test_a_clock_that_is_wrong_by_seconds_is_a_finding(seconds: int, findings: int) -> None:
-    found = clock_findings("x", NOW + timedelta(seconds=seconds), NOW, NOW + timedelta(milliseconds=20))
+    found = check_clock("x", NOW + timedelta(seconds=seconds), NOW, NOW + timedelta(milliseconds=20))
     assert len(list(found)) == findings
 
 
@@ -215,20 +215,20 @@ def test_a_clock_that_is_wrong_by_seconds_is_a_finding(seconds: int, findings: i
 )
 def test_versions_have_to_fit(image: str, findings: int) -> None:
     pod = {"metadata": {"name": "x"}, "spec": {"containers": [{"image": image}]}}
-    assert len(list(image_findings([pod], {"minor": "36+"}))) == findings
+    assert len(list(check_images([pod], {"minor": "36+"}))) == findings
 
 
 def test_an_old_api_server_is_a_finding() -> None:
-    assert len(list(server_findings({"minor": "27"}))) == 1
-    assert list(server_findings({"minor": "36"})) == []
+    assert len(list(check_version({"minor": "27"}))) == 1
+    assert list(check_version({"minor": "36"})) == []
 
 
 def test_a_report_names_the_problem_and_the_remedy() -> None:
     report = Checkup([Fault("kafka", "a topic", "is missing", "Make it.")], ["Kafka"], ["OpenSearch: not named"])
-    assert as_text(report).splitlines() == [
+    assert to_text(report).splitlines() == [
         "kafka: a topic: is missing", "    Make it.", "not checked: OpenSearch: not named", "checked: Kafka; 1 finding",
     ]  # fmt: skip
-    assert '"remedy": "Make it."' in as_json(report)
+    assert '"remedy": "Make it."' in to_json(report)
 
 
 def test_where_no_setting_names_anything_to_check_the_answer_is_not_that_nothing_is_wrong(

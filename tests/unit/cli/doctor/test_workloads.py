@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from cli.doctor.workloads import (
-    deployment_findings,
-    pod_findings,
-    secret_findings,
-    settings_findings,
-    used_settings,
-    wanted_secrets,
+    check_config_maps,
+    check_deployments,
+    check_pods,
+    check_secret,
+    collect_secrets,
+    list_config_maps,
 )
 
 DEPLOY = Path(__file__).parents[4] / "deploy/kustomize"
@@ -55,18 +55,18 @@ RUNNING = {
     ],
 )
 def test_a_pod_that_does_not_start_says_why(status: Any, problem: str, remedy: str) -> None:
-    (found,) = pod_findings([a_pod() | {"status": status}])
+    (found,) = check_pods([a_pod() | {"status": status}])
     assert (found.about, found.problem) == ("pod api-1", problem)
     assert remedy in found.remedy
 
 
 @pytest.mark.parametrize("status", [{}, RUNNING, waiting("ContainerCreating"), waiting("PodInitializing")])
 def test_a_pod_that_runs_or_begins_is_no_finding(status: Any) -> None:
-    assert list(pod_findings([a_pod() | {"status": status}])) == []
+    assert list(check_pods([a_pod() | {"status": status}])) == []
 
 
 def test_pods_with_one_cause_are_one_finding() -> None:
-    found = list(pod_findings([a_pod(name) | {"status": UNSCHEDULABLE} for name in ("a", "b", "c")]))
+    found = list(check_pods([a_pod(name) | {"status": UNSCHEDULABLE} for name in ("a", "b", "c")]))
     assert [fault.about for fault in found] == ["pod a and 2 more"]
 
 
@@ -114,24 +114,26 @@ MOUNTED = {"envFrom": [{"configMapRef": {"name": "settings"}}], "volumeMounts": 
     ],
 )
 def test_the_secrets_of_a_pod_are_those_of_its_volumes_and_variables(pod: Any, wanted: Any) -> None:
-    assert {name: {*keys} for name, keys in wanted_secrets([pod], SETTINGS).items()} == wanted
+    assert {name: {*keys} for name, keys in collect_secrets([pod], SETTINGS).items()} == wanted
 
 
 def test_a_secret_that_is_missing_or_lacks_a_key_is_a_finding() -> None:
     wanted = {"": "api-1", "ca.crt": "api-1", "tls.key": "api-1"}
-    (missing,) = secret_findings("schedulerlog-kafka", wanted, None)
+    (missing,) = check_secret("schedulerlog-kafka", wanted, None)
     assert (missing.about, missing.problem) == ("Secret schedulerlog-kafka", "is missing; api-1 waits for it")
-    (lacking,) = secret_findings("schedulerlog-kafka", wanted, ["ca.crt", "key.pem"])
+    (lacking,) = check_secret("schedulerlog-kafka", wanted, ["ca.crt", "key.pem"])
     assert lacking.problem == "has no tls.key, but ca.crt, key.pem"
-    assert list(secret_findings("schedulerlog-kafka", wanted, ["tls.key", "ca.crt", "more"])) == []
-    (own,) = secret_findings("schedulerlog-api-tls", wanted, None)
+    assert list(check_secret("schedulerlog-kafka", wanted, ["tls.key", "ca.crt", "more"])) == []
+    (own,) = check_secret("schedulerlog-api-tls", wanted, None)
     assert "schedulerlog-certificate" in own.remedy
 
 
 def test_a_misspelt_setting_and_a_config_map_that_is_missing_are_findings() -> None:
-    used = used_settings([a_pod(container={"envFrom": [{"configMapRef": {"name": name}}]}) for name in ("old", "new")])
+    used = list_config_maps(
+        [a_pod(container={"envFrom": [{"configMapRef": {"name": name}}]}) for name in ("old", "new")]
+    )
     there = {"new": {"SCHEDULERLOG_KAFA_CA_FILE": "x"}, "unused": {"SCHEDULERLOG_NONSENSE": "y"}}
-    assert [(fault.about, fault.problem) for fault in settings_findings(used, there)] == [
+    assert [(fault.about, fault.problem) for fault in check_config_maps(used, there)] == [
         ("ConfigMap new", "without effect: SCHEDULERLOG_KAFA_CA_FILE (do you mean SCHEDULERLOG_KAFKA_CA_FILE?)"),
         ("ConfigMap old", "is missing"),
     ]
@@ -144,7 +146,7 @@ def test_a_deployment_whose_pods_are_refused_says_why() -> None:
         {"metadata": {"name": name}, "status": {"conditions": [condition]}}
         for name, condition in (("a", refused), ("b", sound))
     ]
-    (found,) = deployment_findings(deployments)
+    (found,) = check_deployments(deployments)
     assert (found.about, found.problem) == ("Deployment a", "has no pod: violates PodSecurity")
 
 
@@ -155,4 +157,4 @@ def test_what_deploy_sets_is_known() -> None:
         for generated in yaml.safe_load(path.read_text()).get("configMapGenerator", ()):
             data |= dict(line.split("=", 1) for line in generated.get("literals", ()))
     assert len(data) > 15
-    assert list(settings_findings({"settings"}, {"settings": data})) == []
+    assert list(check_config_maps({"settings"}, {"settings": data})) == []

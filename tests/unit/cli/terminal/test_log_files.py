@@ -247,7 +247,7 @@ def test_a_misspelled_name_is_answered_with_similar_ones(run: Run, tmp_path: Pat
     log = a_log(tmp_path, *(write_failure(1, pod, seconds=at) for at, pod in enumerate(pods)))
     done = run("explain", log, "ml/trainer")
     assert done.exit_code == 3
-    assert done.stderr == f"{log} has no attempt of a pod ml/trainer; it has 21 pods, such as ml/trainer-0\n"
+    assert done.stderr.startswith(f"{log} has no attempt of a pod ml/trainer; it has 21 pods, such as ml/trainer-0, ")
 
 
 def test_one_name_in_two_namespaces_has_to_be_written_in_full(run: Run, tmp_path: Path) -> None:

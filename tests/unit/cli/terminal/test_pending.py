@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal.pending import rows
+from cli.terminal.pending import to_rows
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,5 @@ def test_the_nearest_node_lacks_what_the_page_says(
         "devices": 2, "attempts": 1, "workload": "", "queue": "", "scheduler": "", "attempt": "/attempts/f00",
     }  # fmt: skip
     for found, column in ((nearest, words), (None, "")):
-        (row,) = rows({"items": [pod | {"nearest": found}]}, "pod", lambda _: 60.0)
+        (row,) = to_rows({"items": [pod | {"nearest": found}]}, "pod", lambda _: 60.0)
         assert row[4] == column

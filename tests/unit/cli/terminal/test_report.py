@@ -47,18 +47,18 @@ class Reporting:
         self.asked.append((path, query))
         return self.problem or REPORT
 
-    def text(self, path: str, query: Any) -> bytes | Problem:
+    def get_text(self, path: str, query: Any) -> bytes | Problem:
         self.asked.append((path, query))
         return self.problem or (CSV if query["format"] == "csv" else b"# Failures\n")
 
-    def namespace(self) -> str:
+    def get_namespace(self) -> str:
         return "llm"
 
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Reporting:
     reporting = Reporting()
-    monkeypatch.setattr(Asking, "transport", lambda _: reporting)
+    monkeypatch.setattr(Asking, "create_transport", lambda _: reporting)
     return reporting
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yaml import safe_load
 
-from cli.terminal.documents import as_json, as_yaml
-from cli.terminal.safe_text import hidden_characters, on_one_line, printable
+from cli.terminal.documents import to_json, to_yaml
+from cli.terminal.safe_text import find_hidden, on_one_line, to_printable
 
 HOSTILE = {
     "\x1b[2Jgone": "\\x1b[2Jgone",
@@ -23,31 +23,31 @@ HOSTILE = {
 
 
 def test_what_a_terminal_obeys_is_written_out() -> None:
-    assert {text: printable(text) for text in HOSTILE} == HOSTILE
+    assert {text: to_printable(text) for text in HOSTILE} == HOSTILE
 
 
 def test_the_text_of_all_languages_is_kept() -> None:
     for text in ("节点 node7 显存不足", "größer", "naïve – “quoted”", "אבג", "👍"):
-        assert printable(text) == text
+        assert to_printable(text) == text
 
 
 @given(st.text(st.characters(codec=None)))
 def test_no_text_has_a_command_for_a_terminal(text: str) -> None:
-    shown = printable(text)
+    shown = to_printable(text)
     assert all(
         unicodedata.category(char)[0] != "C" or char == "\n" for char in shown if unicodedata.category(char) != "Cn"
     )
-    assert not hidden_characters(shown)
+    assert not find_hidden(shown)
     assert "\n" not in on_one_line(text)
 
 
 @given(st.dictionaries(st.text(), st.text(st.characters(codec="utf-8"))))
 def test_documents_are_inert_and_hold_the_same_values(answer: dict[str, str]) -> None:
-    assert json.loads(as_json(answer)) == answer
-    assert not hidden_characters(as_json(answer))
-    assert not hidden_characters(as_yaml(answer))
+    assert json.loads(to_json(answer)) == answer
+    assert not find_hidden(to_json(answer))
+    assert not find_hidden(to_yaml(answer))
 
 
 def test_yaml_holds_the_same_values() -> None:
     answer = {"name": "\u202ea\x1b[0m", "text": "节点\nzwei"}
-    assert safe_load(as_yaml(answer)) == answer
+    assert safe_load(to_yaml(answer)) == answer

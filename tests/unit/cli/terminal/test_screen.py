@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.terminal.screen import Screen, needed_width
+from cli.terminal.screen import Screen, measure_table
 
 # Without marks that combine with the character before them, whose width terminals disagree about.
 TEXTS = st.text(st.characters(categories=("Lu", "Ll", "Lo", "Nd", "Pd", "Po", "Sm", "Zs", "Cc", "Cf")), max_size=12)
@@ -20,7 +20,7 @@ COLUMNS = ["POD", "#ATTEMPTS", "NODE"]
 def printed(rows: list[list[str]], indent: int, environment: dict[str, str]) -> list[str]:
     written = io.StringIO()
     with patch.dict("os.environ", environment), redirect_stdout(written):
-        Screen().table(COLUMNS, rows, indent=indent)
+        Screen().print_table(COLUMNS, rows, indent=indent)
     return written.getvalue().split("\n")
 
 
@@ -39,8 +39,8 @@ def test_a_line_in_a_pipe_is_whole_and_all_of_it_is_indented(
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     screen = Screen()
-    screen.line("word " * 60 + "\nsecond \x1b[2J", indent=2)
-    screen.blank()
+    screen.print_line("word " * 60 + "\nsecond \x1b[2J", indent=2)
+    screen.skip_line()
     assert capsys.readouterr().out == "  " + ("word " * 60).rstrip() + "\n  second \\x1b[2J\n\n"
 
 
@@ -50,7 +50,7 @@ TABLE_ROWS = [["llm/deepseek-5996b8569d-kgwgx", "12", "CardInsufficientMemory, C
 
 def at_width(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool = False) -> list[str]:
     with patch.dict("os.environ", {"COLUMNS": str(width)}):
-        Screen().table(TABLE, TABLE_ROWS, is_wide=is_wide)
+        Screen().print_table(TABLE, TABLE_ROWS, is_wide=is_wide)
     return capsys.readouterr().out.splitlines()
 
 
@@ -62,7 +62,7 @@ def test_a_table_has_names_and_numbers_whole(capsys: pytest.CaptureFixture[str])
 
 def test_a_row_is_some_lines_where_columns_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     # 29 + 8 + 14 characters of cells, and two spaces between them.
-    assert needed_width(TABLE, TABLE_ROWS) == 55
+    assert measure_table(TABLE, TABLE_ROWS) == 55
     assert at_width(capsys, 54) == [
         "POD llm/deepseek-5996b8569d-kgwgx",
         "  ATTEMPTS 12",
@@ -78,4 +78,4 @@ def test_a_wide_table_is_one_whatever_the_width(capsys: pytest.CaptureFixture[st
 
 
 def test_no_rows_are_a_head_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert needed_width(TABLE, []) == len("POD  ATTEMPTS  REASONS")
+    assert measure_table(TABLE, []) == len("POD  ATTEMPTS  REASONS")

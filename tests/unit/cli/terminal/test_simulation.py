@@ -11,21 +11,21 @@ from tests.unit.cli.terminal.conftest import Run
 CLUSTER = "examples/cluster.yaml"
 
 
-def simulated(run: Run, pod: str, *words: str) -> tuple[int, str]:
+def simulate_pod(run: Run, pod: str, *words: str) -> tuple[int, str]:
     done = run("simulate", "-f", f"examples/pods/{pod}.yaml", "--cluster", CLUSTER, *words)
     return done.exit_code, done.stdout
 
 
 def test_a_pod_that_fits_is_answered_with_its_node(run: Run) -> None:
-    code, shown = simulated(run, "1-gpu-pod")
+    code, shown = simulate_pod(run, "1-gpu-pod")
     assert (code, shown.splitlines()[0]) == (0, "It would go to node node9, one of 6 where it fits.")
-    answer = json.loads(simulated(run, "1-gpu-pod", "-o", "json")[1])
+    answer = json.loads(simulate_pod(run, "1-gpu-pod", "-o", "json")[1])
     with open("examples/expected/1-gpu-pod.json") as expected:  # noqa: PTH123
         assert answer["schedulerlog"]["filter"] == json.load(expected)["filter"]
 
 
 def test_a_pod_that_fits_nowhere_is_answered_with_what_would_help(run: Run) -> None:
-    code, shown = simulated(run, "2-gpu-pod-default")
+    code, shown = simulate_pod(run, "2-gpu-pod-default")
     assert code == 1
     assert "Lower nvidia.com/gpucores of ubuntu-container from 30 to 25" in " ".join(shown.split())
 
@@ -39,7 +39,7 @@ def test_the_cluster_as_it_is_and_at_a_time_are_asked_of_the_api(run: Run) -> No
 
 def test_the_api_and_this_process_answer_alike(run: Run, tmp_path: Path, golden_url: str) -> None:
     """The cluster that the API decides on, as it gives it as a file, decided here: the same but times and ids."""
-    recorded = UrlTransport(golden_url).text("/cluster-file")
+    recorded = UrlTransport(golden_url).get_text("/cluster-file")
     assert isinstance(recorded, bytes)
     (tmp_path / "cluster.yaml").write_bytes(recorded)
     words = ["simulate", "-f", "examples/pods/1-gpu-pod.yaml", "-o", "json"]

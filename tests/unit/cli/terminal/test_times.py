@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.terminal.times import age, clock, duration
+from cli.terminal.times import format_age, format_duration, format_time
 
 # As kubectl's HumanDuration writes them, shortened to two units.
 DURATIONS = {
@@ -20,17 +20,17 @@ DURATIONS = {
 
 @pytest.mark.parametrize(("seconds", "text"), DURATIONS.items())
 def test_a_duration_has_its_two_largest_units(seconds: int, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 def test_an_age_counts_from_a_time_of_the_api() -> None:
     now = datetime(2026, 4, 22, 14, 0, tzinfo=UTC)
-    assert age("2026-04-22T13:40:00.000000Z", now) == "20m"
-    assert age("2026-04-22T15:40:00+02:00", now) == "20m"
-    assert age(None, now) == ""
+    assert format_age("2026-04-22T13:40:00.000000Z", now) == "20m"
+    assert format_age("2026-04-22T15:40:00+02:00", now) == "20m"
+    assert format_age(None, now) == ""
     # Clocks differ.
-    assert age("2026-04-22T14:00:02Z", now) == "0s"
+    assert format_age("2026-04-22T14:00:02Z", now) == "0s"
 
 
 def test_a_time_is_shown_to_the_second() -> None:
-    assert clock("2026-04-22T02:15:42.349712Z") == "2026-04-22 02:15:42"
+    assert format_time("2026-04-22T02:15:42.349712Z") == "2026-04-22 02:15:42"

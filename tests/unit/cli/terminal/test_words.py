@@ -1,6 +1,6 @@
 """Terminal and page call the same thing by the same word."""
 
-from cli.terminal.words import STATUS_WORDS, asked_status, status_word
+from cli.terminal.words import STATUS_WORDS, to_status, to_status_word
 from page.texts import text
 
 
@@ -9,7 +9,7 @@ def test_an_attempt_ends_in_the_words_of_the_page() -> None:
 
 
 def test_a_status_is_asked_for_in_both_words() -> None:
-    assert [asked_status(word) for word in ("placed", "succeeded", "failed", "refused", "odd")] == [
+    assert [to_status(word) for word in ("placed", "succeeded", "failed", "refused", "odd")] == [
         "succeeded", "succeeded", "failed", "failed", "odd",
     ]  # fmt: skip
-    assert status_word("of a newer API") == "of a newer API"
+    assert to_status_word("of a newer API") == "of a newer API"

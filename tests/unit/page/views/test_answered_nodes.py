@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal.node_rows import node_rows
+from cli.terminal.node_rows import to_node_rows
 from engine.summaries.answer import encode_schedulerlog
 from page.views import node_groups
 from page.views.answered_nodes import answered_nodes
@@ -52,19 +52,19 @@ def test_verdicts_are_those_of_the_events() -> None:
 def test_nodes_that_were_refused_alike_are_one_row() -> None:
     nodes = [refused(f"node{number}", REASON) for number in range(4_000)]
     nodes += [refused("odd", "8/8 CardTypeMismatch"), passed("a", 0.5), passed("b", 0.25), passed("best", 0.85)]
-    assert node_rows(nodes, "best", is_wide=False) == [
+    assert to_node_rows(nodes, "best", is_wide=False) == [
         ["1", "chosen", "score 0.85", "best"],
         ["2", "fits", "scores 0.25 to 0.5", "a, b"],
         ["4,000", "refused", f"c: {REASON}", "node0, node1, node2 +3,997"],
         ["1", "refused", "c: 8/8 CardTypeMismatch", "odd"],
     ]
-    assert len(node_rows(nodes, "best", is_wide=True)[2][3].split(", ")) == 4_000
+    assert len(to_node_rows(nodes, "best", is_wide=True)[2][3].split(", ")) == 4_000
 
 
 def test_many_refusals_that_differ_in_their_counts_alone_are_one_row_with_the_range_of_each() -> None:
     nodes = [refused(f"n{number}", f"{number % 8 + 1}/8 A, {number // 8 + 1}/8 B") for number in range(40)]
     nodes += [refused(f"m{number}", f"{number + 1}/16 A, 1/16 B") for number in range(3)]
-    rows = node_rows(nodes, None, is_wide=False)
+    rows = to_node_rows(nodes, None, is_wide=False)
     assert [row[:3] for row in rows] == [
         ["40", "refused", "c: 1–5/8 B, 1–8/8 A"],
         ["3", "refused", "c: 1/16 B, 1–3/16 A"],
@@ -73,9 +73,9 @@ def test_many_refusals_that_differ_in_their_counts_alone_are_one_row_with_the_ra
 
 def test_reasons_that_count_no_devices_are_shown_word_for_word() -> None:
     words = ("NodeInsufficientDevice", "card type, mismatch", "1/8 A, 1/16 B", "")
-    rows = node_rows([refused(f"n{place}", text) for place, text in enumerate(words)], None, is_wide=False)
+    rows = to_node_rows([refused(f"n{place}", text) for place, text in enumerate(words)], None, is_wide=False)
     assert {row[2] for row in rows} == {f"c: {text or 'failed'}" for text in words}
-    assert node_rows([refused("n", "node unregistered")], None, is_wide=False)[0][1:3] == [
+    assert to_node_rows([refused("n", "node unregistered")], None, is_wide=False)[0][1:3] == [
         "not registered",
         "node unregistered",
     ]
@@ -87,4 +87,4 @@ def test_codes_without_counts_are_shown_as_words() -> None:
 
 
 def test_an_attempt_without_nodes_has_no_rows() -> None:
-    assert node_rows([], None, is_wide=False) == []
+    assert to_node_rows([], None, is_wide=False) == []
