@@ -42,40 +42,40 @@ def main() -> None:
 @takes(IngestSettings, LogOptions)
 def hami_log(
     settings: IngestSettings,
-    asked: LogOptions,
+    options: LogOptions,
     scheduler: Annotated[
-        str, typer.Option(help="The scheduler's name, as in the pods' spec.schedulerName.")
+        str, typer.Option(help="Name of the scheduler, as in the pods' spec.schedulerName.")
     ] = "hami-scheduler",
     nodes: Annotated[
-        Path | None, typer.Option(help="`kubectl get nodes -o json`: names the node of each device.")
+        Path | None, typer.Option(help="Output of `kubectl get nodes -o json`: the node of each device.")
     ] = None,
-    timezone: Annotated[str, typer.Option(help="Of the log's times, which name none.")] = "UTC",
+    timezone: Annotated[str, typer.Option(help="Time zone of the log; klog lines have none.")] = "UTC",
 ) -> None:
-    """HAMi's scheduler log, v2.5 to v2.10, at -v=0 to 5."""
+    """Read the log of HAMi's scheduler, v2.5 to v2.10, at -v=0 to 5."""
     from ingest.commands import logs as commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_hami_log(settings, asked, scheduler, nodes, timezone)
+        commands.read_hami_log(settings, options, scheduler, nodes, timezone)
 
 
 @app.command("kai-log")
 @takes(IngestSettings, LogOptions)
 def kai_log(
     settings: IngestSettings,
-    asked: LogOptions,
+    options: LogOptions,
     nodes: Annotated[
-        Path | None, typer.Option(help="`kubectl get nodes -o json`: names the memory and the pool of each node.")
+        Path | None, typer.Option(help="Output of `kubectl get nodes -o json`: the memory and the pool of each node.")
     ] = None,
     node_pool: Annotated[
-        str, typer.Option(help="The pool that the scheduler serves; default: the one that its log names.")
+        str, typer.Option(help="Pool that the scheduler serves; default: the pool that its log names.")
     ] = "",
-    node_pool_label: Annotated[str, typer.Option(help="The nodes' label that names their pool.")] = POOL_LABEL,
+    node_pool_label: Annotated[str, typer.Option(help="Label of nodes that names their pool.")] = POOL_LABEL,
 ) -> None:
-    """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
+    """Read the log of KAI-Scheduler: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
     from ingest.commands import logs as commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_kai_log(settings, asked, nodes, node_pool, node_pool_label)
+        commands.read_kai_log(settings, options, nodes, node_pool, node_pool_label)
 
 
 @app.command("sniffer")
@@ -85,10 +85,10 @@ def sniffer(
     source: SourceOptions,
     served: GrpcOptions,
     namespace: Annotated[
-        str, typer.Option(help="Of the pods; the sniffer's log does not name it.")
+        str, typer.Option(help="Namespace of the pods; the sniffer's log has none.")
     ] = UNNAMED_NAMESPACE,
 ) -> None:
-    """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
+    """Read scheduler-sniffer's JSON lines, or serve its gRPC calls: pods and nodes as they change."""
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         # Both would interleave two sources in one reader, neither would read nothing.
         if bool(source.logs) == bool(served.listen):
@@ -107,9 +107,9 @@ def sniffer(
 @takes(RawLogsSettings)
 def raw_logs(
     settings: RawLogsSettings,
-    group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
+    group: Annotated[str, typer.Option(help="Consumer group; several processes share its partitions.")] = GROUP,
 ) -> None:
-    """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
+    """Read HAMi's and KAI's logs that shippers write to the topic schedulerlog.raw-logs."""
     from ingest.commands import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
@@ -118,12 +118,12 @@ def raw_logs(
 
 @app.command("kube-events")
 @takes(WatchSettings, ClusterOptions)
-def kube_events(settings: WatchSettings, asked: ClusterOptions) -> None:
-    """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
+def kube_events(settings: WatchSettings, options: ClusterOptions) -> None:
+    """Watch the pods, nodes and events of a Kubernetes cluster, with any scheduler."""
     from ingest.commands import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        services.watch_cluster(settings, asked)
+        services.watch_cluster(settings, options)
 
 
 if __name__ == "__main__":

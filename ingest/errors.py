@@ -1,4 +1,4 @@
-"""What ends a reading command with one line and exit code 2, but 1 where Kafka fails. Importing it needs no client.
+"""Errors that end a reading command with one line: exit code 2, or 1 if Kafka fails. Importing them needs no client.
 
 ReadingError
 ├── MistakeError            the caller asked for something impossible: the line says what to change
@@ -9,7 +9,7 @@ ReadingError
 
 
 class ReadingError(Exception):
-    """The base of all of them; the text is the line that is shown."""
+    """The base of these errors; the text is the line that the user reads."""
 
 
 class MistakeError(ReadingError):

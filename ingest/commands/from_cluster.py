@@ -1,4 +1,4 @@
-"""What the API server has of a log that is read: a pod's log itself, and the cluster's nodes."""
+"""Inputs from the API server: a pod's log, and the cluster's nodes."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,13 +18,13 @@ from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig, in_c
 NODES_A_PAGE = 500
 
 
-async def _client(kubeconfig: Path | None) -> Client:
+async def _open_client(kubeconfig: Path | None) -> Client:
     return Client(await ApiCredentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
 
 
-async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:
-    """The cluster's node list, in pages of JSON."""
-    client = await _client(kubeconfig)
+async def list_nodes(kubeconfig: Path | None) -> AsyncIterator[bytes]:
+    """List the cluster's nodes, in pages of JSON."""
+    client = await _open_client(kubeconfig)
     try:
         query: dict[str, str | int] = {"limit": NODES_A_PAGE}
         while True:
@@ -37,13 +37,13 @@ async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:
         await client.close()
 
 
-async def pod_lines(asked: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
-    """The log of the pod that ``asked`` names, followed. Raises ``MistakeError``."""
-    namespace, _, rest = (asked.pod or "").partition("/")
-    name, _, container = rest.partition("/")
+async def follow_pod_log(options: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
+    """Follow the log of the pod that the options name. Raises ``MistakeError``."""
+    namespace, _, pod_path = (options.pod or "").partition("/")
+    name, _, container = pod_path.partition("/")
     if not namespace or not name:
-        raise MistakeError(f"--pod {asked.pod}: write NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER")
-    client = await _client(asked.kubeconfig)
+        raise MistakeError(f"--pod {options.pod}: write NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER")
+    client = await _open_client(options.kubeconfig)
     try:
         wanted = PodContainer(namespace, name, container)
         if name.endswith(ANY):

@@ -74,12 +74,12 @@ def _read_devices(nodes: Path | None, options: LogOptions) -> "RegisteredDevices
 
 
 async def _list_devices(kubeconfig: Path | None) -> "RegisteredDevices":
-    from ingest.commands.from_cluster import nodes_of_cluster
+    from ingest.commands.from_cluster import list_nodes
     from ingest.readers.hami.devices import parse_node_list
 
     devices: RegisteredDevices = {}
     try:
-        async for page in nodes_of_cluster(kubeconfig):
+        async for page in list_nodes(kubeconfig):
             devices |= parse_node_list(page)
     # Device lines name no node, but everything else in the log can be read without the list.
     except KubeApiError as error:

@@ -92,16 +92,16 @@ async def _publish(
     source: AsyncIterator[LinesRead],
 ) -> None:
     metrics, sink = Metrics(name), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
         async with sink:
             await run(source, reader, sink, metrics.note, checkpoint)
 
 
 async def _read_lines(options: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
     if options.pod:
-        from ingest.commands.from_cluster import pod_lines
+        from ingest.commands.from_cluster import follow_pod_log
 
-        async for pod_read in pod_lines(options, state):
+        async for pod_read in follow_pod_log(options, state):
             yield pod_read
     for path in options.logs or ():
         if str(path) == STANDARD_INPUT:

@@ -1,4 +1,4 @@
-"""The commands that run until they are stopped, as functions: they serve gRPC, read a topic, watch a cluster."""
+"""The commands that run until they are stopped: they serve gRPC, read a topic, or watch a cluster."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -23,18 +23,18 @@ from runtime.telemetry import logs
 from runtime.telemetry.health import always, serving
 
 
-def serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, namespace: str) -> None:
+def serve_sniffer(settings: IngestSettings, address: HostPort, options: GrpcOptions, namespace: str) -> None:
     logs.configure(settings)
     reader = SnifferLog(namespace, cluster=settings.cluster_name)
-    asyncio.run(_serve_sniffer(settings, address, asked, reader))
+    asyncio.run(_serve_sniffer(settings, address, options, reader))
 
 
-async def _serve_sniffer(settings: IngestSettings, address: HostPort, asked: GrpcOptions, reader: SnifferLog) -> None:
+async def _serve_sniffer(settings: IngestSettings, address: HostPort, options: GrpcOptions, reader: SnifferLog) -> None:
     # gRPC is slow to import, and the other sources do without it.
-    from ingest.readers.sniffer.credentials import server_credentials
-    from ingest.readers.sniffer.service import server
+    from ingest.readers.sniffer.credentials import create_credentials
+    from ingest.readers.sniffer.service import create_server
 
-    credentials = server_credentials(address, asked)
+    credentials = create_credentials(address, options)
 
     stop = stop_event()
     metrics, sink = Metrics("sniffer"), KafkaSink(settings.kafka)
@@ -44,10 +44,10 @@ async def _serve_sniffer(settings: IngestSettings, address: HostPort, asked: Grp
         await sink.send(reader.send(request, datetime.now(UTC)))
         metrics.note(reader.counts)
 
-    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
         async with sink:
             try:
-                running, port = server(str(address), take, credentials)
+                running, port = create_server(str(address), take, credentials)
             except OSError as error:
                 raise MistakeError(f"--listen: {error}") from None
             await running.start()
@@ -67,19 +67,19 @@ async def _read_raw_logs(settings: RawLogsSettings, group: str) -> None:
     from ingest.readers.raw_logs.app import serve
 
     metrics, sink = Metrics("raw-logs"), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
         async with sink:
             trusted = TrustedContainers(settings.raw_logs_containers)
             stop, cluster = stop_event(), settings.cluster_name
             raw_logs = await serve(sink, settings.kafka, stop, group, metrics, trusted=trusted, cluster=cluster)
-    for (name, outcome), count in sorted(raw_logs.lines().items()):
+    for (name, outcome), count in sorted(raw_logs.count_lines().items()):
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
 
-def watch_cluster(settings: WatchSettings, asked: ClusterOptions) -> None:
-    load = from_kubeconfig(asked.kubeconfig, asked.context) if asked.kubeconfig else in_cluster
+def watch_cluster(settings: WatchSettings, options: ClusterOptions) -> None:
+    load = from_kubeconfig(options.kubeconfig, options.context) if options.kubeconfig else in_cluster
     logs.configure(settings)
-    asyncio.run(_watch(load, settings, asked.namespace))
+    asyncio.run(_watch(load, settings, options.namespace))
 
 
 async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
@@ -87,7 +87,7 @@ async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: st
     reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters)
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, always, sink.waiting_for):
+    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
         async with sink:
             await watch(load, reader, sink, metrics, checks=checks, namespace=namespace, until=stop.is_set)
     typer.echo(report(reader.counts), err=True)

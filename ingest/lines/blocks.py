@@ -44,7 +44,7 @@ class Lines(NamedTuple):
 
     origin: Origin
     texts: Sequence[bytes]
-    place: LogPosition = LogPosition()
+    position: LogPosition = LogPosition()
     """The place of the first line."""
     times: Sequence[datetime | None] | None = None
     """By line, its time according to the container runtime or the API server; None where they give none."""

@@ -41,7 +41,7 @@ after it.
 
 
 def read_time(text: bytes) -> datetime | None:
-    """RFC 3339 with up to nanoseconds, as container runtimes and the API server write it; UTC to the microsecond."""
+    """Parse RFC 3339 with up to nanoseconds, from container runtimes and the API server; UTC to the microsecond."""
     try:
         moment = datetime.fromisoformat(_NANOSECONDS.sub(rb"\1", text).decode("ascii"))
     except (ValueError, UnicodeDecodeError):
@@ -59,13 +59,13 @@ class Times(Sequence[datetime | None]):
         return len(self._stamps)
 
     @overload
-    def __getitem__(self, place: int) -> datetime | None: ...
+    def __getitem__(self, position: int) -> datetime | None: ...
     @overload
-    def __getitem__(self, place: slice) -> "Times": ...
-    def __getitem__(self, place: int | slice) -> "datetime | Times | None":
-        if isinstance(place, slice):
-            return Times(self._stamps[place])
-        return read_time(self._stamps[place])
+    def __getitem__(self, position: slice) -> "Times": ...
+    def __getitem__(self, position: int | slice) -> "datetime | Times | None":
+        if isinstance(position, slice):
+            return Times(self._stamps[position])
+        return read_time(self._stamps[position])
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Framing:
     """After the last line that was returned. Reading may continue there; it then reads again what is held back."""
     _end_of_lines: LogPosition = field(init=False)
     """After the last complete line, returned or held back."""
-    _rest: bytes = b""
+    _tail: bytes = b""
     """The beginning of a line whose end was not read yet."""
     _dropped_bytes: int = 0
     """Bytes dropped so far from a line that is too long."""
@@ -98,25 +98,25 @@ class Framing:
         self._end_of_lines = self.end
 
     def feed(self, data: bytes) -> Lines | None:
-        """The lines that end in ``data``; None where none does."""
+        """Return the lines that end in ``data``; None if none ends there."""
         if self._is_dropping:
             stop = data.find(b"\n")
             self._dropped_bytes += stop if stop >= 0 else len(data)
             if stop < 0:
                 return None
             data, self._is_dropping = data[stop:], False
-        data = self._rest + data
+        data = self._tail + data
         stop = data.rfind(b"\n") + 1
-        self._rest = data[stop:]
-        if len(self._rest) > MAX_LINE_BYTES:
-            self._dropped_bytes += len(self._rest) - MAX_LINE_BYTES
-            self._rest, self._is_dropping = self._rest[:MAX_LINE_BYTES], True
-        return self._lines(data[:stop]) if stop else None
+        self._tail = data[stop:]
+        if len(self._tail) > MAX_LINE_BYTES:
+            self._dropped_bytes += len(self._tail) - MAX_LINE_BYTES
+            self._tail, self._is_dropping = self._tail[:MAX_LINE_BYTES], True
+        return self._split(data[:stop]) if stop else None
 
     def close(self) -> Lines | None:
-        """The last line, if it has no line end, and what was held back."""
-        rest, self._rest, self._is_dropping = self._rest, b"", False
-        lines = self._lines(rest) if rest else None
+        """Return the last line, if it has no line end, and the lines that were held back."""
+        tail, self._tail, self._is_dropping = self._tail, b"", False
+        lines = self._split(tail) if tail else None
         held = [b"".join(self._parts)] if self._parts else []
         held += self._value
         self._parts.clear()
@@ -125,40 +125,40 @@ class Framing:
         if not held:
             return lines
         return Lines(
-            self.origin, [*(lines.texts if lines else ()), *held], lines.place if lines else self.end, None, self.end
+            self.origin, [*(lines.texts if lines else ()), *held], lines.position if lines else self.end, None, self.end
         )
 
-    def _lines(self, whole: bytes) -> Lines:
-        texts = whole.split(b"\n")
+    def _split(self, block: bytes) -> Lines:
+        texts = block.split(b"\n")
         if not texts[-1]:
             # split() gives an empty text after the last line end.
             texts.pop()
-        place, start = self.end, self._end_of_lines
-        self._end_of_lines = LogPosition(start.offset + len(whole) + self._dropped_bytes, start.number + len(texts))
+        position, start = self.end, self._end_of_lines
+        self._end_of_lines = LogPosition(start.offset + len(block) + self._dropped_bytes, start.number + len(texts))
         self._dropped_bytes = 0
-        if not self._is_plain(whole):
-            return self._careful(texts, place)
+        if not self._is_plain(block):
+            return self._unwrap_lines(texts, position)
         self.end = self._end_of_lines
-        return Lines(self.origin, texts, place, None, self.end)
+        return Lines(self.origin, texts, position, None, self.end)
 
-    def _is_plain(self, whole: bytes) -> bool:
-        """True for a block without prefixes, colours, carriage returns and values of several lines."""
-        if self._parts or self._value or whole[:8] == _DOCKER or _PREFIX.match(whole):
+    def _is_plain(self, block: bytes) -> bool:
+        """Tell whether a block has no prefixes, colours, carriage returns and values of several lines."""
+        if self._parts or self._value or block[:8] == _DOCKER or _PREFIX.match(block):
             return False
-        return not (b"\r" in whole or b"\x1b" in whole or _NEEDS_CARE.search(whole))
+        return not (b"\r" in block or b"\x1b" in block or _NEEDS_CARE.search(block))
 
-    def _careful(self, texts: list[bytes], place: LogPosition) -> Lines:
+    def _unwrap_lines(self, texts: list[bytes], position: LogPosition) -> Lines:
         """Unwrap line by line. What is held back at the end does not count as read."""
-        found: list[bytes] = []
+        joined: list[bytes] = []
         stamps: list[bytes] = []
         for text in texts:
-            unwrapped, stamp = self._unwrapped(text)
+            unwrapped, stamp = self._unwrap(text)
             if unwrapped is not None and not self._value and unwrapped[-2:] != b"=<":
-                found.append(unwrapped)
+                joined.append(unwrapped)
                 stamps.append(stamp)
             elif unwrapped is not None:
-                closed = self._closed(unwrapped)
-                found += closed
+                closed = self._join_value(unwrapped)
+                joined += closed
                 stamps += [stamp] * len(closed)
             is_held = bool(self._parts or self._value)
             self._held_bytes = (self._held_bytes + len(text) + 1) * is_held
@@ -166,10 +166,10 @@ class Framing:
         self.end = LogPosition(
             self._end_of_lines.offset - self._held_bytes, self._end_of_lines.number - self.held_lines
         )
-        return Lines(self.origin, found, place, Times(stamps) if any(stamps) else None, self.end)
+        return Lines(self.origin, joined, position, Times(stamps) if any(stamps) else None, self.end)
 
-    def _unwrapped(self, text: bytes) -> tuple[bytes | None, bytes]:
-        """The line without prefix, colours and carriage return, and its time; None for a part of a line.
+    def _unwrap(self, text: bytes) -> tuple[bytes | None, bytes]:
+        """Remove prefix, colours and carriage return, and return the line with its time; None for a part of a line.
 
         The last part returns the whole line.
         """
@@ -180,7 +180,7 @@ class Framing:
                 stamp, text, is_partial = cri[1], text[cri.end() :], cri[2] == b"P"
             elif stamped := _STAMPED.match(text):
                 stamp, text = stamped[1], text[stamped.end() :]
-        elif text[:8] == _DOCKER and (docker := _docker(text)):
+        elif text[:8] == _DOCKER and (docker := _parse_docker(text)):
             (text, stamp), is_partial = docker, not docker[0].endswith(b"\n")
         if is_partial:
             # A runtime that never ends a line must not fill the memory.
@@ -195,7 +195,7 @@ class Framing:
         text = text.rstrip(b"\r\n")
         return (_COLOURS.sub(b"", text) if b"\x1b" in text else text), stamp
 
-    def _closed(self, text: bytes) -> list[bytes]:
+    def _join_value(self, text: bytes) -> list[bytes]:
         """Join a value of several lines: klog writes ``key=<``, lines after a tab, `` >``. It becomes ``key="…"``."""
         if not self._value:
             if text[-2:] != b"=<" or self._values_closed >= _MAX_VALUES:
@@ -220,11 +220,11 @@ class Framing:
         value = b"\n".join(line[1:] for line in lines)
         escaped = value.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
         joined = head[:-1] + b'"' + escaped + b'"' + last[2:]
-        return self._closed(joined)
+        return self._join_value(joined)
 
 
-def _docker(text: bytes) -> tuple[bytes, bytes] | None:
-    """One line of Docker's json-file: ``{"log":"…\\n","stream":"stderr","time":"…"}``."""
+def _parse_docker(text: bytes) -> tuple[bytes, bytes] | None:
+    """Parse one line of Docker's json-file: ``{"log":"…\\n","stream":"stderr","time":"…"}``."""
     try:
         entry = orjson.loads(text)
     except orjson.JSONDecodeError:

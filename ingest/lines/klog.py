@@ -26,14 +26,14 @@ def has_header(line: bytes) -> bool:
     return _HEADER_START.match(line) is not None
 
 
-def message_start(line: bytes) -> int:
-    """Index of the message, after the header; -1 for a line without a header."""
+def find_message(line: bytes) -> int:
+    """Find the index of the message, after the header; -1 for a line without a header."""
     end = line.find(b"] ", 20, 300)
     return end + 2 if end > 0 else -1
 
 
-def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | None:
-    """When the line was written, in UTC; None for a line without a valid header.
+def parse_time(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | None:
+    """Parse the time of the line, in UTC; None for a line without a valid header.
 
     klog writes neither year nor zone: the year is the latest that is not more than a day after ``reference``.
     """
@@ -53,37 +53,37 @@ def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | N
     return None
 
 
-def quoted(line: bytes, key: bytes) -> str | None:
-    """The text of ``key="…"``; None where the key is missing or the text does not end."""
-    start = _after(line, key + b'="')
+def read_quoted(line: bytes, key: bytes) -> str | None:
+    """Read the text of ``key="…"``; None if the key is missing or the text does not end."""
+    start = _find_value(line, key + b'="')
     if start < 0:
         return None
     end = line.find(b'"', start)
     # Go escapes a quote inside; an even number of backslashes escapes only each other.
     while end > 0 and _is_escaped(line, end):
         end = line.find(b'"', end + 1)
-    return None if end < 0 else unquoted(line[start:end])
+    return None if end < 0 else unquote(line[start:end])
 
 
-def _after(line: bytes, key: bytes) -> int:
-    at = line.find(b" " + key)
-    return at + 1 + len(key) if at >= 0 else -1
+def _find_value(line: bytes, key: bytes) -> int:
+    index = line.find(b" " + key)
+    return index + 1 + len(key) if index >= 0 else -1
 
 
-def _is_escaped(line: bytes, at: int) -> bool:
-    before = at
+def _is_escaped(line: bytes, index: int) -> bool:
+    before = index
     while line[before - 1 : before] == b"\\":
         before -= 1
-    return (at - before) % 2 == 1
+    return (index - before) % 2 == 1
 
 
-def unquoted(text: bytes) -> str:
-    """A text that Go quoted, without its escapes."""
+def unquote(text: bytes) -> str:
+    """Resolve the escapes of a text that Go quoted."""
     decoded = text.decode(errors="replace")
-    return _ESCAPE.sub(_character, decoded) if "\\" in decoded else decoded
+    return _ESCAPE.sub(_unescape, decoded) if "\\" in decoded else decoded
 
 
-def _character(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     code = escape[1]
     if code[0] in "xuU":
         point = int(code[1:], 16)
@@ -94,21 +94,21 @@ def _character(escape: re.Match[str]) -> str:
     return chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else "\ufffd"
 
 
-def whole_number(line: bytes, key: bytes) -> int | None:
-    """The integer of ``key=…``."""
-    start = _after(line, key + b"=")
-    found = _NUMBER.match(line, start) if start >= 0 else None
-    return int(found[0]) if found else None
+def read_integer(line: bytes, key: bytes) -> int | None:
+    """Read the integer of ``key=…``."""
+    start = _find_value(line, key + b"=")
+    match = _NUMBER.match(line, start) if start >= 0 else None
+    return int(match[0]) if match else None
 
 
-def decimal(line: bytes, key: bytes) -> float | None:
-    """The number of ``key=…``, with or without quotes."""
-    start = _after(line, key + b"=")
-    found = _DECIMAL.match(line, start) if start >= 0 else None
-    return float(found[1]) if found else None
+def read_decimal(line: bytes, key: bytes) -> float | None:
+    """Read the number of ``key=…``, with or without quotes."""
+    start = _find_value(line, key + b"=")
+    match = _DECIMAL.match(line, start) if start >= 0 else None
+    return float(match[1]) if match else None
 
 
-def rest(line: bytes, key: bytes) -> bytes | None:
-    """Everything after ``key=``, for a value such as JSON, whose end only its own parser finds."""
-    start = _after(line, key + b"=")
+def read_tail(line: bytes, key: bytes) -> bytes | None:
+    """Read everything after ``key=``, for a value such as JSON, whose end only its own parser finds."""
+    start = _find_value(line, key + b"=")
     return line[start:] if start >= 0 else None

@@ -10,8 +10,8 @@ _VALUES: Final = re.compile(rb'=[{\[].*|="[^"]*"?')
 _NUMBERS: Final = re.compile(rb"[0-9a-fA-F]*\d[0-9a-fA-F.]*")
 
 
-def shape_of(line: bytes) -> str:
-    """Values of keys become ``…`` and numbers ``#``: two lines of one print statement have one shape.
+def derive_shape(line: bytes) -> str:
+    """Derive the shape, which lines of one print statement share: values become ``…`` and numbers ``#``.
 
     The message of a structured klog line is kept.
     """
@@ -21,9 +21,9 @@ def shape_of(line: bytes) -> str:
         line = header[1] + b" " + line[header.end() :]
     line = _VALUES.sub("=…".encode(), line)
     line = _NUMBERS.sub(b"#", line)
-    return printable(line)[:MAX_CHARACTERS].strip()
+    return to_printable(line)[:MAX_CHARACTERS].strip()
 
 
-def printable(text: bytes) -> str:
-    """The text without characters that would move a terminal's cursor or ring its bell."""
+def to_printable(text: bytes) -> str:
+    """Replace the characters that would move a terminal's cursor or ring its bell."""
     return "".join(character if character.isprintable() else "·" for character in text.decode(errors="replace"))

@@ -21,7 +21,7 @@ class PodAnswer(NamedTuple):
 
     attempts: int
     started_at: datetime
-    """When the latest attempt began."""
+    """The start of the latest attempt."""
     node: str
     """The chosen node; empty if none was chosen."""
     diagnosis: Diagnosis

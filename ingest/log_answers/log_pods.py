@@ -99,7 +99,7 @@ class LogPods:
     left_out: int = 0
     """Events of pods beyond ``MAX_PODS``."""
     last_started_at: datetime = _NEVER
-    """When the last attempt of the log began."""
+    """The start of the last attempt in the log."""
     _states: StatesInLog = field(default_factory=StatesInLog)
 
     def add(self, events: Iterable[Event]) -> None:

@@ -1,4 +1,4 @@
-"""Readers: from lines and objects of one kind of scheduler to events. Pure, but for the services beside them.
+"""Readers: from lines and objects of one kind of scheduler to events. Pure, except the services next to them.
 
 hami         HAMi's scheduler log
 kai          KAI-Scheduler's log

@@ -17,25 +17,25 @@ MAX_STATES: Final = 20_000
 """Emitted states that are remembered; one that is forgotten is at worst emitted once more."""
 
 _REVISION_BITS: Final = 53
-"""What every JSON reader keeps of a number exactly."""
+"""The bits of a number that every JSON parser keeps exactly."""
 _SAVED: Final = TypeAdapter(list[tuple[str, int, datetime]], config=ConfigDict(defer_build=True))
 
 
 class LoggedState(NamedTuple):
-    """What an attempt's lines and the registrations show of the devices of one node."""
+    """The devices of one node, from an attempt's lines and the registrations."""
 
     node: str
-    """Empty for devices of which the log does not name the node."""
+    """Empty for devices whose node the log does not name."""
     revision: int
     columns: dict[str, Any]
-    """As in ``NodeStateChanged``."""
+    """Columns of ``NodeStateChanged``."""
 
     @property
     def uuids(self) -> list[str]:
         uuids: list[str] = self.columns["uuid"]
         return uuids
 
-    def event(self, cluster: str, scheduler: str, observed_at: datetime) -> NodeStateChanged:
+    def to_event(self, cluster: str, scheduler: str, observed_at: datetime) -> NodeStateChanged:
         return NodeStateChanged(
             cluster=cluster, node=self.node, observed_at=observed_at, scheduler=scheduler, epoch=0,
             revision=self.revision,
@@ -43,18 +43,18 @@ class LoggedState(NamedTuple):
         )  # fmt: skip
 
 
-def logged_state(node: str, uuid: list[str], kinds: list[DeviceKind], **columns: list[Any]) -> LoggedState:
-    """The state of these devices; of a column that is not given, the log reports nothing."""
+def build_logged_state(node: str, uuid: list[str], kinds: list[DeviceKind], **columns: list[Any]) -> LoggedState:
+    """Build the state of these devices; a missing column means that the log reports nothing about it."""
     unreported = [NOT_REPORTED] * len(uuid)
     names = ("index", "numa", "memory_used_mib", "cores_used_percent", "slots_used")
     # A log names the devices that are unhealthy or cordoned, and no other.
-    whole: dict[str, Any] = {"healthy": [True] * len(uuid), "cordoned": [False] * len(uuid)}
-    whole |= dict.fromkeys(names, unreported) | columns | {"uuid": uuid, "kinds": kinds}
-    return LoggedState(node, _revision(whole), whole)
+    all_columns: dict[str, Any] = {"healthy": [True] * len(uuid), "cordoned": [False] * len(uuid)}
+    all_columns |= dict.fromkeys(names, unreported) | columns | {"uuid": uuid, "kinds": kinds}
+    return LoggedState(node, _derive_revision(all_columns), all_columns)
 
 
-def _revision(columns: Mapping[str, Any]) -> int:
-    """The same for the same content, in every process: a log that is read again gives the same ids."""
+def _derive_revision(columns: Mapping[str, Any]) -> int:
+    """Derive the revision from the content, so that a log that is read again gives the same ids in every process."""
     content = orjson.dumps(columns, default=dict, option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(content, digest_size=8).digest()) >> (64 - _REVISION_BITS)
 
@@ -65,39 +65,39 @@ class EmittedStates:
     def __init__(self) -> None:
         self._latest: BoundedCache[str, tuple[int, datetime]] = BoundedCache(MAX_STATES)
 
-    def is_due(self, state: LoggedState, at: datetime) -> bool:
-        """True where the state has to be emitted with an attempt that started at that time; it then counts as emitted.
+    def mark_if_due(self, state: LoggedState, started_at: datetime) -> bool:
+        """Mark the state as emitted if an attempt that started then has to emit it; False if it does not.
 
         A state is searched for in the index of the attempt's day and of the day before (UTC).
         """
-        at = at.astimezone(UTC)
+        started_at = started_at.astimezone(UTC)
         # Of devices without a node there are many states side by side, and none replaces another.
         key = state.node or f"/{state.revision}"
-        known = self._latest.get(key)
+        previous = self._latest.get(key)
         # Attempts are emitted as they end: one that started a day before the state may come after it.
         if (
-            known
-            and known[0] == state.revision
-            and at - known[1] < EMITTED_AGAIN_AFTER
-            and at.date() >= known[1].date()
+            previous
+            and previous[0] == state.revision
+            and started_at - previous[1] < EMITTED_AGAIN_AFTER
+            and started_at.date() >= previous[1].date()
         ):
             return False
-        self._latest.put(key, (state.revision, at))
+        self._latest.put(key, (state.revision, started_at))
         return True
 
-    def saved(self) -> list[tuple[str, int, datetime]]:
-        return [(key, *known) for key in self._latest if (known := self._latest.get(key))]
+    def to_saved(self) -> list[tuple[str, int, datetime]]:
+        return [(key, *entry) for key in self._latest if (entry := self._latest.get(key))]
 
     @classmethod
-    def restored(cls, saved: Any) -> "EmittedStates":
-        """Raises ``ValidationError`` for what ``saved`` did not return."""
+    def from_saved(cls, to_saved: Any) -> "EmittedStates":
+        """Restore from ``to_saved``. Raises ``ValidationError`` for anything else."""
         states = cls()
-        for key, revision, at in _SAVED.validate_python(saved):
-            states._latest.put(key, (revision, at))
+        for key, revision, emitted_at in _SAVED.validate_python(to_saved):
+            states._latest.put(key, (revision, emitted_at))
         return states
 
 
 SavedEmittedStates = Annotated[
-    EmittedStates, PlainValidator(EmittedStates.restored), PlainSerializer(EmittedStates.saved)
+    EmittedStates, PlainValidator(EmittedStates.from_saved), PlainSerializer(EmittedStates.to_saved)
 ]
 """A field of what a reader saves in a checkpoint."""

@@ -1,7 +1,7 @@
-"""How far a log was read, on disk: written to a second file and renamed, so that the file is never incomplete.
+"""The position in a log, on disk: written to a second file and renamed, so that the file is never incomplete.
 
-A checkpoint is the place in the log and the state of the reader there. It is written after Kafka has acknowledged all
-events before that place, so after a kill the last of them are published once more, with the same ids.
+A checkpoint is the position in the log and the state of the reader there. It is written after Kafka has acknowledged
+all events before that position, so after a kill the last of them are published once more, with the same ids.
 """
 
 import base64
@@ -45,7 +45,7 @@ class CheckpointState:
 
     reached: Reached = field(default_factory=Reached)
     since: str = ""
-    """In a log that is read by time and not by place: the time of its last line, as the API server writes it."""
+    """For a log that is read by time and not by position: the time of its last line, as the API server writes it."""
     memory: bytes = b""
 
 
@@ -63,7 +63,7 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lock it until the block or the process ends: two processes would overwrite each other's places.
+        """Lock it until the block or the process ends: two processes would overwrite each other's positions.
 
         Raises ``CheckpointError`` where another process has it, or where no file can be written next to it.
         """
@@ -82,8 +82,10 @@ class Checkpoint:
             yield
 
     def load(self) -> CheckpointState:
-        """The place to continue from; the start where there is no checkpoint yet, or an empty file. Raises
-        ``CheckpointError``."""
+        """Load the position to continue from: the start if there is no checkpoint yet, or an empty file.
+
+        Raises ``CheckpointError``.
+        """
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -107,14 +109,14 @@ class Checkpoint:
         return CheckpointState(reached, saved.since, base64.b64decode(saved.memory))
 
     def save(self, state: CheckpointState) -> None:
-        """Raises ``CheckpointError`` where it can't be written."""
-        place = state.reached.place
+        """Save the position and the state. Raises ``CheckpointError`` if that fails."""
+        position = state.reached.position
         saved = _Saved(
             version=VERSION,
             reader=self.reader,
             log=self.log,
-            offset=place.offset,
-            number=place.number,
+            offset=position.offset,
+            number=position.number,
             beginning=state.reached.beginning,
             since=state.since,
             memory=base64.b64encode(state.memory).decode(),

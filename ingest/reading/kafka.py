@@ -1,4 +1,4 @@
-"""Events to Kafka: in order, each acknowledged by all replicas before the checkpoint moves on."""
+"""Sends events to Kafka: in order, each acknowledged by all replicas before the checkpoint moves on."""
 
 import asyncio
 import logging
@@ -38,19 +38,19 @@ class KafkaSink:
         producer = idempotent_producer(self._kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
         try:
             self._producer = await started(producer)
-            known = await topics_known_to(producer)
+            topics = await topics_known_to(producer)
         except UNAVAILABLE as error:
             await producer.stop()
             raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {explained(error)}") from None
         # At the start: the producer would otherwise wait two minutes for a topic that nothing creates.
-        if problem := missing(sorted(set(_TOPIC_OF.values())), known):
+        if problem := missing(sorted(set(_TOPIC_OF.values())), topics):
             await producer.stop()
             raise KafkaUnavailableError(f"{self._kafka}: {problem}")
         self._is_taking = True
         return self
 
-    def waiting_for(self) -> str:
-        """A check of readiness: empty while Kafka takes what it is sent."""
+    def describe_wait(self) -> str:
+        """Describe what readiness waits for: empty while Kafka takes events."""
         return "" if self._is_taking else "waiting for Kafka"
 
     async def __aexit__(self, *_: object) -> None:
@@ -75,7 +75,7 @@ class KafkaSink:
             warning.cancel()
 
     async def _send(self, events: Iterable[Event]) -> None:
-        outgoing = [record for event in events if (record := _outgoing(event))]
+        outgoing = [record for event in events if (record := _to_record(event))]
         # Handed over one after the other, which keeps the order within a partition, and awaited together.
         await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
 
@@ -85,13 +85,15 @@ class KafkaSink:
         log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._kafka, events, seconds)
 
 
-def _outgoing(event: Event) -> Outgoing | None:
-    """None for what is too large for its topic, where it can't be shortened."""
-    whole = Outgoing(_TOPIC_OF[type(event)], encode(event))
-    if not is_too_large(whole):
-        return whole
+def _to_record(event: Event) -> Outgoing | None:
+    """Encode the event; None if it is too large for its topic and can't be shortened."""
+    record = Outgoing(_TOPIC_OF[type(event)], encode(event))
+    if not is_too_large(record):
+        return record
     # Kafka would refuse it at every try, and nothing behind it would be read.
-    log.error("%s of %d bytes is too large for %s: it is shortened or left out", event.id, size_of(whole), whole.topic)
+    log.error(
+        "%s of %d bytes is too large for %s: it is shortened or left out", event.id, size_of(record), record.topic
+    )
     instead = shortened(event)
-    outgoing = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None
-    return outgoing if outgoing and not is_too_large(outgoing) else None
+    shortened_record = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None
+    return shortened_record if shortened_record and not is_too_large(shortened_record) else None

@@ -1,4 +1,4 @@
-"""Every metric of a reader, by name and what it counts."""
+"""Every metric of a reader, by name and subject."""
 
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 
@@ -13,20 +13,20 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._source = source
-        self._lines = self._counter(
+        self._lines = self._create_counter(
             "lines",
             "Lines by outcome: event, noise, unknown; of events in Kubernetes also untrusted.",
             "source",
             "outcome",
         )
-        self._events = self._counter("events", "Events that the reader emitted.", "source")
-        self._attempts = self._counter(
+        self._events = self._create_counter("events", "Events that the reader emitted.", "source")
+        self._attempts = self._create_counter(
             "attempts", "Attempts, by whether the log reports all of them.", "source", "complete"
         )
         self._seen: dict[tuple[str, ...], int] = {}
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(f"schedulerlog_ingest_{name}", about, labels, registry=self.registry)
+    def _create_counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(f"schedulerlog_ingest_{name}", description, labels, registry=self.registry)
 
     def note(self, counts: Counts) -> None:
         """Bring the metrics up to what the reader has counted."""

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 from pydantic import BeforeValidator
 
-from ingest.reading.trusted_containers import DEFAULT_CONTAINERS, container_patterns
-from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, reporter_patterns
+from ingest.reading.trusted_containers import DEFAULT_CONTAINERS, parse_container_patterns
+from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, parse_reporter_patterns
 from runtime.cli.cli import reads
 from runtime.settings.addresses import HostPort, listen_address
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
@@ -30,47 +30,47 @@ FromPod = Annotated[
     ),
 ]
 Kubeconfig = Annotated[
-    Path | None, typer.Option(help="For --pod and the list of nodes; default: the pod's service account.")
+    Path | None, typer.Option(help="Kubeconfig for --pod and the list of nodes; default: the pod's service account.")
 ]
 Follow = Annotated[bool, typer.Option("--follow", help="Continue as the file grows, over rotation and truncation.")]
 CheckpointFile = Annotated[
-    Path | None, typer.Option(help="Where to store how far the log was read; a restart continues there.")
+    Path | None, typer.Option(help="File for the position in the log; a restart continues there.")
 ]
 
 
-def _of_text(read: Callable[[str], tuple[str, ...]]) -> BeforeValidator:
+def _parse_text(read: Callable[[str], tuple[str, ...]]) -> BeforeValidator:
     return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
 
 
 class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
-    """Settings: which cluster is read, and where its events go."""
+    """Settings of every reader: the cluster, and the Kafka for its events."""
 
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""
 
     @property
     def kafka(self) -> KafkaConnection:
-        """Raises ``SettingError`` where it was not given."""
+        """The connection to Kafka. Raises ``SettingError`` if the settings name none."""
         return self.required("explain the log itself: schedulerlog explain LOG")
 
 
 _CONTAINERS: Final = Flag(("--raw-logs-containers", "--containers"), metavar="NAMESPACE/POD/CONTAINER,…", text=",".join)
-ContainerPatterns = Annotated[tuple[str, ...], _of_text(container_patterns)]
+ContainerPatterns = Annotated[tuple[str, ...], _parse_text(parse_container_patterns)]
 
 
 class RawLogsSettings(IngestSettings):
-    """Also: whose lines are believed."""
+    """Settings of ``raw-logs``: also the containers whose lines are believed."""
 
     raw_logs_containers: Annotated[ContainerPatterns, _CONTAINERS] = DEFAULT_CONTAINERS
     """The containers whose lines are read, with `*` and `?`; any other could print a scheduler's lines too."""
 
 
 _REPORTERS: Final = Flag(("--event-reporters",), metavar="NAME,…", text=",".join)
-ReporterPatterns = Annotated[tuple[str, ...], _of_text(reporter_patterns)]
+ReporterPatterns = Annotated[tuple[str, ...], _parse_text(parse_reporter_patterns)]
 
 
 class WatchSettings(IngestSettings):
-    """Also: what of a cluster is published, and whose events are believed."""
+    """Settings of ``kube-events``: also the published parts of a cluster, and the believed reporters."""
 
     event_reporters: Annotated[ReporterPatterns, _REPORTERS] = DEFAULT_REPORTERS
     """The controllers whose events are read, with `*` and `?`; who may create events can report under any name."""
@@ -83,7 +83,7 @@ class WatchSettings(IngestSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Which log is read, and how far it was read before."""
+    """Options of every log: its files, and the position in it."""
 
     logs: Logs = None
     follow: Follow = False
@@ -92,7 +92,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpcOptions:
-    """Where a gRPC service listens, and whom it lets in."""
+    """Options of a gRPC service: its address, and the clients that it accepts."""
 
     listen: Annotated[
         HostPort | None,
@@ -124,10 +124,10 @@ class LogOptions(SourceOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """Which cluster is watched, and what of it."""
+    """Options of a watch: the cluster, and the namespace."""
 
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Default: the service account of the pod that this runs in.")
+        Path | None, typer.Option(help="Kubeconfig; default: the service account of the pod in which this runs.")
     ] = None
-    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None
-    namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = ""
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig; default: its current one.")] = None
+    namespace: Annotated[str, typer.Option(help="Watch only pods and events of this namespace.")] = ""

@@ -1,4 +1,4 @@
-"""What every reader provides, and how it accounts for each line that it was fed."""
+"""The interfaces of readers and sinks, and the counts by which a reader accounts for each line."""
 
 import gc
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ingest.lines.blocks import Lines
-from ingest.lines.line_shapes import printable, shape_of
+from ingest.lines.line_shapes import derive_shape, to_printable
 from schemas.events import Event
 
 EVENT: Final = "event"
@@ -44,25 +44,25 @@ class Counts:
         """Count a line by its outcome, which is not unknown."""
         self.lines[outcome] = self.lines.get(outcome, 0) + 1
 
-    def unknown(self, line: bytes) -> None:
+    def count_unknown(self, line: bytes) -> None:
         """Count a line that no grammar has, with its shape and a sample."""
         self.lines[UNKNOWN] += 1
-        shape = shape_of(line)
+        shape = derive_shape(line)
         # A log of another program may have a new shape on every line, and memory must not grow with it.
         if shape not in self.shapes and len(self.shapes) >= MAX_SHAPES:
             shape = OTHER_SHAPES
         self.shapes[shape] += 1
         if shape not in self.samples:
             # Shown on a terminal: control characters of a foreign log must not reach it.
-            self.samples[shape] = printable(line[:300])
+            self.samples[shape] = to_printable(line[:300])
 
 
 class LogReader(Protocol):
     """Lines in, events out, in bounded memory. The ids of the events follow from the text alone.
 
     So reading a log twice gives the same events with the same ids, and a checkpoint is ``save()`` together with the
-    place in the log. A reader refuses what another version saved with a ``ValueError``; the log is then read from its
-    start, which adds no duplicates.
+    position in the log. A reader refuses the state of another version with a ``ValueError``; the log is then read from
+    its start, which adds no duplicates.
     """
 
     @property
@@ -71,15 +71,15 @@ class LogReader(Protocol):
         ...
 
     def feed(self, lines: Lines) -> Iterable[Event]:
-        """Events of the attempts that end with these lines, or of which no further line is expected."""
+        """Read lines, and return the events of the attempts that end with them or expect no further line."""
         ...
 
     def close(self) -> Iterable[Event]:
-        """Events of everything that has not ended, as far as it is known. The reader may be fed again afterwards."""
+        """Return the events of everything that has not ended. The reader may be fed again afterwards."""
         ...
 
     def save(self) -> bytes:
-        """All that is remembered between two calls of ``feed``, without the counts."""
+        """Save everything that is remembered between two calls of ``feed``, except the counts."""
         ...
 
     def restore(self, saved: bytes) -> None:

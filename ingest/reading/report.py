@@ -6,7 +6,7 @@ SHOWN_SHAPES = 10
 
 
 def report(counts: Counts) -> str:
-    """Lines, events, attempts, and the most frequent shapes of lines that no grammar knows."""
+    """Report lines, events, attempts, and the most frequent shapes of lines that no grammar has."""
     lines = counts.lines
     complete, incomplete = counts.attempts_complete, counts.attempts_incomplete
     read = sum(lines[outcome] for outcome in OUTCOMES)

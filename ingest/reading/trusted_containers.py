@@ -1,4 +1,4 @@
-"""Whose lines are believed: any container may print what looks like a scheduler's decision. Pure, without pydantic."""
+"""Containers whose lines are believed: any other could print a scheduler's lines too. Pure, without pydantic."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -8,30 +8,30 @@ from typing import Final, NamedTuple
 DEFAULT_CONTAINERS: Final = (
     "kube-system/hami-scheduler-*/*", "hami-system/hami-scheduler-*/*", "kai-scheduler/kai-scheduler-*/*",
 )  # fmt: skip
-"""Where the charts of HAMi and KAI-Scheduler put them; tenants make no pods in these namespaces."""
+"""The schedulers of the charts of HAMi and KAI-Scheduler; tenants create no pods in these namespaces."""
 
 
 class ContainerName(NamedTuple):
-    """Which container of which pod; parts that are not known are empty."""
+    """A container of a pod; unknown parts are empty."""
 
     namespace: str
     pod: str
     container: str
 
 
-def container_patterns(text: str) -> tuple[str, ...]:
-    """``NAMESPACE/POD/CONTAINER`` between commas, each part with ``*`` and ``?``. Raises ``ValueError``."""
+def parse_container_patterns(text: str) -> tuple[str, ...]:
+    """Parse ``NAMESPACE/POD/CONTAINER`` between commas, each part with ``*`` and ``?``. Raises ``ValueError``."""
     patterns = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
-    if wrong := next((pattern for pattern in patterns if not all(_parts(pattern))), None):
+    if wrong := next((pattern for pattern in patterns if not all(_split_pattern(pattern))), None):
         raise ValueError(f"{wrong!r} is no NAMESPACE/POD/CONTAINER: write for example kube-system/hami-scheduler-*/*")
     if not patterns:
         raise ValueError("names no container: no line would be read")
     return patterns
 
 
-def _parts(pattern: str) -> tuple[str, str, str]:
-    namespace, _, rest = pattern.partition("/")
-    pod, _, container = rest.partition("/")
+def _split_pattern(pattern: str) -> tuple[str, str, str]:
+    namespace, _, pod_path = pattern.partition("/")
+    pod, _, container = pod_path.partition("/")
     return (namespace, pod, container) if "/" not in container else ("", "", "")
 
 
@@ -39,7 +39,7 @@ class TrustedContainers:
     """The containers that any of the patterns names."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = [_parts(pattern) for pattern in patterns]
+        self._patterns = [_split_pattern(pattern) for pattern in patterns]
         # Asked for every line.
         self.trusts = lru_cache(maxsize=10_000)(self._trusts)
 

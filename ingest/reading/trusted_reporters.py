@@ -1,5 +1,7 @@
-"""Whose Kubernetes events are believed: who may create events in a namespace may name any reporter. Pure, without
-pydantic."""
+"""Reporters whose Kubernetes events are believed: any creator of events may name any reporter.
+
+Pure, without pydantic.
+"""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -17,11 +19,11 @@ jobs of Kubeflow."""
 MAX_LEFT_OUT: Final = 100
 """Reporters that are not believed, by name; the names of further ones are not kept."""
 _MAX_NAME: Final = 128
-"""As Kubernetes bounds ``reportingController``; the older ``source.component`` has no bound."""
+"""Kubernetes' bound of ``reportingController``; the older ``source.component`` has none."""
 
 
-def reporter_patterns(text: str) -> tuple[str, ...]:
-    """Names between commas, each with ``*`` and ``?``. Raises ``ValueError``."""
+def parse_reporter_patterns(text: str) -> tuple[str, ...]:
+    """Parse names between commas, each with ``*`` and ``?``. Raises ``ValueError``."""
     patterns = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
     if not patterns:
         raise ValueError("names no reporter: no event would be read; write for example default-scheduler,kubelet")
@@ -33,11 +35,11 @@ class TrustedReporters:
 
     def __init__(self, patterns: Sequence[str] = DEFAULT_REPORTERS) -> None:
         self._patterns = tuple(patterns)
-        self.trusts = lru_cache(maxsize=10_000)(self._trusts)
+        self.check = lru_cache(maxsize=10_000)(self._check)
         self.left_out: dict[str, None] = {}
         """In the order in which they came."""
 
-    def _trusts(self, reporter: str) -> bool:
+    def _check(self, reporter: str) -> bool:
         if any(fnmatchcase(reporter, pattern) for pattern in self._patterns):
             return True
         if len(self.left_out) < MAX_LEFT_OUT:

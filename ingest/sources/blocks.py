@@ -6,25 +6,25 @@ from pathlib import Path
 
 from ingest.lines.blocks import Origin
 from ingest.sources.formats import HEAD_BYTES, is_packed
-from ingest.sources.pieces import Block, UnreadableFileError, changed_at, pieces
+from ingest.sources.pieces import Block, UnreadableFileError, estimate_change, read_pieces
 
 
 def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
-    """The logs in a file, piece by piece: one, or those of an archive's members.
+    """Read the logs in a file, piece by piece: one, or those of an archive's members.
 
-    ``offset``: so many unpacked bytes of the first log are skipped. Raises ``UnreadableError``.
+    Skips ``offset`` unpacked bytes of the first log. Raises ``UnreadableFileError``.
     """
     try:
         with path.open("rb") as file:
-            changed = changed_at(path.stat().st_mtime, datetime.now(UTC))
+            changed = estimate_change(path.stat().st_mtime, datetime.now(UTC))
             is_plain = not is_packed(file.read(HEAD_BYTES))
             file.seek(0)
             if is_plain:
-                yield from pieces(Origin(str(path), changed), file, file.tell, offset)
+                yield from read_pieces(Origin(str(path), changed), file, file.tell, offset)
                 return
             # A plain log needs none of what unpacks, which takes its time to import.
-            from ingest.sources.packed import packed_blocks
+            from ingest.sources.packed import read_packed_blocks
 
-            yield from packed_blocks(path, file, changed, offset)
+            yield from read_packed_blocks(path, file, changed, offset)
     except OSError as error:
         raise UnreadableFileError(f"{path}: {error.strerror or error}") from None

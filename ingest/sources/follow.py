@@ -19,49 +19,49 @@ from ingest.sources.blocks import read_blocks
 from ingest.sources.pieces import BLOCK_BYTES, UnreadableFileError
 
 STANDARD_INPUT: Final = "-"
-"""In place of a path."""
+"""Stands for standard input in place of a path."""
 BEGINNING_BYTES: Final = 1024
 POLL_SECONDS: Final = 0.5
 
 
 class Reached(NamedTuple):
-    """How far a log was read, and how its file is recognised."""
+    """The position in a log, and the beginning by which its file is recognised."""
 
-    place: LogPosition = LogPosition()
+    position: LogPosition = LogPosition()
     beginning: str = ""
     """``SIZE:DIGEST`` of the first bytes of the file."""
 
 
-def beginning_of(head: bytes) -> str:
+def digest_beginning(head: bytes) -> str:
     head = head[:BEGINNING_BYTES]
     return f"{len(head)}:{blake2b(head, digest_size=16).hexdigest()}" if head else ""
 
 
 def has_beginning(head: bytes, beginning: str) -> bool:
-    """True for the first bytes of the file that ``beginning`` was computed from; it may have grown since."""
+    """Tell whether these are the first bytes of the file from which ``beginning`` was computed; it may have grown."""
     size = int(beginning.partition(":")[0] or 0)
-    return bool(size) and len(head) >= size and beginning_of(head[:size]) == beginning
+    return bool(size) and len(head) >= size and digest_beginning(head[:size]) == beginning
 
 
 async def follow(
     path: Path, reached: Reached, *, poll_seconds: float = POLL_SECONDS
 ) -> AsyncIterator[tuple[Lines, Reached]]:
-    """The lines of a file, without an end. Waits for a file that does not exist yet."""
-    for rotated, start in _missed(path, reached):
+    """Follow the lines of a file without an end. Waits for a file that does not exist yet."""
+    for rotated, start in _find_rotated(path, reached):
         for lines, reached_there, _ in read_file(rotated, start):
             yield lines, reached_there
-    place = reached.place if _is_same(path, reached) else LogPosition()
+    position = reached.position if _is_same(path, reached) else LogPosition()
     while True:
-        file = await _opened(path, poll_seconds)
+        file = await _wait_and_open(path, poll_seconds)
         try:
-            async for found in _one_file(path, file, place, poll_seconds):
-                yield found
+            async for read in _follow_file(path, file, position, poll_seconds):
+                yield read
         finally:
             file.close()
-        place = LogPosition()
+        position = LogPosition()
 
 
-async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
+async def _wait_and_open(path: Path, poll_seconds: float) -> IO[bytes]:
     from asyncio import sleep
 
     while True:
@@ -73,16 +73,16 @@ async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
             raise UnreadableFileError(f"{path}: {error.strerror}") from None
 
 
-async def _one_file(
-    path: Path, file: IO[bytes], place: LogPosition, poll_seconds: float
+async def _follow_file(
+    path: Path, file: IO[bytes], position: LogPosition, poll_seconds: float
 ) -> AsyncIterator[tuple[Lines, Reached]]:
-    """The lines of an open file, until it is truncated, or until another file has its path and this one is read up."""
+    """Follow an open file until it is truncated, or until another file has its path and this one is read to its end."""
     # Only following needs an event loop: who reads a file once does not import it.
     from asyncio import sleep
 
     head = file.read(BEGINNING_BYTES)
-    framing = Framing(Origin(str(path), datetime.now(UTC)), place)
-    file.seek(place.offset)
+    framing = Framing(Origin(str(path), datetime.now(UTC)), position)
+    file.seek(position.offset)
     is_rotated = False
     while True:
         # A file that was truncated and written again has the same inode, but other first bytes.
@@ -94,11 +94,11 @@ async def _one_file(
         if data:
             framing.origin = Origin(str(path), datetime.now(UTC))
             if lines := framing.feed(data):
-                yield lines, Reached(lines.end, beginning_of(head))
+                yield lines, Reached(lines.end, digest_beginning(head))
             continue
         if is_rotated:
             if lines := framing.close():
-                yield lines, Reached(lines.end, beginning_of(head))
+                yield lines, Reached(lines.end, digest_beginning(head))
             return
         # Checked only at the end of the file: the writer may still append after the rename.
         is_rotated = _is_renamed(path, file)
@@ -119,21 +119,21 @@ def _is_same(path: Path, reached: Reached) -> bool:
     try:
         with path.open("rb") as file:
             is_known = has_beginning(file.read(BEGINNING_BYTES), reached.beginning)
-        return is_known and path.stat().st_size >= reached.place.offset
+        return is_known and path.stat().st_size >= reached.position.offset
     except OSError:
         return False
 
 
-def _missed(path: Path, reached: Reached) -> Iterator[tuple[Path, Reached]]:
-    """Files that were rotated since ``reached``: the one that was being read, from there on, and all later ones."""
+def _find_rotated(path: Path, reached: Reached) -> Iterator[tuple[Path, Reached]]:
+    """Find the files that were rotated since ``reached``: the one that was being read, and all later ones."""
     if not reached.beginning or _is_same(path, reached):
         return
     siblings = [file for file in path.parent.glob(glob.escape(path.name) + "*") if file != path and file.is_file()]
     siblings.sort(key=lambda file: file.stat().st_mtime)
     # By first bytes: logrotate names files by number or date, and may have packed them.
-    known = [index for index, file in enumerate(siblings) if has_beginning(_head(file), reached.beginning)]
-    for index in range(known[-1], len(siblings)) if known else ():
-        yield siblings[index], reached if index == known[-1] else Reached()
+    matches = [index for index, file in enumerate(siblings) if has_beginning(_head(file), reached.beginning)]
+    for index in range(matches[-1], len(siblings)) if matches else ():
+        yield siblings[index], reached if index == matches[-1] else Reached()
 
 
 def _head(path: Path) -> bytes:
@@ -144,23 +144,23 @@ def _head(path: Path) -> bytes:
 
 
 def read_file(path: Path, reached: Reached) -> Iterator[tuple[Lines, Reached, int]]:
-    """The lines of a file from ``reached`` to its end, and how many bytes of the file were read so far.
+    """Read the lines of a file from ``reached`` to its end, with the number of its bytes read so far.
 
     A file that begins differently is another file: it is read from its start. Raises ``UnreadableFileError``.
     """
     head = _head(path)
-    place = reached.place if has_beginning(head, reached.beginning) else LogPosition()
+    position = reached.position if has_beginning(head, reached.beginning) else LogPosition()
     framing: Framing | None = None
-    for block in read_blocks(path, place.offset):
+    for block in read_blocks(path, position.offset):
         if framing is None or framing.origin != block.origin:
-            framing = Framing(block.origin, place if framing is None else LogPosition())
+            framing = Framing(block.origin, position if framing is None else LogPosition())
         lines = framing.close() if block.is_last else framing.feed(block.data)
         if lines:
-            yield lines, Reached(lines.end, beginning_of(head)), block.packed_bytes
+            yield lines, Reached(lines.end, digest_beginning(head)), block.packed_bytes
 
 
 async def read_standard_input() -> AsyncIterator[Lines]:
-    """The lines of standard input. Reads in a thread, so that waiting for input does not block the event loop."""
+    """Read the lines of standard input, in a thread, so that waiting for input does not block the event loop."""
     from asyncio import to_thread
 
     framing = Framing(Origin("-"))

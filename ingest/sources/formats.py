@@ -9,9 +9,9 @@ XZ: Final = b"\xfd7zXZ\x00"
 BZIP2: Final = b"BZh"
 TAR_MAGIC: Final = slice(257, 262)
 HEAD_BYTES: Final = 512
-"""So many first bytes tell whether a file is packed."""
+"""Number of first bytes that tell whether a file is packed."""
 
 
 def is_packed(head: bytes) -> bool:
-    """Of the first ``HEAD_BYTES`` of a file."""
+    """Tell from the first ``HEAD_BYTES`` of a file whether it is packed."""
     return head.startswith((GZIP, ZSTD, XZ, BZIP2)) or head[TAR_MAGIC] == b"ustar"

@@ -15,7 +15,7 @@ import zstandard
 
 from ingest.lines.blocks import Origin
 from ingest.sources.formats import BZIP2, GZIP, HEAD_BYTES, TAR_MAGIC, XZ, ZSTD
-from ingest.sources.pieces import Block, UnreadableFileError, changed_at, pieces
+from ingest.sources.pieces import Block, UnreadableFileError, estimate_change, read_pieces
 
 _READ_WHOLE: Final = (
     tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE
@@ -23,20 +23,20 @@ _READ_WHOLE: Final = (
 _MAX_HEADER_BYTES: Final = 1024 * 1024
 
 
-def packed_blocks(path: Path, file: IO[bytes], changed: datetime, offset: int) -> Iterator[Block]:
-    """As ``read_blocks``, of a file whose first bytes say that it is packed."""
+def read_packed_blocks(path: Path, file: IO[bytes], changed: datetime, offset: int) -> Iterator[Block]:
+    """Read the logs in a packed file, like ``read_blocks``."""
     try:
         with ExitStack() as closing:
-            unpacked = _unpacked(file, closing)
+            unpacked = _open_unpacked(file, closing)
             if _is_tar(path, closing):
-                yield from _members(path, unpacked, changed, file.tell)
+                yield from _read_members(path, unpacked, changed, file.tell)
             else:
-                yield from pieces(Origin(str(path), changed), unpacked, file.tell, offset)
+                yield from read_pieces(Origin(str(path), changed), unpacked, file.tell, offset)
     except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError) as error:
         raise UnreadableFileError(f"{path}: {error}") from None
 
 
-def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
+def _open_unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
     head = file.read(len(XZ))
     file.seek(0)
     if head.startswith(GZIP):
@@ -53,21 +53,23 @@ def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
 
 def _is_tar(path: Path, closing: ExitStack) -> bool:
     file = closing.enter_context(path.open("rb"))
-    return _unpacked(file, closing).read(HEAD_BYTES)[TAR_MAGIC] == b"ustar"
+    return _open_unpacked(file, closing).read(HEAD_BYTES)[TAR_MAGIC] == b"ustar"
 
 
 class _BoundedHeader(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Raises ``tarfile.ReadError`` for a long name or extended header that is absurd: they are read whole."""
+        """Parse a header. Raises ``tarfile.ReadError`` for an absurdly long name: tarfile reads it at once."""
         header = super().frombuf(buf, encoding, errors)
         if header.type in _READ_WHOLE and header.size > _MAX_HEADER_BYTES:
             raise tarfile.ReadError(f"a header of {header.size} bytes")
         return header
 
 
-def _members(path: Path, unpacked: IO[bytes], changed: datetime, packed_position: Callable[[], int]) -> Iterator[Block]:
-    """The members in order, of an archive that was changed then.
+def _read_members(
+    path: Path, unpacked: IO[bytes], changed: datetime, packed_position: Callable[[], int]
+) -> Iterator[Block]:
+    """Read the members in order; ``changed`` is the archive's last change.
 
     Read as a stream: unpacked, an archive may be larger than the disk.
     """
@@ -76,5 +78,5 @@ def _members(path: Path, unpacked: IO[bytes], changed: datetime, packed_position
             # The archive keeps all of them otherwise, with their headers.
             archive.members.clear()  # type: ignore[attr-defined]
             if content := archive.extractfile(member):
-                origin = Origin(f"{path}:{member.name}", changed_at(member.mtime, changed))
-                yield from pieces(origin, content, packed_position, 0)
+                origin = Origin(f"{path}:{member.name}", estimate_change(member.mtime, changed))
+                yield from read_pieces(origin, content, packed_position, 0)

@@ -26,13 +26,13 @@ class Block(NamedTuple):
     origin: Origin
     data: bytes
     packed_bytes: int
-    """How many bytes of the packed file were read so far, for a progress bar."""
+    """Number of bytes of the packed file read so far, for a progress bar."""
     is_last: bool = False
     """True for the block after the last piece of a log, which has no data."""
 
 
-def changed_at(seconds: float, otherwise: datetime) -> datetime:
-    """The time of a log's last change, in seconds since 1970; ``otherwise`` where it can't be that of a log.
+def estimate_change(seconds: float, otherwise: datetime) -> datetime:
+    """Estimate a log's last change from seconds since 1970; ``otherwise`` if no log can be that old.
 
     Archives that are the same whenever they are made date their members 1970 or 1980: klog's lines, which have no
     year, would be from before that.
@@ -41,16 +41,16 @@ def changed_at(seconds: float, otherwise: datetime) -> datetime:
     return changed if changed >= _FIRST_KUBERNETES else otherwise
 
 
-def pieces(origin: Origin, content: IO[bytes], packed_position: Callable[[], int], offset: int) -> Iterator[Block]:
-    """One log, from this many bytes after its beginning."""
+def read_pieces(origin: Origin, content: IO[bytes], packed_position: Callable[[], int], offset: int) -> Iterator[Block]:
+    """Read one log from ``offset`` bytes after its beginning."""
     _skip(content, offset)
-    while data := _block(content):
+    while data := _read_block(content):
         yield Block(origin, data, packed_position())
     yield Block(origin, b"", packed_position(), is_last=True)
 
 
-def _block(content: IO[bytes]) -> bytes:
-    """The next bytes. Of a truncated file all that can be unpacked is returned before the error is raised."""
+def _read_block(content: IO[bytes]) -> bytes:
+    """Read the next bytes. Returns all that can be unpacked of a truncated file before it raises the error."""
     # read1 returns what is unpacked already; read would raise for a truncated file and lose it.
     read = cast("io.BufferedReader", content).read1
     parts: list[bytes] = []

@@ -27,8 +27,8 @@ ANY: Final = "*"
 LOOK_SECONDS: Final = 15.0
 
 
-def chosen(pods: Sequence[JsonView], beginning: str, current: str = "") -> str:
-    """The name of the pod to read; empty where none is called so. ``current`` is the one that is read now."""
+def choose_pod(pods: Sequence[JsonView], beginning: str, current: str = "") -> str:
+    """Choose the pod to read and return its name; empty if no name matches. ``current`` is the pod that is read now."""
 
     def rank(pod: JsonView) -> tuple[bool, bool, bool, str]:
         metadata = pod["metadata"]
@@ -42,7 +42,7 @@ def chosen(pods: Sequence[JsonView], beginning: str, current: str = "") -> str:
 
 
 async def follow_chosen(client: Client, wanted: PodContainer, reached: str) -> AsyncGenerator[tuple[Lines, str], None]:
-    """The lines of one pod after the other, without an end, each with what to give as ``reached`` after a restart.
+    """Follow one pod after the other without an end; each result has the value for ``reached`` after a restart.
 
     Raises ``KubeApiError`` where retrying does not help: no permission, no such container.
     """
@@ -50,23 +50,23 @@ async def follow_chosen(client: Client, wanted: PodContainer, reached: str) -> A
     since = Since.parse(since_text)
     absence = LoggedProblem(partial(log.warning, "%s; waiting for it"))
     while True:
-        name = await _choice(client, wanted, current)
+        name = await _choose(client, wanted, current)
         if not name:
-            absence.note(f"no pod of {wanted.namespace} has a name that begins with {_beginning(wanted)}")
+            absence.note(f"no pod of {wanted.namespace} has a name that begins with {_get_prefix(wanted)}")
             await asyncio.sleep(LOOK_SECONDS)
             continue
         absence.note("")
         current, since = name, since if name == current else Since()
         log.info("reading the log of %s/%s", wanted.namespace, name)
-        async with aclosing(_until_another(client, wanted, name, since)) as found:
-            async for lines, since in found:
+        async with aclosing(_follow_until_replaced(client, wanted, name, since)) as stream:
+            async for lines, since in stream:
                 yield lines, f"{name}/{since}"
 
 
-async def _until_another(
+async def _follow_until_replaced(
     client: Client, wanted: PodContainer, name: str, since: Since
 ) -> AsyncGenerator[tuple[Lines, Since], None]:
-    """The lines of this pod, as long as it is the one to read."""
+    """Follow this pod as long as it is the one to read."""
     lines = follow_pod(client, replace(wanted, pod=name), since)
     loop = asyncio.get_running_loop()
     look_at = loop.time() + LOOK_SECONDS
@@ -78,7 +78,7 @@ async def _until_another(
                 yield reading.result()
                 reading = asyncio.ensure_future(anext(lines))
             if loop.time() >= look_at:
-                if await _choice(client, wanted, name) != name:
+                if await _choose(client, wanted, name) != name:
                     return
                 look_at = loop.time() + LOOK_SECONDS
     except KubeApiError as error:
@@ -91,8 +91,8 @@ async def _until_another(
         await lines.aclose()  # type: ignore[attr-defined]  # an async generator
 
 
-async def _choice(client: Client, wanted: PodContainer, current: str) -> str:
-    """Raises ``KubeApiError`` where the pods may not be listed."""
+async def _choose(client: Client, wanted: PodContainer, current: str) -> str:
+    """Choose the pod to read. Raises ``KubeApiError`` if this account may not list pods."""
     try:
         answer = await client.page(f"/api/v1/namespaces/{wanted.namespace}/pods")
     except KubeApiError as error:
@@ -100,8 +100,8 @@ async def _choice(client: Client, wanted: PodContainer, current: str) -> str:
         if error.status in (401, 403) or not current:
             raise
         return current
-    return chosen(answer["items"], _beginning(wanted), current)
+    return choose_pod(answer["items"], _get_prefix(wanted), current)
 
 
-def _beginning(wanted: PodContainer) -> str:
+def _get_prefix(wanted: PodContainer) -> str:
     return wanted.pod.removesuffix(ANY)

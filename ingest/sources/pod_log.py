@@ -45,7 +45,7 @@ class PodContainer:
     namespace: str
     pod: str
     container: str = ""
-    """May be empty for a pod with one container."""
+    """Name; may be empty for a pod with one container."""
 
     def __str__(self) -> str:
         return "/".join(filter(None, (self.namespace, self.pod, self.container)))
@@ -66,8 +66,8 @@ class Since:
 
     @classmethod
     def parse(cls, text: str) -> "Since":
-        stamp, _, rest = text.partition(" ")
-        lines, _, newest = rest.partition(" ")
+        stamp, _, tail = text.partition(" ")
+        lines, _, newest = tail.partition(" ")
         newest = newest or stamp
         is_whole = lines.isdigit() and all(read_time(time.encode()) for time in (stamp, newest))
         return cls(stamp, int(lines), newest) if is_whole else cls()
@@ -76,11 +76,11 @@ class Since:
         last = f"{self.stamp} {self.lines}" if self.stamp else ""
         return last if self.newest == self.stamp else f"{last} {self.newest}"
 
-    def next(self, stamp: str) -> "Since":
+    def advance(self, stamp: str) -> "Since":
         # Several lines may have one time: only their number shows which was the last.
         if stamp == self.stamp:
             return Since(stamp, self.lines + 1, self.newest)
-        is_newer = not self.newest or _sortable(stamp) > _sortable(self.newest)
+        is_newer = not self.newest or _to_sort_key(stamp) > _to_sort_key(self.newest)
         return Since(stamp, 1, stamp if is_newer else self.newest)
 
     @property
@@ -93,7 +93,7 @@ class Since:
 async def follow_pod(
     client: Client, container: PodContainer, since: Since, rng: Random | None = None
 ) -> AsyncIterator[tuple[Lines, Since]]:
-    """The lines of a container's log, without an end: over lost connections and restarts of the container.
+    """Follow a container's log without an end, over lost connections and restarts of the container.
 
     Raises ``KubeApiError`` where retrying does not help: no such pod or container, no permission.
     """
@@ -105,10 +105,10 @@ async def follow_pod(
         try:
             # The last lines of a container that was restarted are in the log of its previous run.
             for is_previous in (True, False) if since.stamp else (False,):
-                async for lines, sinces in _one_connection(client, container, since, framing, is_previous=is_previous):
+                async for lines, sinces in _read_connection(client, container, since, framing, is_previous=is_previous):
                     # Lines that framing holds back are not returned yet, so a restart must read them again.
-                    given = len(sinces) - framing.held_lines
-                    reached = sinces[given - 1] if given > 0 else reached
+                    returned = len(sinces) - framing.held_lines
+                    reached = sinces[returned - 1] if returned > 0 else reached
                     since = sinces[-1]
                     waits = backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
                     errors.reset()
@@ -145,10 +145,10 @@ class _ErrorPolicy:
             self._logged = str(error)
 
 
-async def _one_connection(
+async def _read_connection(
     client: Client, container: PodContainer, since: Since, framing: Framing, *, is_previous: bool
 ) -> AsyncIterator[tuple[Lines, list[Since]]]:
-    """Lines, and the place after each line that was fed to framing."""
+    """Read lines, and the position after each line that was fed to framing."""
     try:
         async with client.log(
             container.path, silence_seconds=SILENCE_SECONDS, **_query(container, since, is_previous=is_previous)
@@ -184,48 +184,48 @@ class _UnreadLines:
         self._last: Since | None = since if since.stamp else None
         """The last line that was read; None once the connection has passed it."""
         self._repeated = 0
-        self._rest = b""
+        self._tail = b""
 
     def take(self, part: bytes) -> tuple[list[bytes], list[Since]]:
-        """Complete lines without their time, with their line ends; and the place after each."""
+        """Take a part of the stream: return complete lines without their time, and the position after each."""
         # A line whose end has not come is not counted, so a lost connection reads it again as a whole.
-        *whole, self._rest = (self._rest + part).split(b"\n")
+        *lines, self._tail = (self._tail + part).split(b"\n")
         texts: list[bytes] = []
         sinces: list[Since] = []
-        for line in whole:
-            if (text := self._new(line)) is not None:
+        for line in lines:
+            if (text := self._take_line(line)) is not None:
                 texts.append(text)
                 sinces.append(self.since)
         return texts, sinces
 
-    def _new(self, line: bytes) -> bytes | None:
+    def _take_line(self, line: bytes) -> bytes | None:
         stamp, _, text = line.partition(b" ")
         moment = read_time(stamp)
         # The API server's own messages in the stream (``unable to retrieve container logs``) have no time.
         if moment is None:
             return line + b"\n"
         time = stamp.decode()
-        if self._last and self._is_read(time, self._last):
+        if self._last and self._check_repeated(time, self._last):
             return None
-        self.since, self.moment = self.since.next(time), moment
+        self.since, self.moment = self.since.advance(time), moment
         return text + b"\n"
 
-    def _is_read(self, stamp: str, last: Since) -> bool:
-        """True for a line up to the last one; all lines after that are new, whatever their times."""
-        if _sortable(stamp) == _sortable(last.stamp):
+    def _check_repeated(self, stamp: str, last: Since) -> bool:
+        """Check whether a line was read before; after the last known line all lines are new, whatever their times."""
+        if _to_sort_key(stamp) == _to_sort_key(last.stamp):
             self._repeated += 1
             is_read = self._repeated <= last.lines
             if self._repeated >= last.lines:
                 self._last = None
             return is_read
-        if _sortable(stamp) > _sortable(last.newest):
+        if _to_sort_key(stamp) > _to_sort_key(last.newest):
             self._last = None
             return False
         return True
 
 
-def _sortable(stamp: str) -> tuple[datetime, str]:
-    """With nanoseconds, which a ``datetime`` does not have."""
+def _to_sort_key(stamp: str) -> tuple[datetime, str]:
+    """Convert to a sort key with nanoseconds, which a ``datetime`` does not have."""
     moment = read_time(stamp.encode()) or datetime(1970, 1, 1, tzinfo=UTC)
     fraction = stamp.partition(".")[2].rstrip("Z").partition("+")[0]
     # Kubernetes drops trailing zeros: .5 and .500000001 compare as text only at equal length.

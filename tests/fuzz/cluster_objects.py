@@ -41,7 +41,7 @@ def feed_objects(count: int, seed: int) -> Iterator[str]:
     for number in range(count):
         kind, valid = chance.choice(_OBJECTS)
         before = dict(reader.outcomes)
-        check(reader.changed(kind, _break_object(chance, valid), float(number)))
+        check(reader.read_object(kind, _break_object(chance, valid), float(number)))
         check(reader.settle(float(number)))
         # Of the reader's names for it the outcome is the last part.
         changed = [name[-1] for name, total in reader.outcomes.items() if total != before.get(name, 0)]

@@ -12,7 +12,7 @@ from typing import Final
 
 from ingest.lines.blocks import Origin
 from ingest.lines.framing import Framing
-from ingest.readers.hami.grammar import spellings
+from ingest.readers.hami.grammar import load_spellings
 from ingest.readers.hami.reader import HamiLog
 from ingest.readers.kai import KaiLog
 from ingest.reading.protocol import LogReader
@@ -51,7 +51,7 @@ def list_lines() -> list[bytes]:
 
 
 def list_hami_lines() -> list[bytes]:
-    samples = [sample.encode() for spelling in spellings() for sample in spelling.samples]
+    samples = [sample.encode() for spelling in load_spellings() for sample in spelling.samples]
     return [*samples, *_HAMI.read_bytes().splitlines()]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ingest.readers.raw_logs.container_readers import ContainerReaders
-from ingest.readers.raw_logs.shippers import lines_of_record
+from ingest.readers.raw_logs.shippers import parse_record
 from ingest.reading.trusted_containers import TrustedContainers
 from tests.fuzz import log_lines
 from tests.fuzz.mutate import change_bytes, change_value
@@ -21,7 +21,7 @@ def feed_records(count: int, seed: int) -> Iterator[str]:
     chance, readers = random.Random(seed), ContainerReaders(TrustedContainers(["*/*/*"]))
     lines = log_lines.mutate_lines(log_lines.list_lines(), count, seed)
     for number, line in enumerate(lines):
-        shipped = lines_of_record(_break_record(line.decode(errors="replace"), number, chance))
+        shipped = parse_record(_break_record(line.decode(errors="replace"), number, chance))
         if shipped is None:
             yield "no record of a shipper"
             continue

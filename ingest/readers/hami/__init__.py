@@ -9,13 +9,13 @@
 - ``event_lines``: the steps for the event lines, which end filter calls and binds
 - ``bind_lines``: the steps for the lines of a bind, and for those printed at the start
 - ``open_attempts``: attempts and binds that have not ended yet, within bounds
-- ``memory``: what is remembered between two lines
-- ``container_requests``: what the containers request
-- ``attempt``: what is known of one attempt or bind
+- ``memory``: the reader's memory between two lines
+- ``container_requests``: the containers' requests
+- ``attempt``: one attempt or bind, as far as its lines were read
 - ``devices``: the node, model and size of each device, from the nodes' registrations
 - ``tables``: an attempt's nodes, refusals, requests and rows of devices
 - ``states``: the devices of an attempt's nodes, and what the log reports to be in use of them
 - ``device_records``: the records of device rows, and the devices that were picked
-- ``gaps``: what the log leaves open about an attempt
+- ``gaps``: parts of an attempt that the log does not report
 - ``events``: an attempt as schedulerlog's events
 """

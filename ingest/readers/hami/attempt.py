@@ -1,4 +1,4 @@
-"""What is known of one attempt, line by line: one filter call of one pod, or one bind.
+"""One attempt, built line by line: one filter call of one pod, or one bind.
 
 Nothing here guesses. A device line names no node, so the node comes from a registration or is unknown; the refusal of a
 node names no container, so the container comes from the order of the walk, or from the request, or is unknown.
@@ -37,7 +37,7 @@ class NodeLine(NamedTuple):
     reason: str = ""
     container: int = UNKNOWN
     cause: str = ""
-    """What the log says behind the reason."""
+    """The text after the reason."""
 
 
 class DeviceLine(NamedTuple):
@@ -45,9 +45,9 @@ class DeviceLine(NamedTuple):
 
     verdict: str
     node: str
-    """Empty where neither the line nor a registration names it."""
-    rest: str
-    """The rest of the line, with the numbers in it."""
+    """Empty if neither the line nor a registration names it."""
+    tail: str
+    """The end of the line, with the numbers in it."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class HamiAttempt:
     nodes: dict[str, NodeLine] = field(default_factory=dict)
     unregistered: list[str] = field(default_factory=list)
     shortages: dict[str, int] = field(default_factory=dict)
-    """Lines about a node with too few devices that do not name it: text to number of lines."""
+    """Lines about a node with too few devices that do not name the node: number of lines by text."""
     devices: dict[str, DeviceLine] = field(default_factory=dict)
     """By ``container/node/uuid``: one UUID may stand on two nodes, if both registered the same device."""
     fitting: dict[str, list[str]] = field(default_factory=dict)
@@ -96,23 +96,23 @@ class HamiAttempt:
     def pod(self) -> str:
         return f"{self.namespace}/{self.name}"
 
-    def requesting(self) -> list[int]:
-        """Indices of the containers that request devices."""
+    def list_requesting(self) -> list[int]:
+        """List the indices of the containers that request devices."""
         return [index for index, request in enumerate(self.requests or ()) if request.devices]
 
-    def container_of(self, memory_mib: int, memory_percent: int, cores_percent: int) -> int:
-        """The only container with this request; unknown where several have it.
+    def find_container(self, memory_mib: int, memory_percent: int, cores_percent: int) -> int:
+        """Find the only container with this request; ``UNKNOWN`` if several have it.
 
         The number of devices does not help: HAMi counts it down while it takes them.
         """
         wanted = (memory_mib, memory_percent, cores_percent)
         # Device lines carry the request and not the container.
-        same = [index for index in self.requesting() if (self.requests or ())[index][2:] == wanted]
+        same = [index for index in self.list_requesting() if (self.requests or ())[index][2:] == wanted]
         return same[0] if len(same) == 1 else UNKNOWN
 
-    def only_container(self) -> int:
-        requesting = self.requesting()
-        return requesting[0] if len(requesting) == 1 else UNKNOWN
+    def find_only_container(self) -> int:
+        list_requesting = self.list_requesting()
+        return list_requesting[0] if len(list_requesting) == 1 else UNKNOWN
 
     def try_device(self, uuid: str, registered: RegisteredDevices, container: int) -> None:
         # HAMi's device lines name no node (-v=5); only a registration shows whose device it is.
@@ -123,12 +123,12 @@ class HamiAttempt:
         self.is_walking = True
 
     def judge_device(
-        self, uuid: str, node: str, verdict: str, rest: str, registered: RegisteredDevices, container: int = UNKNOWN
+        self, uuid: str, node: str, verdict: str, tail: str, registered: RegisteredDevices, container: int = UNKNOWN
     ) -> None:
-        """``verdict`` is ``fits``, or the code of the refusal. ``node`` is empty where the line names none."""
-        node = node or _node_of(uuid, registered)
+        """Keep the verdict: ``fits``, or the code of the refusal. ``node`` is empty if the line names none."""
+        node = node or _find_node(uuid, registered)
         if container == UNKNOWN:
-            container = self.only_container()
+            container = self.find_only_container()
         if container == UNKNOWN:
             container = self.trying.get(node, UNKNOWN)
         self.is_walking = True
@@ -136,82 +136,82 @@ class HamiAttempt:
         if len(self.devices) >= MAX_DEVICES:
             return
         key = f"{container}/{node}/{uuid}"
-        self.devices[key] = DeviceLine(verdict, node, rest)
+        self.devices[key] = DeviceLine(verdict, node, tail)
         if verdict == FITS:
             self.fitting.setdefault(node, []).append(key)
 
     def give_back(
-        self, uuid: str, node: str, rest: str, registered: RegisteredDevices, container: int = UNKNOWN
+        self, uuid: str, node: str, tail: str, registered: RegisteredDevices, container: int = UNKNOWN
     ) -> None:
-        """The device is on another NUMA node than those before it.
+        """Give back the devices before this one, which is on another NUMA node.
 
         HAMi gives back all that it took for the container on this node, and judges the device again on its own. Where
         no device was taken, or the line does not name the NUMA node of those before it, the line is about the device.
         """
-        node = node or _node_of(uuid, registered)
+        node = node or _find_node(uuid, registered)
         self.is_walking = True
         if not node:
             return
-        given_back = self.fitting.pop(node, ()) if PREVIOUS_NUMA in rest else ()
+        given_back = self.fitting.pop(node, ()) if PREVIOUS_NUMA in tail else ()
         for key in given_back:
             self.devices[key] = self.devices[key]._replace(verdict=ReasonCode.NUMA_NOT_FIT.value)
         if not given_back:
-            self.judge_device(uuid, node, ReasonCode.NUMA_NOT_FIT.value, rest, registered, container)
+            self.judge_device(uuid, node, ReasonCode.NUMA_NOT_FIT.value, tail, registered, container)
 
     def refuse_node(self, node: str, reason: str, container: int, cause: str = "") -> None:
         if container == UNKNOWN:
             # With too few devices on the node, HAMi refuses the container before it tries a device for it.
             is_untried = reason == ReasonCode.NODE_INSUFFICIENT_DEVICE
-            container = self._untried(node) if is_untried else self._last_tried(node)
+            container = self._find_untried(node) if is_untried else self._find_last_tried(node)
         for key in self.fitting.pop(node, ()):
             # Devices that were taken for earlier containers keep their verdict: only the refusing one is out.
             if container == UNKNOWN or key.startswith(f"{container}/"):
                 self.devices[key] = self.devices[key]._replace(
                     verdict=ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST.value
                 )
-        known = self.nodes.get(node)
-        if known and known.reason == reason:
-            cause = cause or known.cause
+        previous = self.nodes.get(node)
+        if previous and previous.reason == reason:
+            cause = cause or previous.cause
         self.nodes[node] = NodeLine(REFUSED, reason=reason, container=container, cause=cause)
         self.is_walking = True
 
-    def _last_tried(self, node: str) -> int:
-        """The container that the walk had reached on the node."""
-        container = self.only_container()
+    def _find_last_tried(self, node: str) -> int:
+        """Find the container that the walk had reached on the node."""
+        container = self.find_only_container()
         return container if container != UNKNOWN else self.trying.get(node, UNKNOWN)
 
-    def _untried(self, node: str) -> int:
-        """The container that the walk reached and tried no device for: the first with a request after the last tried.
+    def _find_untried(self, node: str) -> int:
+        """Find the container for which the walk tried no device: the first with a request after the last tried.
 
         Unknown below -v=4, where HAMi prints no devices, and with init containers, which have an order of their own.
         """
-        requesting = self.requesting()
-        if len(requesting) < 2:
-            return self.only_container()
+        list_requesting = self.list_requesting()
+        if len(list_requesting) < 2:
+            return self.find_only_container()
         tried = self.trying.get(node)
         is_level_too_low = max(self.levels) < DEVICE_LINES_LEVEL
         if self.init_containers != 0 or self.has_devices_without_node or tried == UNKNOWN or is_level_too_low:
             return UNKNOWN
-        return next((index for index in requesting if tried is None or index > tried), UNKNOWN)
+        return next((index for index in list_requesting if tried is None or index > tried), UNKNOWN)
 
     def accept_node(self, node: str, score: float, *, is_exact: bool) -> None:
-        known = self.nodes.get(node)
+        previous = self.nodes.get(node)
         # The event line repeats the scores rounded; the node's own line is better.
-        if is_exact or not known or known.verdict != FITS:
+        if is_exact or not previous or previous.verdict != FITS:
             self.nodes[node] = NodeLine(FITS, score, is_exact)
         self.is_walking |= is_exact
 
     def pick(self, node: str, by_vendor: Any) -> None:
-        """``by_vendor``: the JSON of ``Scheduling pod to node``, for each vendor a list of devices per container."""
+        """Keep the choice. ``by_vendor``: the JSON of the line, the devices of each container by vendor."""
         self.chosen = node
         for lists in by_vendor.values() if isinstance(by_vendor, dict) else ():
             for index, devices in enumerate(lists if isinstance(lists, list) else ()):
                 uuids = [device.get("UUID") for device in devices or () if isinstance(device, dict)]
                 if texts := [uuid for uuid in uuids if isinstance(uuid, str) and uuid]:
-                    self.picked.setdefault(self._container(index, len(lists)), []).extend(texts)
+                    self.picked.setdefault(self._resolve_container(index, len(lists)), []).extend(texts)
 
-    def _container(self, index: int, lists: int) -> int:
-        """The container of a list: HAMi writes a list for every container, or none for the init containers."""
+    def _resolve_container(self, index: int, lists: int) -> int:
+        """Resolve the container of a list: HAMi writes a list for every container, or none for the init containers."""
         total = len(self.requests) if self.requests is not None else None
         # HAMi's ``Scheduling pod to node`` has a list per container in the pod's order, init containers first.
         if total == lists:
@@ -220,8 +220,8 @@ class HamiAttempt:
         return index + init if total is not None and total == lists + init else UNKNOWN
 
 
-def _node_of(uuid: str, registered: RegisteredDevices) -> str:
-    """Empty where no registration names the device."""
+def _find_node(uuid: str, registered: RegisteredDevices) -> str:
+    """Find the device's node; empty if no registration names the device."""
     device = registered.get(uuid)
     return device.node if device else ""
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from ingest.lines import klog
 from ingest.readers.hami.attempt import Bind
-from ingest.readers.hami.devices import devices_of_json, devices_of_registration
+from ingest.readers.hami.devices import parse_devices, parse_registration
 from ingest.readers.hami.grammar import Spelling
 from ingest.readers.hami.open_attempts import MAX_TEXT, OpenHamiAttempts
 from ingest.readers.hami.settings_lines import add_flag, set_version
-from ingest.readers.hami.values import json_of
+from ingest.readers.hami.values import parse_json
 
 
 class BindLines:
@@ -16,8 +16,8 @@ class BindLines:
         self._attempts = attempts
 
     def start_bind(self, text: bytes, _: Spelling) -> bool:
-        name, namespace, node = (klog.quoted(text, key) for key in (b"pod", b"namespace", b"node"))
-        now = self._attempts.time_of(text)
+        name, namespace, node = (klog.read_quoted(text, key) for key in (b"pod", b"namespace", b"node"))
+        now = self._attempts.read_time(text)
         if not name or not namespace or not node or not now or "/" in name + namespace:
             return False
         pod = f"{namespace}/{name}"
@@ -26,10 +26,10 @@ class BindLines:
         return True
 
     def fail_bind(self, text: bytes, _: Spelling) -> bool:
-        error, now = klog.quoted(text, b"err"), self._attempts.time_of(text)
+        error, now = klog.read_quoted(text, b"err"), self._attempts.read_time(text)
         if error is None or not now:
             return False
-        pod = self._pod_of_bind(text)
+        pod = self._find_pod(text)
         if pod and (bind := self._attempts.memory.binds.get(pod)) and not bind.ended_at:
             failed = replace(bind, error=error[:MAX_TEXT] or "unknown error", ended_at=now)
             self._attempts.memory.binds[pod] = failed
@@ -38,9 +38,9 @@ class BindLines:
                 self._attempts.finish_bind(pod)
         return True
 
-    def _pod_of_bind(self, text: bytes) -> str | None:
-        """The pod whose bind the line is about; by the node alone, if only one bind is open there."""
-        name, namespace, node = (klog.quoted(text, key) for key in (b"pod", b"namespace", b"node"))
+    def _find_pod(self, text: bytes) -> str | None:
+        """Find the pod whose bind the line reports; only by the node, if one bind is open there."""
+        name, namespace, node = (klog.read_quoted(text, key) for key in (b"pod", b"namespace", b"node"))
         if name and "/" in name:
             return name
         if name and namespace:
@@ -51,40 +51,40 @@ class BindLines:
         return open_binds[0] if len(open_binds) == 1 else None
 
     def bound(self, text: bytes, _: Spelling) -> bool:
-        pod, now = self._pod_of_bind(text), self._attempts.time_of(text)
+        pod, now = self._find_pod(text), self._attempts.read_time(text)
         if pod and now and (bind := self._attempts.memory.binds.get(pod)):
             self._attempts.memory.binds[pod] = replace(bind, ended_at=now)
         return bool(now)
 
 
 class StartLines:
-    """What HAMi prints when it starts: its flags and all registrations, which alone join devices and nodes."""
+    """Lines that HAMi prints when it starts: its flags, and the registrations, which join devices and nodes."""
 
     def __init__(self, attempts: OpenHamiAttempts) -> None:
         self._attempts = attempts
 
     def register(self, text: bytes, _: Spelling) -> bool:
-        node, info = klog.quoted(text, b"nodeName"), json_of(klog.rest(text, b"nodeInfo"))
+        node, info = klog.read_quoted(text, b"nodeName"), parse_json(klog.read_tail(text, b"nodeInfo"))
         if not node or not isinstance(info, dict):
             return False
         # A list in some versions, an object with a list per vendor in others.
         devices = info.get("Devices")
         for items in devices.values() if isinstance(devices, dict) else [devices]:
-            found = devices_of_json(node, items if isinstance(items, list) else ())
-            self._attempts.register(found)
+            registered = parse_devices(node, items if isinstance(items, list) else ())
+            self._attempts.register(registered)
         return True
 
     def read_flag(self, text: bytes, _: Spelling) -> bool:
-        now = self._attempts.time_of(text)
+        now = self._attempts.read_time(text)
         return now is not None and add_flag(self._attempts.memory.settings, text, now)
 
     def read_version(self, text: bytes, _: Spelling) -> bool:
-        now = self._attempts.time_of(text)
+        now = self._attempts.read_time(text)
         return now is not None and set_version(self._attempts.memory.settings, text, now)
 
     def list_devices(self, text: bytes, _: Spelling) -> bool:
-        node, listed = klog.quoted(text, b"node"), klog.quoted(text, b"nodedevices")
+        node, listed = klog.read_quoted(text, b"node"), klog.read_quoted(text, b"nodedevices")
         if not node or listed is None:
             return False
-        self._attempts.register(devices_of_registration(node, listed))
+        self._attempts.register(parse_registration(node, listed))
         return True

@@ -1,4 +1,4 @@
-"""What the containers of a pod request, as HAMi prints it in JSON."""
+"""Requests of the containers of a pod, as HAMi prints them in JSON."""
 
 from typing import Any, Final, NamedTuple
 
@@ -6,7 +6,7 @@ from engine.hami.requests import UNSET_PERCENT
 
 
 class ContainerRequest(NamedTuple):
-    """What one container requests, in HAMi's terms: 0 MiB or 101 percent mean that it is not set."""
+    """The request of one container, in HAMi's terms: 0 MiB or 101 percent mean that it is not set."""
 
     vendor: str
     devices: int
@@ -19,16 +19,16 @@ NO_REQUEST: Final = ContainerRequest("", 0, 0, UNSET_PERCENT, 0)
 
 
 def parse_requests(parsed: Any) -> list[ContainerRequest] | None:
-    """The JSON of ``requests=…``: per container, an object by vendor. None where it is something else.
+    """Parse the JSON of ``requests=…``: per container, an object by vendor. None for anything else.
 
     Of a container with requests to two vendors only the first counts; HAMi finds no node for such a pod.
     """
     if not isinstance(parsed, list):
         return None
-    return [_container_request(by_vendor) for by_vendor in parsed]
+    return [_parse_container(by_vendor) for by_vendor in parsed]
 
 
-def _container_request(by_vendor: Any) -> ContainerRequest:
+def _parse_container(by_vendor: Any) -> ContainerRequest:
     for vendor, numbers in by_vendor.items() if isinstance(by_vendor, dict) else ():
         if isinstance(numbers, dict):
             # The fields of HAMi's ``ContainerDeviceRequest``; 101 percent is its mark for "no share requested".

@@ -8,8 +8,8 @@ import numpy as np
 
 from ingest.readers.hami.attempt import NodeLine
 from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
-from ingest.readers.hami.states import PrintedNumbers, printed_numbers
-from ingest.readers.hami.tables import Keys, Rows, json_bytes, refusal_of
+from ingest.readers.hami.states import PrintedNumbers, parse_printed
+from ingest.readers.hami.tables import Keys, Rows, measure_json, parse_refusal
 from ingest.readers.node_states import LoggedState
 from schemas.codec.chunking import runs
 from schemas.events import NOT_REPORTED, PICKED, REFUSED, DevicesJudged, PickedDevice, Request
@@ -37,75 +37,81 @@ class DeviceRecords:
         requests: Sequence[Request],
         nodes: Mapping[str, NodeLine],
         rows: Rows,
-        whole: Keys,
+        complete_keys: Keys,
         states: Mapping[str, Sequence[LoggedState]],
     ) -> None:
-        """``whole``: as of ``tables.whole_rows``."""
-        self._requests, self._nodes, self._rows, self._whole, self._states = requests, nodes, rows, whole, states
+        """Take an attempt's tables; ``complete_keys`` comes from ``tables.find_complete_rows``."""
+        self._requests, self._nodes, self._rows, self._complete, self._states = (
+            requests,
+            nodes,
+            rows,
+            complete_keys,
+            states,
+        )
 
     def make(self, shared: Mapping[str, Any], record_bytes: int) -> Iterator[DevicesJudged]:
-        """``shared``: the fields that all events of the attempt share."""
+        """Make the records. ``shared``: the fields that all events of the attempt share."""
         part = 0
         for container in sorted({container for container, _ in self._rows}):
             for is_whole in (True, False):
-                for fields in self._records(container, record_bytes, is_whole=is_whole):
+                for fields in self._iterate_records(container, record_bytes, is_whole=is_whole):
                     yield DevicesJudged(**shared, part=part, partial=not is_whole, **fields)
                     part += 1
 
-    def _records(self, container: int, record_bytes: int, *, is_whole: bool) -> Iterator[dict[str, Any]]:
-        keys = sorted(key for key in self._rows if key[0] == container and (key in self._whole) == is_whole)
-        pieces = [piece for key in keys for piece in self._pieces(key)]
-        sizes = [len(piece.verdicts) * _ROW_BYTES + json_bytes(piece.state.node) + _NODE_BYTES for piece in pieces]
+    def _iterate_records(self, container: int, record_bytes: int, *, is_whole: bool) -> Iterator[dict[str, Any]]:
+        keys = sorted(key for key in self._rows if key[0] == container and (key in self._complete) == is_whole)
+        pieces = [piece for key in keys for piece in self._iterate_pieces(key)]
+        sizes = [len(piece.verdicts) * _ROW_BYTES + measure_json(piece.state.node) + _NODE_BYTES for piece in pieces]
         for run in runs(np.array(sizes, dtype=np.int64), record_bytes):
             yield self._record(container, pieces[run])
 
-    def _pieces(self, key: tuple[int, str]) -> Iterator[_Piece]:
+    def _iterate_pieces(self, key: tuple[int, str]) -> Iterator[_Piece]:
         rows = self._rows[key]
         for state in self._states[key[1]]:
-            device = [place for place, uuid in enumerate(state.uuids) if uuid in rows]
+            device = [index for index, uuid in enumerate(state.uuids) if uuid in rows]
             if device:
-                lines = [rows[state.uuids[place]] for place in device]
-                printed = [printed_numbers(line.rest) for line in lines]
+                lines = [rows[state.uuids[index]] for index in device]
+                printed = [parse_printed(line.tail) for line in lines]
                 yield _Piece(state, device, [line.verdict for line in lines], printed)
 
     def _record(self, container: int, pieces: Sequence[_Piece]) -> dict[str, Any]:
         verdicts = sorted({verdict for piece in pieces for verdict in piece.verdicts})
         codes = {verdict: code for code, verdict in enumerate(verdicts)}
-        position, request = request_at(container, self._requests)
+        position, request = find_request(container, self._requests)
         # Positions ascend: the last one shows whether they are 0, 1, 2, …
         has_gaps = any(piece.device[-1] >= len(piece.device) for piece in pieces)
         return {
             "container": position,
             "request": request,
-            "models": _models(pieces),
+            "models": _count_models(pieces),
             "verdicts": verdicts,
             "nodes": [piece.state.node for piece in pieces],
             "revision": [piece.state.revision for piece in pieces],
-            "devices": [self._size(piece.state.node) for piece in pieces],
+            "devices": [self._count_devices(piece.state.node) for piece in pieces],
             "rows": [len(piece.verdicts) for piece in pieces],
             "verdict": [codes[verdict] for piece in pieces for verdict in piece.verdicts],
-            "device": [place for piece in pieces for place in piece.device] if has_gaps else [],
-        } | _printed(pieces, request)
+            "device": [index for piece in pieces for index in piece.device] if has_gaps else [],
+        } | _collect_printed(pieces, request)
 
-    def _size(self, node: str) -> int:
-        """The Y of ``X/Y Reason``; 0 where the log does not give it."""
+    def _count_devices(self, node: str) -> int:
+        """Return the Y of ``X/Y Reason``; 0 if the log does not give it."""
         line = self._nodes.get(node)
-        return refusal_of(line).devices if line and line.verdict == REFUSED else 0
+        return parse_refusal(line).devices if line and line.verdict == REFUSED else 0
 
 
-def picked_devices(
+def list_picked_devices(
     requests: Sequence[Request], rows: Rows, chosen: str, registered: RegisteredDevices
 ) -> list[PickedDevice]:
-    """The devices that were taken on the chosen node, by container."""
+    """List the devices that were taken on the chosen node, by container."""
     picked: list[PickedDevice] = []
     for container in sorted(container for container, node in rows if node == chosen):
-        position, request = request_at(container, requests)
+        position, request = find_request(container, requests)
         uuids = (uuid for uuid, line in rows[container, chosen].items() if line.verdict == PICKED)
-        picked += [_picked_device(position, request, uuid, registered) for uuid in uuids]
+        picked += [_to_picked_device(position, request, uuid, registered) for uuid in uuids]
     return sorted(picked, key=lambda device: device.container)
 
 
-def _picked_device(container: int, request: Request, uuid: str, registered: RegisteredDevices) -> PickedDevice:
+def _to_picked_device(container: int, request: Request, uuid: str, registered: RegisteredDevices) -> PickedDevice:
     device = registered.get(uuid, RegisteredDevice(""))
     # Nothing about use: HAMi prints it only of devices that it refuses.
     return PickedDevice(
@@ -115,14 +121,14 @@ def _picked_device(container: int, request: Request, uuid: str, registered: Regi
     )  # fmt: skip
 
 
-def request_at(container: int, requests: Sequence[Request]) -> tuple[int, Request]:
-    """The container's position and request; one that no request has gets the position behind all of them."""
+def find_request(container: int, requests: Sequence[Request]) -> tuple[int, Request]:
+    """Find the container's position and request; an unknown container gets the position after all requests."""
     is_known = 0 <= container < len(requests)
     return (container, requests[container]) if is_known else (len(requests), Request(container=""))
 
 
-def _printed(pieces: Sequence[_Piece], request: Request) -> dict[str, list[int]]:
-    """The columns of what the lines print of each device; empty ones where no line does, or the request says it."""
+def _collect_printed(pieces: Sequence[_Piece], request: Request) -> dict[str, list[int]]:
+    """Collect the numbers that lines print of each device, by column; one that repeats the request is empty."""
     numbers = [number for piece in pieces for number in piece.printed]
     index, memory, cores = ([*column] for column in zip(*numbers, strict=True)) if numbers else ([], [], [])
     requested = {request.memory_mib, NOT_REPORTED, None}
@@ -136,10 +142,10 @@ def _printed(pieces: Sequence[_Piece], request: Request) -> dict[str, list[int]]
     }
 
 
-def _models(pieces: Sequence[_Piece]) -> dict[str, int]:
+def _count_models(pieces: Sequence[_Piece]) -> dict[str, int]:
     models: Counter[str] = Counter()
     for piece in pieces:
         kinds, kind = piece.state.columns["kinds"], piece.state.columns["kind"]
-        for code, rows in Counter(kind[place] for place in piece.device).items():
+        for code, rows in Counter(kind[index] for index in piece.device).items():
             models[kinds[code].model] += rows
     return {model: rows for model, rows in sorted(models.items()) if model}

@@ -3,8 +3,8 @@
 The registrations come from a node list (``kubectl get nodes -o json``) or from the log itself: HAMi prints them when it
 starts. A device that no registration names has no node here, and none is guessed.
 
-What decodes them is imported with the first registration: many a log that is explained has none, and it takes a
-twentieth of the time of that command.
+The decoder is imported with the first registration: many logs have none, and the import takes a twentieth of the time
+of ``explain``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,9 +34,9 @@ RegisteredDevices = dict[str, RegisteredDevice]
 
 
 def parse_node_list(node_list: bytes) -> RegisteredDevices:
-    """The devices of a node list in JSON: a ``List``, or one ``Node``.
+    """Parse the devices of a node list in JSON: a ``List``, or one ``Node``.
 
-    Raises ``ValueError`` where it is neither.
+    Raises ``ValueError`` for anything else.
     """
     try:
         parsed = orjson.loads(node_list)
@@ -45,10 +45,10 @@ def parse_node_list(node_list: bytes) -> RegisteredDevices:
     nodes = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
     if not isinstance(nodes, list):
         raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
-    return dict(device for node in nodes for device in _devices_of_node(node))
+    return dict(device for node in nodes for device in _parse_node(node))
 
 
-def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
+def _parse_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
     metadata = node.get("metadata") if isinstance(node, dict) else None
     if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
         return
@@ -58,22 +58,22 @@ def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
     from engine.hami.vendor_catalog import list_vendors
 
     vendors = list_vendors(annotations if isinstance(annotations, dict) else ())
-    found = read_node(node, vendors).combine_devices(vendors)
-    for device in found.registration.devices if found else ():
-        yield from _registered(name, device)
+    reading = read_node(node, vendors).combine_devices(vendors)
+    for device in reading.registration.devices if reading else ():
+        yield from _to_registered(name, device)
 
 
-def devices_of_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDevice]]:
-    """The devices of one registration annotation; none where it can't be read."""
+def parse_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDevice]]:
+    """Parse one registration annotation; no device if it can't be read."""
     from engine.hami.registration import Registration, decode_registration
 
-    found = decode_registration(text)
-    for device in found.devices if isinstance(found, Registration) else ():
-        yield from _registered(node, device)
+    registration = decode_registration(text)
+    for device in registration.devices if isinstance(registration, Registration) else ():
+        yield from _to_registered(node, device)
 
 
-def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
-    """The devices of a registration's parsed JSON; items that aren't devices are skipped."""
+def parse_devices(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
+    """Parse the devices of a registration's decoded JSON; skips items that are no devices."""
     from engine.hami.go_values import InvalidValueError
     from engine.hami.registration import decode_device
 
@@ -82,10 +82,10 @@ def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, Regi
             device = decode_device(item, "")
         except InvalidValueError:
             continue
-        yield from _registered(node, device)
+        yield from _to_registered(node, device)
 
 
-def _registered(node: str, device: "Device") -> Iterator[tuple[str, RegisteredDevice]]:
+def _to_registered(node: str, device: "Device") -> Iterator[tuple[str, RegisteredDevice]]:
     amounts = (device.memory_mib, device.cores, device.slots, device.numa, device.index)
     # Numbers beyond int32 are mistakes of a device plugin.
     memory, cores, slots, numa, index = (amount if 0 <= amount < 2**31 else None for amount in amounts)

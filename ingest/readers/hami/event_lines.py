@@ -14,7 +14,7 @@ from ingest.lines import klog
 from ingest.readers.hami.attempt import Bind, HamiAttempt
 from ingest.readers.hami.grammar import Spelling
 from ingest.readers.hami.open_attempts import MAX_TEXT, OpenHamiAttempts
-from ingest.readers.hami.values import finite, names_of
+from ingest.readers.hami.values import clamp_score, split_pod_name
 
 MAX_MESSAGE: Final = 1_000_000
 
@@ -29,9 +29,9 @@ class EventLines:
         self._attempts = attempts
 
     def read_event(self, text: bytes, spelling: Spelling) -> bool:
-        pod, reason, message = (klog.quoted(text, key) for key in (b"object", b"reason", b"message"))
-        now = self._attempts.time_of(text)
-        if not pod or not reason or message is None or not now or not (names := names_of(pod)):
+        pod, reason, message = (klog.read_quoted(text, key) for key in (b"object", b"reason", b"message"))
+        now = self._attempts.read_time(text)
+        if not pod or not reason or message is None or not now or not (names := split_pod_name(pod)):
             return False
         # The regular expressions that follow run over it.
         message = message[:MAX_MESSAGE]
@@ -44,15 +44,15 @@ class EventLines:
         return True
 
     def _filter_succeeded(self, names: tuple[str, str], message: str, now: datetime, spelling: Spelling) -> None:
-        found = _SUCCESS.fullmatch(message)
-        attempt = self._end_attempt(names, now, spelling, found[1] if found else "")
-        if found:
-            attempt.chosen = found[1]
-        if found and found[2]:
+        match = _SUCCESS.fullmatch(message)
+        attempt = self._end_attempt(names, now, spelling, match[1] if match else "")
+        if match:
+            attempt.chosen = match[1]
+        if match and match[2]:
             # HAMi's text counts nodes that do not fit and nodes that fit.
-            attempt.offered = int(found[2]) + int(found[3])
-            scores = dict(_scores(found[4]))
-            attempt.node_policy = _policy(scores, attempt.chosen)
+            attempt.offered = int(match[2]) + int(match[3])
+            scores = dict(_parse_scores(match[4]))
+            attempt.node_policy = _infer_policy(scores, attempt.chosen)
             for node, score in scores.items():
                 # Event lines round scores to two decimals; node lines, at -v=4, do not.
                 attempt.accept_node(node, score, is_exact=False)
@@ -66,20 +66,20 @@ class EventLines:
             self._attempts.memory.codes.setdefault("/".join(names), {})[code[1]] = nodes
             return
         no_node = _NO_NODE.fullmatch(message)
-        chosen = "" if no_node else self._chosen_by_oldest("/".join(names))
+        chosen = "" if no_node else self._find_oldest_choice("/".join(names))
         attempt = self._end_attempt(names, now, spelling, chosen)
         attempt.offered = int(no_node[1]) if no_node and no_node[1] else None
         attempt.error = "" if no_node else message[:MAX_TEXT]
         attempt.message = message[:MAX_TEXT]
         self._attempts.finish(attempt)
 
-    def _chosen_by_oldest(self, pod: str) -> str:
-        """The node that the pod's oldest attempt chose: an error may follow a choice (writing it to the pod failed)."""
-        oldest = next(iter(self._attempts.attempts_of(pod)), None)
+    def _find_oldest_choice(self, pod: str) -> str:
+        """Find the node that the pod's oldest attempt chose: an error may follow (writing it to the pod failed)."""
+        oldest = next(iter(self._attempts.list_attempts(pod)), None)
         return oldest.chosen if oldest else ""
 
     def _end_attempt(self, names: tuple[str, str], now: datetime, spelling: Spelling, chosen: str) -> HamiAttempt:
-        """The attempt that an event line ends: the pod's oldest one that the line does not contradict."""
+        """End the attempt of an event line: the pod's oldest one that the line does not contradict."""
         pod = "/".join(names)
         memory = self._attempts.memory
         waiting = memory.waiting.get(pod, [])
@@ -102,24 +102,24 @@ class EventLines:
 
     def _bind_ended(self, pod: str, message: str, now: datetime, *, is_bound: bool) -> None:
         binds = self._attempts.memory.binds
-        found = _BOUND.match(message)
-        bind = binds.get(pod) or Bind(found[1] if found else self._attempts.chosen(pod), now)
+        match = _BOUND.match(message)
+        bind = binds.get(pod) or Bind(match[1] if match else self._attempts.find_chosen(pod), now)
         error = "" if is_bound else bind.error or message[:MAX_TEXT] or "unknown error"
         binds[pod] = replace(bind, error=error, ended_at=bind.ended_at or now)
         self._attempts.finish_bind(pod)
 
 
-def _scores(listed: str) -> Iterator[tuple[str, float]]:
-    """``node3:0.98,node4:0.65``, the best last."""
+def _parse_scores(listed: str) -> Iterator[tuple[str, float]]:
+    """Parse ``node3:0.98,node4:0.65``, the best last."""
     for entry in listed.split(","):
         node, _, score = entry.rpartition(":")
         try:
-            yield node, finite(float(score))
+            yield node, clamp_score(float(score))
         except ValueError:
             continue
 
 
-def _policy(scores: dict[str, float], chosen: str) -> str:
-    """HAMi prints no policy. Only spread takes the lowest score; binpack and unknown policies take the highest."""
+def _infer_policy(scores: dict[str, float], chosen: str) -> str:
+    """Infer the policy, which HAMi does not print: only spread takes the lowest score, others take the highest."""
     is_lowest = chosen in scores and scores[chosen] == min(scores.values()) < max(scores.values())
     return "spread" if is_lowest else ""

@@ -7,18 +7,18 @@ from typing import Any, Final
 import numpy as np
 
 from ingest.readers.hami.attempt import UNKNOWN, Bind, HamiAttempt
-from ingest.readers.hami.device_records import DeviceRecords, picked_devices
+from ingest.readers.hami.device_records import DeviceRecords, list_picked_devices
 from ingest.readers.hami.devices import RegisteredDevices
-from ingest.readers.hami.gaps import gaps_of
-from ingest.readers.hami.states import states_of
+from ingest.readers.hami.gaps import list_gaps
+from ingest.readers.hami.states import derive_states
 from ingest.readers.hami.tables import (
-    json_bytes,
-    nodes_of,
-    refusal_table,
-    requests_of,
-    rows_of,
-    unnamed_refusals,
-    whole_rows,
+    build_refusal_table,
+    build_requests,
+    collect_nodes,
+    count_unnamed_refusals,
+    find_complete_rows,
+    group_rows,
+    measure_json,
 )
 from ingest.readers.node_states import EmittedStates
 from schemas.codec.chunking import refusal_runs
@@ -45,8 +45,8 @@ _NODE_BYTES: Final = 128
 _RECORD_BYTES: Final = 48 * 1024
 
 
-def shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> dict[str, Any]:
-    """The fields that all events of the attempt share. Without a UID in the log, the pod's name goes into the id."""
+def build_shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> dict[str, Any]:
+    """Build the fields that all events of the attempt share. Without a UID the pod's name goes into the id."""
     return {
         "cluster": cluster,
         "attempt_id": attempt_id(cluster, scheduler, attempt.uid or attempt.pod, attempt.started_at),
@@ -57,7 +57,7 @@ def shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> dict[st
     }
 
 
-def bind_concluded(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
+def build_bind(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
     ended_at = bind.ended_at or ended_at
     # As above: a clock that was set must not make a bind end before it began.
     started = min(bind.started_at, ended_at)
@@ -65,7 +65,7 @@ def bind_concluded(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> Bi
     return BindConcluded(**shared, **outcome, bind_started_at=started, ended_at=ended_at)
 
 
-def events_of(
+def build_events(
     attempt: HamiAttempt,
     registered: RegisteredDevices,
     by_node: Mapping[str, Sequence[str]],
@@ -73,12 +73,12 @@ def events_of(
     scheduler: str,
     emitted: EmittedStates,
 ) -> tuple[list[Event], Provenance]:
-    """All events of the attempt, states that are due before the rest; no conclusion where its end was not read.
+    """Build all events of the attempt, due states first; no conclusion if its end was not read.
 
     ``by_node``: the UUIDs of each registered node.
     """
-    builder = _EventBuilder(attempt, registered, by_node, shared_fields(attempt, cluster, scheduler))
-    return builder.events(emitted), builder.provenance
+    builder = _EventBuilder(attempt, registered, by_node, build_shared_fields(attempt, cluster, scheduler))
+    return builder.build(emitted), builder.provenance
 
 
 class _EventBuilder:
@@ -90,33 +90,33 @@ class _EventBuilder:
         shared: dict[str, Any],
     ) -> None:
         self._attempt, self._registered, self._shared = attempt, registered, shared
-        self._lines = nodes_of(attempt)
+        self._lines = collect_nodes(attempt)
         # HAMi judges nodes in goroutines and so prints them in any order; sorted, two readings give the same records.
         self._names = sorted(self._lines)
-        self._requests = requests_of(attempt)
-        self._rows = rows_of(attempt)
-        self._states = states_of(attempt, self._rows, registered, by_node)
-        whole = whole_rows(self._lines, self._rows)
-        self._devices = DeviceRecords(self._requests, self._lines, self._rows, whole, self._states)
-        gaps = gaps_of(attempt, self._requests, self._lines, self._rows, whole)
+        self._requests = build_requests(attempt)
+        self._rows = group_rows(attempt)
+        self._states = derive_states(attempt, self._rows, registered, by_node)
+        complete_keys = find_complete_rows(self._lines, self._rows)
+        self._devices = DeviceRecords(self._requests, self._lines, self._rows, complete_keys, self._states)
+        gaps = list_gaps(attempt, self._requests, self._lines, self._rows, complete_keys)
         self.provenance = Provenance(levels=sorted(attempt.levels), not_reported=gaps)
 
-    def events(self, emitted: EmittedStates) -> list[Event]:
+    def build(self, emitted: EmittedStates) -> list[Event]:
         started_at = self._attempt.started_at
         states = [state for node in sorted(self._states) for state in self._states[node]]
         devices = list(self._devices.make(self._shared, _RECORD_BYTES))
-        nodes = list(self._nodes())
+        nodes = list(self._iterate_nodes())
         events: list[Event] = [
-            state.event(self._shared["cluster"], self._shared["scheduler"], started_at)
+            state.to_event(self._shared["cluster"], self._shared["scheduler"], started_at)
             for state in states
-            if emitted.is_due(state, started_at)
+            if emitted.mark_if_due(state, started_at)
         ]
         events += [*devices, *nodes]
         if self._attempt.ended_at:
-            events.append(self._conclusion(self._attempt.ended_at, devices, len(nodes)))
+            events.append(self._build_conclusion(self._attempt.ended_at, devices, len(nodes)))
         return events
 
-    def _conclusion(self, ended_at: datetime, devices: Sequence[DevicesJudged], nodes: int) -> AttemptConcluded:
+    def _build_conclusion(self, ended_at: datetime, devices: Sequence[DevicesJudged], nodes: int) -> AttemptConcluded:
         attempt = self._attempt
         return AttemptConcluded(
             **self._shared,
@@ -133,14 +133,14 @@ class _EventBuilder:
             device_records=len(devices),
             node_records=nodes,
             chosen=attempt.chosen or None if not attempt.error else None,
-            picked=picked_devices(self._requests, self._rows, attempt.chosen, self._registered),
+            picked=list_picked_devices(self._requests, self._rows, attempt.chosen, self._registered),
             error=attempt.error,
-            refused_nodes=unnamed_refusals(attempt, self._lines),
+            refused_nodes=count_unnamed_refusals(attempt, self._lines),
             scheduler_message=attempt.message,
             provenance=self.provenance,
         )
 
-    def _nodes(self) -> Iterator[NodesJudged]:
+    def _iterate_nodes(self) -> Iterator[NodesJudged]:
         if not self._names:
             return
         verdicts = [PICKED, FITS, REFUSED, UNREGISTERED]
@@ -150,8 +150,8 @@ class _EventBuilder:
             PICKED if line.verdict == FITS and name == chosen else line.verdict
             for name, line in zip(self._names, lines, strict=True)
         ]
-        refusals, refusal = refusal_table(lines)
-        sizes = np.array([json_bytes(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
+        refusals, refusal = build_refusal_table(lines)
+        sizes = np.array([measure_json(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
         # One record per part: an attempt on thousands of nodes exceeds the size that Kafka takes.
         for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _RECORD_BYTES)):
             table, column = cut_refusals(refusals, refusal[run])
@@ -164,10 +164,10 @@ class _EventBuilder:
                 nodes=self._names[run],
                 verdict=np.array([verdicts.index(word) for word in words[run]], dtype=np.int64),
                 score=np.array([line.score for line in lines[run]], dtype=np.float32),
-                refused_by=np.array([self._container(line.container) for line in lines[run]], dtype=np.int64),
+                refused_by=np.array([self._resolve_container(line.container) for line in lines[run]], dtype=np.int64),
                 refusal=column,
             )
 
-    def _container(self, container: int) -> int:
-        """The index of a container that the requests name, else ``UNKNOWN``."""
+    def _resolve_container(self, container: int) -> int:
+        """Resolve the index of a container that the requests name, else ``UNKNOWN``."""
         return container if 0 <= container < len(self._requests) else UNKNOWN

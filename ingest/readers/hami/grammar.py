@@ -21,7 +21,7 @@ class Spelling(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: str
-    """What the line means; ``noise`` is a line that is not about a decision."""
+    """The meaning of the line; ``noise`` is a line that is not about a decision."""
     begins: list[str]
     level: int
     """The -v of klog from which on the line is printed."""
@@ -42,29 +42,29 @@ class Grammar(NamedTuple):
     long: Starts
     short: Starts
 
-    def spelling(self, line: bytes, at: int) -> Spelling | None:
-        """The spelling of the message that begins at index ``at``; None for a message of no known version."""
-        for start, spelling in self.long.get(line[at : at + LONG], ()):
-            if line.startswith(start, at):
-                return spelling
-        for start, spelling in self.short.get(line[at : at + SHORT], ()):
-            if line.startswith(start, at):
-                return spelling
+    def find_spelling(self, line: bytes, index: int) -> Spelling | None:
+        """Find the spelling of the message that begins at ``index``; None for a message of no known version."""
+        for start, find_spelling in self.long.get(line[index : index + LONG], ()):
+            if line.startswith(start, index):
+                return find_spelling
+        for start, find_spelling in self.short.get(line[index : index + SHORT], ()):
+            if line.startswith(start, index):
+                return find_spelling
         return None
 
 
 @cache
-def spellings() -> tuple[Spelling, ...]:
+def load_spellings() -> tuple[Spelling, ...]:
     table = tomllib.loads(_SOURCE.read_text(encoding="utf-8"))
     return TypeAdapter(tuple[Spelling, ...]).validate_python(table["line"])
 
 
 @cache
-def grammar() -> Grammar:
-    """Each beginning with and without a quote before it: klog quotes structured messages, but not formatted ones."""
+def load_grammar() -> Grammar:
+    """Load each beginning with and without a quote before it: klog quotes only structured messages."""
     long: Starts = {}
     short: Starts = {}
-    for spelling in spellings():
+    for spelling in load_spellings():
         for begin in spelling.begins:
             for start in (begin.encode(), b'"' + begin.encode()):
                 starts, size = (long, LONG) if len(start) >= LONG else (short, SHORT)

@@ -1,4 +1,4 @@
-"""What the reader remembers between two lines."""
+"""The reader's memory between two lines."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +18,7 @@ MAX_FINISHED: Final = 20_000
 
 @dataclass(slots=True)
 class FinishedAttempt:
-    """What a bind needs of the attempt that chose its node."""
+    """The part of an attempt that a later bind needs."""
 
     uid: str
     started_at: datetime

@@ -11,11 +11,11 @@ from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.attempt import Bind, HamiAttempt
 from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
-from ingest.readers.hami.events import bind_concluded, events_of, shared_fields
+from ingest.readers.hami.events import build_bind, build_events, build_shared_fields
 from ingest.readers.hami.grammar import Spelling
 from ingest.readers.hami.memory import AttemptMemory
-from ingest.readers.hami.settings_lines import observed_settings
-from ingest.readers.hami.values import names_of
+from ingest.readers.hami.settings_lines import take_settings
+from ingest.readers.hami.values import split_pod_name
 from ingest.reading.protocol import Counts
 from schemas.events import Event
 
@@ -38,7 +38,7 @@ class OpenHamiAttempts:
     """Events of what has ended are appended to ``finished_events`` until ``take`` is called."""
 
     def __init__(self, cluster: str, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
-        """``zone``: of the log's times."""
+        """Start without attempts; ``zone`` is the log's time zone."""
         self.counts = Counts()
         self.memory = AttemptMemory(version=2, devices=dict(devices))
         self.cluster, self.scheduler, self.zone = cluster, scheduler, zone
@@ -57,8 +57,8 @@ class OpenHamiAttempts:
         self.memory.devices.update(devices)
         self._uuids_by_node = None
 
-    def _by_node(self) -> dict[str, list[str]]:
-        """The UUIDs of each registered node. Kept: an attempt names few nodes, and a cluster has thousands."""
+    def _index_by_node(self) -> dict[str, list[str]]:
+        """Index the registered UUIDs by node; kept, because an attempt names few nodes of a cluster's thousands."""
         if self._uuids_by_node is None:
             self._uuids_by_node = {}
             for uuid, device in self.memory.devices.items():
@@ -70,36 +70,35 @@ class OpenHamiAttempts:
         return self._open(HamiAttempt(namespace, name, uid, now, now))
 
     def find_or_open(self, namespace: str, name: str, now: datetime) -> HamiAttempt:
-        """The pod's open attempt; where the log does not have its start, one that begins now."""
-        found = self.find(namespace, name)
-        return self._open(self.without_start(namespace, name, now)) if found is None else found
+        """Find the pod's open attempt; if the log lacks its start, open one that begins now."""
+        attempt = self.find(namespace, name)
+        return self._open(self.without_start(namespace, name, now)) if attempt is None else attempt
 
-    def of_line(self, text: bytes, spelling: Spelling) -> HamiAttempt | None:
-        """The open attempt of the pod that the line names; it is opened if there is none.
+    def find_by_line(self, text: bytes, spelling: Spelling) -> HamiAttempt | None:
+        """Find the open attempt of the pod that the line names; opens one if there is none.
 
         None for a line without a valid ``namespace/name`` or without a time.
         """
-        pod = klog.quoted(text, b"pod")
+        pod = klog.read_quoted(text, b"pod")
         attempt = self.memory.open.get(pod) if pod else None
         if attempt is None:
-            if not pod or not (names := names_of(pod)) or not (now := self.time_of(text)):
+            if not pod or not (names := split_pod_name(pod)) or not (now := self.read_time(text)):
                 return None
             attempt = self.find_or_open(*names, now)
         attempt.levels.add(spelling.level)
         return attempt
 
     def find(self, namespace: str, name: str) -> HamiAttempt | None:
-        """The pod's open attempt, also one of which no line has named the namespace so far."""
-        if found := self.memory.open.get(f"{namespace}/{name}"):
-            return found
-        if found := self.memory.open.pop(f"{UNNAMED_NAMESPACE}/{name}", None):
-            found.namespace = namespace
-            self.memory.open[found.pod] = found
-        return found
+        """Find the pod's open attempt, also one whose namespace no line has named so far."""
+        if attempt := self.memory.open.get(f"{namespace}/{name}"):
+            return attempt
+        if attempt := self.memory.open.pop(f"{UNNAMED_NAMESPACE}/{name}", None):
+            attempt.namespace = namespace
+            self.memory.open[attempt.pod] = attempt
+        return attempt
 
     def without_start(self, namespace: str, name: str, now: datetime) -> HamiAttempt:
-        """An attempt of which another line than its start is read first: with the requests that no attempt has claimed,
-        if they can't be another one's."""
+        """Begin an attempt whose start the log lacks, with unclaimed requests if they can't be another's."""
         attempt = HamiAttempt(namespace, name, "", now, now)
         self._note_settings(attempt)
         unclaimed = [line for line in self.memory.unclaimed if now - line.at <= CLAIMED_WITHIN]
@@ -118,21 +117,21 @@ class OpenHamiAttempts:
         self._note_settings(attempt)
         self.memory.open[attempt.pod] = attempt
         self._enforce_bounds(attempt.last_line_at)
-        self.has_several_requesting = any(len(other.requesting()) > 1 for other in self.memory.open.values())
+        self.has_several_requesting = any(len(other.list_requesting()) > 1 for other in self.memory.open.values())
         return attempt
 
-    def _reference(self) -> datetime:
-        """A time that the line is not much later than: klog writes no year."""
+    def _get_reference(self) -> datetime:
+        """Get a time that is close to the line's or later: klog writes no year."""
         times = self.lines.times
         return (times and times[self.index]) or self.lines.origin.reference
 
-    def time_of(self, text: bytes) -> datetime | None:
-        return klog.moment(text, self._reference(), self.zone)
+    def read_time(self, text: bytes) -> datetime | None:
+        return klog.parse_time(text, self._get_reference(), self.zone)
 
-    def by_name(self, name: str) -> HamiAttempt | None:
-        """For lines without a namespace: the open attempt of a pod with this name, if there is only one."""
-        found = [attempt for attempt in self.memory.open.values() if attempt.name == name]
-        return found[0] if len(found) == 1 else None
+    def find_by_name(self, name: str) -> HamiAttempt | None:
+        """Find the only open attempt of a pod with this name, for lines without a namespace."""
+        matches = [attempt for attempt in self.memory.open.values() if attempt.name == name]
+        return matches[0] if len(matches) == 1 else None
 
     def wait(self, pod: str, attempt: HamiAttempt) -> None:
         """Keep an attempt whose event line has not come, because the pod's next attempt begins."""
@@ -142,9 +141,9 @@ class OpenHamiAttempts:
             self.finish(waiting.pop(0))
 
     def _enforce_bounds(self, now: datetime) -> None:
-        """Called when an attempt starts, with the log's own time, so that the events follow from the text alone."""
+        """Enforce the bounds when an attempt starts, by the log's time: events follow only from the text."""
         memory = self.memory
-        unfinished = self._unfinished()
+        unfinished = self._collect_unfinished()
         # A single attempt may be as large as the cluster; only together must they stay within bounds.
         rows = sum(len(attempt.devices) + len(attempt.nodes) for attempt in unfinished) if len(unfinished) > 1 else 0
 
@@ -163,12 +162,12 @@ class OpenHamiAttempts:
         for pod in [pod for pod, bind in memory.binds.items() if now - bind.started_at > MAX_SILENCE]:
             self.finish_bind(pod)
 
-    def _unfinished(self) -> list[HamiAttempt]:
+    def _collect_unfinished(self) -> list[HamiAttempt]:
         waiting = (attempt for attempts in self.memory.waiting.values() for attempt in attempts)
         return [*self.memory.open.values(), *waiting]
 
-    def attempts_of(self, pod: str) -> list[HamiAttempt]:
-        """The pod's unfinished attempts in the order in which they started."""
+    def list_attempts(self, pod: str) -> list[HamiAttempt]:
+        """List the pod's unfinished attempts in the order in which they started."""
         latest = self.memory.open.get(pod)
         return [*self.memory.waiting.get(pod, ()), *([latest] if latest else [])]
 
@@ -186,8 +185,8 @@ class OpenHamiAttempts:
         if not (attempt.nodes or attempt.ended_at or attempt.devices or attempt.shortages):
             return
         memory = self.memory
-        events, provenance = events_of(
-            attempt, memory.devices, self._by_node(), self.cluster, self.scheduler, memory.states
+        events, provenance = build_events(
+            attempt, memory.devices, self._index_by_node(), self.cluster, self.scheduler, memory.states
         )
         self.finished_events += events
         if attempt.ended_at and not provenance.not_reported:
@@ -196,23 +195,23 @@ class OpenHamiAttempts:
             self.counts.attempts_incomplete += 1
         memory.remember(attempt)
 
-    def chosen(self, pod: str) -> str:
-        """The node that the pod's latest finished attempt chose; empty where there is none."""
+    def find_chosen(self, pod: str) -> str:
+        """Find the node that the pod's latest finished attempt chose; empty if there is none."""
         finished = self.memory.finished.get(pod)
         return finished.chosen if finished else ""
 
     def finish_bind(self, pod: str) -> None:
         """Emit the pod's bind; one whose outcome the log does not give is dropped."""
         bind = self.memory.binds.pop(pod, None)
-        if not bind or not bind.ended_at or not (names := names_of(pod)):
+        if not bind or not bind.ended_at or not (names := split_pod_name(pod)):
             return
-        attempt = self._attempt_of_bind(names, pod, bind)
-        shared = shared_fields(attempt, self.cluster, self.scheduler)
-        self.finished_events.append(bind_concluded(shared, bind, bind.ended_at))
+        attempt = self._find_bind_attempt(names, pod, bind)
+        shared = build_shared_fields(attempt, self.cluster, self.scheduler)
+        self.finished_events.append(build_bind(shared, bind, bind.ended_at))
 
-    def _attempt_of_bind(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
-        """The attempt that chose the node: the latest finished one, or one that still waits for its event line."""
-        for attempt in reversed(self.attempts_of(pod)):
+    def _find_bind_attempt(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
+        """Find the attempt that chose the node: the latest finished one, or one that still waits for its event line."""
+        for attempt in reversed(self.list_attempts(pod)):
             # A bind follows a choice: an attempt that started after the bind is another one.
             if attempt.chosen and attempt.started_at <= bind.started_at:
                 return attempt
@@ -222,18 +221,18 @@ class OpenHamiAttempts:
 
     def observe_settings(self) -> None:
         """Emit the scheduler's settings if lines about them were read; another kind of line is their end."""
-        if observed := observed_settings(self.memory.settings, self.cluster, self.scheduler):
+        if observed := take_settings(self.memory.settings, self.cluster, self.scheduler):
             self.finished_events.append(observed)
 
     def take(self) -> list[Event]:
-        """The events that were finished since the last call."""
+        """Take the events that were finished since the last call."""
         events, self.finished_events = self.finished_events, []
         self.counts.events += len(events)
         return events
 
     def list_unfinished(self) -> set[str]:
-        """Names of the unfinished attempts and binds."""
-        attempts = {f"{attempt.pod} {attempt.started_at}" for attempt in self._unfinished()}
+        """List the unfinished attempts and binds by name."""
+        attempts = {f"{attempt.pod} {attempt.started_at}" for attempt in self._collect_unfinished()}
         return attempts | {f"bind {pod}" for pod in self.memory.binds}
 
     def close(self) -> None:
@@ -241,7 +240,7 @@ class OpenHamiAttempts:
         self.observe_settings()
         memory = self.memory
         for pod in [*memory.waiting, *memory.open]:
-            for attempt in self.attempts_of(pod):
+            for attempt in self.list_attempts(pod):
                 self.finish(attempt)
             memory.waiting.pop(pod, None)
             memory.open.pop(pod, None)

@@ -18,7 +18,7 @@ from ingest.readers.hami.devices import RegisteredDevices
 from ingest.readers.hami.event_lines import EventLines
 from ingest.readers.hami.filter_lines import FilterLines
 from ingest.readers.hami.grammar import NOISE as NOISE_KIND
-from ingest.readers.hami.grammar import Spelling, grammar
+from ingest.readers.hami.grammar import Spelling, load_grammar
 from ingest.readers.hami.memory import AttemptMemory
 from ingest.readers.hami.node_lines import NodeLines
 from ingest.readers.hami.open_attempts import OpenHamiAttempts
@@ -45,16 +45,19 @@ class HamiLog:
         *,
         cluster: str = DEFAULT_CLUSTER,
     ) -> None:
-        """``devices``: those of a node list, which give device lines their nodes. ``zone``: of the log's times."""
+        """Start at the beginning of a log.
+
+        ``devices``: from a node list, which gives device lines their nodes. ``zone``: the log's time zone.
+        """
         self._attempts = OpenHamiAttempts(cluster, scheduler, devices or {}, zone)
-        self._steps = _steps(self._attempts)
+        self._steps = _map_steps(self._attempts)
 
     @property
     def counts(self) -> Counts:
         return self._attempts.counts
 
     def feed(self, lines: Lines) -> Iterator[Event]:
-        attempts, spelling_of, steps = self._attempts, grammar().spelling, self._steps
+        attempts, spelling_of, steps = self._attempts, load_grammar().find_spelling, self._steps
         attempts.lines = lines
         # Counted here and added once: this loop runs a quarter of a million times for one attempt.
         understood = noise = 0
@@ -64,7 +67,7 @@ class HamiLog:
             spelling = spelling_of(text, header_end + 2) if header_end > 0 else None
             if spelling is None:
                 if text:
-                    attempts.counts.unknown(text)
+                    attempts.counts.count_unknown(text)
                 continue
             if spelling.kind == NOISE_KIND:
                 noise += 1
@@ -72,7 +75,7 @@ class HamiLog:
             attempts.index = index
             # A known beginning with another rest is a line of a version that the grammar does not know.
             if len(text) > MAX_LINE or not steps[spelling.kind](text, spelling):
-                attempts.counts.unknown(text)
+                attempts.counts.count_unknown(text)
                 continue
             understood += 1
             if attempts.finished_events:
@@ -85,7 +88,7 @@ class HamiLog:
         yield from self._attempts.take()
 
     def list_unfinished(self) -> set[str]:
-        """Names of the attempts and binds that have not ended yet."""
+        """List the attempts and binds that have not ended yet, by name."""
         return self._attempts.list_unfinished()
 
     def save(self) -> bytes:
@@ -98,8 +101,8 @@ class HamiLog:
             raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
 
 
-def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
-    """By the kind of a line in ``grammar.toml``."""
+def _map_steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
+    """Map the kinds of lines in ``grammar.toml`` to steps."""
     filters, nodes = FilterLines(attempts), NodeLines(attempts)
     binds, starts = BindLines(attempts), StartLines(attempts)
     return {
@@ -108,7 +111,7 @@ def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
         "container named": filters.name_container,
         "requests collected": filters.collect_requests,
         "nothing requested": filters.forget,
-        "nodes unregistered": nodes.unregistered,
+        "nodes unregistered": nodes.list_unregistered,
         "container tried": filters.try_container,
         "device tried": filters.try_device,
         "device fits": filters.judge_device,
@@ -119,7 +122,7 @@ def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
         "node filtered out": nodes.filter_node_out,
         "node refused": nodes.refuse_node,
         "node fits": nodes.accept_node,
-        "no node fits": filters.no_node_fits,
+        "no node fits": filters.end_without_node,
         "node chosen": filters.choose,
         "flag": starts.read_flag,
         "version": starts.read_version,

@@ -19,22 +19,22 @@ _SECRET: Final = re.compile(r"passw|token|secret|credential", re.IGNORECASE)
 
 def add_flag(settings: LoggedSettings, text: bytes, now: datetime) -> bool:
     """Add the flag of a line; False where it has none."""
-    found = _FLAG.search(text)
-    if not found:
+    match = _FLAG.search(text)
+    if not match:
         return False
     _begin(settings, now)
-    name = found[1].decode()
+    name = match[1].decode()
     if len(settings.flags) < MAX_FLAGS and not _SECRET.search(name):
-        settings.flags[name] = klog.unquoted(found[2])[:MAX_VALUE]
+        settings.flags[name] = klog.unquote(match[2])[:MAX_VALUE]
     return True
 
 
 def set_version(settings: LoggedSettings, text: bytes, now: datetime) -> bool:
-    found = _VERSION.search(text)
-    if not found:
+    match = _VERSION.search(text)
+    if not match:
         return False
     _begin(settings, now)
-    settings.version = found[1].decode(errors="replace")
+    settings.version = match[1].decode(errors="replace")
     return True
 
 
@@ -45,8 +45,8 @@ def _begin(settings: LoggedSettings, now: datetime) -> None:
     settings.flags, settings.version, settings.observed_at, settings.is_open = {}, "", now, True
 
 
-def observed_settings(settings: LoggedSettings, cluster: str, scheduler: str) -> SchedulerObserved | None:
-    """The event about settings that were read since the last call; None where there are none."""
+def take_settings(settings: LoggedSettings, cluster: str, scheduler: str) -> SchedulerObserved | None:
+    """Take the event about the settings that were read since the last call; None if there are none."""
     if not settings.is_open or settings.observed_at is None:
         return None
     settings.is_open = False

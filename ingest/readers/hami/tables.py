@@ -19,8 +19,8 @@ Rows = dict[tuple[int, str], dict[str, DeviceLine]]
 Keys = set[tuple[int, str]]
 
 
-def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
-    """By name, what is known of each node; codes without counts where only the event lines name it."""
+def collect_nodes(attempt: HamiAttempt) -> dict[str, NodeLine]:
+    """Collect the line of each node by name; codes without counts if only the event lines name it."""
     lines = dict(attempt.nodes)
     lines |= {name: NodeLine(UNREGISTERED) for name in attempt.unregistered if name not in lines}
     by_node: dict[str, list[str]] = {}
@@ -30,7 +30,7 @@ def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
     for name, codes in by_node.items():
         # A node's own line has counts, which are better than the codes of the event lines.
         if name not in lines or (lines[name].verdict == REFUSED and not lines[name].reason):
-            container = attempt.only_container()
+            container = attempt.find_only_container()
             lines[name] = NodeLine(REFUSED, reason="\n".join(sorted(codes)), is_exact=False, container=container)
     # Which of the nodes a line is about is certain where all of them have the same numbers.
     if len(attempt.shortages) == 1:
@@ -45,24 +45,24 @@ def _is_short(line: NodeLine) -> bool:
     return line.verdict == REFUSED and line.reason == ReasonCode.NODE_INSUFFICIENT_DEVICE
 
 
-def unnamed_refusals(attempt: HamiAttempt, nodes: Mapping[str, NodeLine]) -> dict[str, int]:
-    """Reason to number of nodes that were refused for it by lines that do not name them, where no other does."""
+def count_unnamed_refusals(attempt: HamiAttempt, nodes: Mapping[str, NodeLine]) -> dict[str, int]:
+    """Count the nodes by reason that lines refuse without naming them, if no other line names them."""
     lines = sum(attempt.shortages.values())
     named = sum(ReasonCode.NODE_INSUFFICIENT_DEVICE in line.reason for line in nodes.values())
     return {ReasonCode.NODE_INSUFFICIENT_DEVICE.value: lines - named} if lines > named else {}
 
 
-def refusal_of(line: NodeLine) -> Refusal:
-    """``1/2 CodeA, 1/2 CodeB`` as counts; a reason of any other form is kept as ``bare``."""
+def parse_refusal(line: NodeLine) -> Refusal:
+    """Parse ``1/2 CodeA, 1/2 CodeB`` into counts; a reason in any other form stays ``bare``."""
     if not line.is_exact:
         return Refusal(uncounted=line.reason.split("\n"))
-    found = _refusal(line.reason)
-    return found.model_copy(update={"cause": line.cause}) if line.cause and found.bare else found
+    refusal = _parse_counts(line.reason)
+    return refusal.model_copy(update={"cause": line.cause}) if line.cause and refusal.bare else refusal
 
 
 # Thousands of nodes share a few reasons.
 @lru_cache(maxsize=1_024)
-def _refusal(text: str) -> Refusal:
+def _parse_counts(text: str) -> Refusal:
     counted = [reason for reason in read_reasons(text) if reason]
     totals = {reason.devices for reason in counted}
     codes = {reason.code: reason.refused for reason in counted}
@@ -76,8 +76,8 @@ def _refusal(text: str) -> Refusal:
     return Refusal(counts=codes, devices=devices)
 
 
-def refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:
-    """The distinct refusals, and for each line its index in them; -1 for one without. Shape of the array: (lines,)."""
+def build_refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:
+    """Build the distinct refusals, and an array (lines,) with the index of each line's refusal, -1 for none."""
     places: dict[tuple[str, str, bool], int] = {}
     table: list[Refusal] = []
     column = []
@@ -88,13 +88,13 @@ def refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:
         key = (line.reason, line.cause, line.is_exact)
         if key not in places:
             places[key] = len(table)
-            table.append(refusal_of(line))
+            table.append(parse_refusal(line))
         column.append(places[key])
     return table, np.array(column, dtype=np.int64)
 
 
-def requests_of(attempt: HamiAttempt) -> list[Request]:
-    """A request per container; empty ones where the log has only the containers' names."""
+def build_requests(attempt: HamiAttempt) -> list[Request]:
+    """Build a request per container; empty ones if the log has only the containers' names."""
     requests = attempt.requests if attempt.requests is not None else [NO_REQUEST] * len(attempt.names)
     return [_request(attempt, index, request) for index, request in enumerate(requests)]
 
@@ -114,8 +114,8 @@ def _request(attempt: HamiAttempt, index: int, request: ContainerRequest) -> Req
     )
 
 
-def rows_of(attempt: HamiAttempt) -> Rows:
-    """The device lines by container and node, and by UUID within; devices taken on the chosen node are ``picked``."""
+def group_rows(attempt: HamiAttempt) -> Rows:
+    """Group the device lines by container and node, then by UUID; devices taken on the chosen node are ``picked``."""
     rows: Rows = {}
     for key, line in attempt.devices.items():
         # A node's name has no slash; a device's may have one.
@@ -124,14 +124,14 @@ def rows_of(attempt: HamiAttempt) -> Rows:
     if attempt.chosen and not attempt.error:
         for index, uuids in attempt.picked.items():
             # A pod with one requesting container leaves no doubt whose devices they are.
-            container = index if index != UNKNOWN else attempt.only_container()
+            container = index if index != UNKNOWN else attempt.find_only_container()
             taken = rows.setdefault((container, attempt.chosen), {})
             taken |= {uuid: DeviceLine(PICKED, attempt.chosen, "") for uuid in uuids}
     return rows
 
 
-def whole_rows(nodes: Mapping[str, NodeLine], rows: Rows) -> Keys:
-    """Keys of the rows that add up to the counts in their node's refusal: no device line is missing there."""
+def find_complete_rows(nodes: Mapping[str, NodeLine], rows: Rows) -> Keys:
+    """Find the keys of rows that add up to the counts in their node's refusal: no device line is missing there."""
     return {key for key, lines in rows.items() if _is_whole(key, lines, nodes)}
 
 
@@ -140,9 +140,9 @@ def _is_whole(key: tuple[int, str], lines: Mapping[str, DeviceLine], nodes: Mapp
     node = nodes.get(name)
     if not node or node.verdict != REFUSED or node.container != container or container == UNKNOWN:
         return False
-    return refusal_of(node).counts == Counter(line.verdict for line in lines.values())
+    return parse_refusal(node).counts == Counter(line.verdict for line in lines.values())
 
 
-def json_bytes(text: str) -> int:
-    """An upper bound: a control character takes six bytes in JSON, the most of all characters."""
+def measure_json(text: str) -> int:
+    """Measure an upper bound of the text's bytes in JSON: a control character takes six, the most of all."""
     return len(text) + 3 if text.isascii() and text.isprintable() else 6 * len(text.encode()) + 3

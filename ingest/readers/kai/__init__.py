@@ -9,13 +9,13 @@
 - ``open_attempts``: the sessions that are not over yet, and when one is
 - ``session``: applies one message to one session and its attempts
 - ``devices``: memory of shared GPUs, rebuilt from the lines about them; KAI's fit errors don't print it
-- ``attempt``: what is known of one pod in one session
+- ``attempt``: one pod in one session
 - ``fit_errors``: KAI's texts on why nothing fits, also read from Kubernetes events by ``ingest.readers.kube``
 - ``states``: the devices of nodes as KAI looked at them, by a revision of their content
 - ``verdicts``: the verdict on each node and device of an attempt
 - ``node_pools``: whether a node is in the pool that the scheduler serves
-- ``findings``: placements and devices that the numbers contradict
-- ``placements``: what sessions gave to pods, compared with what later ones show
+- ``findings``: contradictions in the numbers of placements and devices
+- ``placements``: memory that sessions gave to pods, compared with later sessions
 - ``events``: an attempt as schedulerlog's events
 """
 

@@ -1,4 +1,4 @@
-"""What is known of one attempt: one pod in one scheduling session, with the nodes and devices as KAI looked at them."""
+"""One attempt: one pod in one scheduling session, with the nodes and devices as KAI looked at them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class ReturnedMemory:
     expected_mib: int
     """Allocated before the earlier session's placement, and what that pod got."""
     allocated_mib: int
-    """As the later session shows it."""
+    """Allocated memory in the later session."""
     total_mib: int | None
     lines: list[str]
     """The lines about the placement, and about the later check."""
@@ -54,7 +54,7 @@ class JudgedNode:
     fitting: list[str] = field(default_factory=list)
     """Groups of the devices that had enough free memory."""
     checks: dict[str, dict[str, bool]] = field(default_factory=dict)
-    """By group, what the lines of the patch say was checked of the device."""
+    """By group, the checks of the device in lines of the patch."""
 
     def note_checks(self, group: str, checks: Mapping[str, bool]) -> None:
         if checks:
@@ -77,7 +77,7 @@ class KaiAttempt:
     memory_mib: int | None = None
     """Requested on each device."""
     required_devices: int = 0
-    """How many devices it needs, as a line of the patch says; 0 where none does."""
+    """Number of devices that it needs, from a line of the patch; 0 if none says it."""
     nodes: dict[str, JudgedNode] = field(default_factory=dict)
     """The latest walk over the nodes."""
     first_nodes: dict[str, JudgedNode] | None = None
@@ -96,7 +96,7 @@ class KaiAttempt:
     changes: list[DeviceChange] = field(default_factory=list)
     returned: list[ReturnedMemory] = field(default_factory=list)
     outside_pool: str = ""
-    """What shows that the chosen node is not in the scheduler's pool; empty where nothing does."""
+    """Evidence that the chosen node is not in the scheduler's pool; empty if there is none."""
     bind_error: str = ""
     bind_failed_at: datetime | None = None
     has_tags: bool = False
@@ -104,8 +104,8 @@ class KaiAttempt:
     is_allocation_over: bool = False
     """The patch's line about the allocation was read; the next filter of the pod begins another attempt."""
 
-    def judged(self) -> dict[str, JudgedNode]:
-        """The nodes of the walk that decided: the latest where the pod was placed, else the first."""
+    def select_nodes(self) -> dict[str, JudgedNode]:
+        """Select the nodes of the decisive walk: the latest if the pod was placed, else the first."""
         return self.nodes if self.first_nodes is None or self.is_placed else self.first_nodes
 
     @property
@@ -124,17 +124,17 @@ class KaiAttempt:
 
     def add_fit_error(self, error: FitError) -> None:
         """Merge a further fit error of the attempt: each contributes what the other lacks, counts or nodes."""
-        known = self.fit_error
-        if known is None:
+        previous = self.fit_error
+        if previous is None:
             self.fit_error = error
         else:
             self.fit_error = FitError(
                 # The text about nodes is the fuller one; the other only counts.
-                text=known.text if known.is_about_nodes or not error.is_about_nodes else error.text,
-                node_pool=known.node_pool or error.node_pool,
-                code=known.code or error.code,
-                counts=known.counts or error.counts,
-                nodes=known.nodes or error.nodes,
-                gang=known.gang or error.gang,
-                is_unexplained=known.is_unexplained and error.is_unexplained,
+                text=previous.text if previous.is_about_nodes or not error.is_about_nodes else error.text,
+                node_pool=previous.node_pool or error.node_pool,
+                code=previous.code or error.code,
+                counts=previous.counts or error.counts,
+                nodes=previous.nodes or error.nodes,
+                gang=previous.gang or error.gang,
+                is_unexplained=previous.is_unexplained and error.is_unexplained,
             )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import Field
 
-from ingest.readers.kai.grammar import ParsedMessage, gpus_of
+from ingest.readers.kai.grammar import ParsedMessage, parse_gpus
 
 MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 MAX_EVIDENCE: Final = 500
@@ -44,18 +44,18 @@ class SharedDevice:
         return self.total_mib - self.allocated_mib
 
     def differs(self, later: "SharedDevice") -> bool:
-        """True where a number that both have is not the same; a number that one does not have proves nothing."""
+        """Tell whether a number that both have differs; a number that only one has proves nothing."""
         pairs = (self.allocated_mib, later.allocated_mib), (self.releasing_mib, later.releasing_mib)
         return any(old is not None and new is not None and old != new for old, new in pairs)
 
 
-def evidence(line: str) -> str:
-    """A line as a finding quotes it: cut at ``MAX_EVIDENCE`` characters."""
+def cut_evidence(line: str) -> str:
+    """Cut a line at ``MAX_EVIDENCE`` characters, as a finding quotes it."""
     return line if len(line) <= MAX_EVIDENCE else f"{line[:MAX_EVIDENCE]}…"
 
 
-def floored_to_hundred(memory_mib: int) -> int:
-    """KAI rounds the node's label ``nvidia.com/gpu.memory`` down to a multiple of 100: 40960 counts as 40900.
+def floor_to_hundred(memory_mib: int) -> int:
+    """Round the node's label ``nvidia.com/gpu.memory`` down to a multiple of 100 as KAI does: 40960 counts as 40900.
 
     So a pod that requests exactly what the label promises fits nowhere (seen with v0.13 and v0.17).
     """
@@ -86,24 +86,24 @@ class SharedDeviceStates:
     node: str = ""
     turn: int = 0
     is_before_printed: bool = False
-    """Whether the "About to …" line of the device at ``turn`` was read."""
+    """True after the "About to …" line of the device at ``turn``."""
     total_mib: dict[str, int] = field(default_factory=dict)
     """Memory of each GPU, by node, as KAI counts it."""
 
-    def of(self, node: str) -> NodeSharedDevices:
-        if (known := self.nodes.get(node)) is None:
-            known = self.nodes[node] = NodeSharedDevices(total_mib=self.total_mib.get(node))
-        return known
+    def get_node(self, node: str) -> NodeSharedDevices:
+        if (node_devices := self.nodes.get(node)) is None:
+            node_devices = self.nodes[node] = NodeSharedDevices(total_mib=self.total_mib.get(node))
+        return node_devices
 
     def read_node(self, message: ParsedMessage) -> None:
-        """A pod is about to be added to a node or removed from it; the next lines are about its devices there."""
+        """Note the node that a pod is added to or removed from; the next lines are about its devices there."""
         self.node, self.turn, self.is_before_printed = message.parts["node"], 0, False
-        known = self.of(message.parts["node"])
-        idle, used = gpus_of(message.parts["idle"]), gpus_of(message.parts["used"])
+        node_devices = self.get_node(message.parts["node"])
+        idle, used = parse_gpus(message.parts["idle"]), parse_gpus(message.parts["used"])
         if idle and used:
             # Neither amount includes the devices that are shared.
-            shared = sum(1 for device in known.devices.values() if device.used_mib != 0)
-            known.device_count = max(known.device_count, idle.devices + used.devices + shared)
+            shared = sum(1 for device in node_devices.devices.values() if device.used_mib != 0)
+            node_devices.device_count = max(node_devices.device_count, idle.devices + used.devices + shared)
 
     def read_device(self, message: ParsedMessage) -> tuple[str, str] | None:
         """Update a device from its line and return its node and group; None where no line named the node."""
@@ -116,58 +116,60 @@ class SharedDeviceStates:
         group = groups[self.turn % len(groups)]
         self.turn += not is_before
         self.is_before_printed = is_before
-        known = self.of(self.node)
+        node_devices = self.get_node(self.node)
         # The line before the change does not say how much the pod takes, so afterwards the numbers are unknown.
-        total = known.total_mib
-        known.devices[group] = SharedDevice(total_mib=total) if is_before else device_of_line(message, total)
-        known.snapshot = None
+        total = node_devices.total_mib
+        node_devices.devices[group] = SharedDevice(total_mib=total) if is_before else parse_device(message, total)
+        node_devices.snapshot = None
         return self.node, group
 
     def set_total(self, node: str, total_mib: int) -> None:
-        known = self.of(node)
-        known.total_mib = total_mib
-        for device in known.devices.values():
+        node_devices = self.get_node(node)
+        node_devices.total_mib = total_mib
+        for device in node_devices.devices.values():
             device.total_mib = total_mib
 
-    def snapshot_of(self, node: str) -> tuple[Mapping[str, SharedDevice], int]:
-        """The shared devices of a node as they stand now, and how many GPUs it has.
+    def take_snapshot(self, node: str) -> tuple[Mapping[str, SharedDevice], int]:
+        """Take the shared devices of a node as they are now, and its number of GPUs.
 
         Later lines replace a device by a new object, so a snapshot keeps the numbers of its moment.
         """
-        known = self.nodes.get(node)
-        if known is None:
+        node_devices = self.nodes.get(node)
+        if node_devices is None:
             return {}, 0
-        if known.snapshot is None:
-            known.snapshot = {group: device for group, device in sorted(known.devices.items()) if device.used_mib != 0}
-        return known.snapshot, max(known.device_count, len(known.snapshot))
+        if node_devices.snapshot is None:
+            node_devices.snapshot = {
+                group: device for group, device in sorted(node_devices.devices.items()) if device.used_mib != 0
+            }
+        return node_devices.snapshot, max(node_devices.device_count, len(node_devices.snapshot))
 
 
-def device_of_line(message: ParsedMessage, total_mib: int | None) -> SharedDevice:
-    releasing = _number(message.parts["releasing"])
-    line = evidence(message.text) if releasing else ""
+def parse_device(message: ParsedMessage, total_mib: int | None) -> SharedDevice:
+    releasing = _parse_number(message.parts["releasing"])
+    line = cut_evidence(message.text) if releasing else ""
     return SharedDevice(
-        _number(message.parts["allocated"]), releasing, _number(message.parts["used"]), total_mib, line
+        _parse_number(message.parts["allocated"]), releasing, _parse_number(message.parts["used"]), total_mib, line
     )  # fmt: skip
 
 
-def _number(digits: str) -> int:
+def _parse_number(digits: str) -> int:
     # Bounded: a damaged line may hold thousands of digits, which ``int`` refuses or takes quadratic time for.
     return max(int(digits[:15]), 0)
 
 
-def totals_of_labels(labels: Mapping[str, int]) -> dict[str, int]:
-    """Memory of each GPU as KAI counts it, by node, from the nodes' labels (MiB)."""
-    return {node: floored_to_hundred(memory) for node, memory in labels.items()}
+def floor_totals(labels: Mapping[str, int]) -> dict[str, int]:
+    """Round the nodes' labels to the memory of each GPU as KAI counts it, in MiB by node."""
+    return {node: floor_to_hundred(memory) for node, memory in labels.items()}
 
 
 def parse_memory_labels(node_list: bytes) -> dict[str, int]:
-    """Each node's label ``nvidia.com/gpu.memory``, from ``kubectl get nodes -o json``. Raises ``ValueError``."""
-    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in node_labels(node_list))
+    """Parse each node's label ``nvidia.com/gpu.memory`` from ``kubectl get nodes -o json``. Raises ``ValueError``."""
+    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in parse_labels(node_list))
     return {name: int(memory) for name, memory in amounts if memory.isascii() and memory.isdecimal()}
 
 
-def node_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
-    """The name and the labels of each node of a node list in JSON. Raises ``ValueError``."""
+def parse_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
+    """Parse the name and the labels of each node of a node list in JSON. Raises ``ValueError``."""
     try:
         parsed = orjson.loads(node_list)
     except orjson.JSONDecodeError as error:
@@ -175,13 +177,13 @@ def node_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
     items = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
     if not isinstance(items, list):
         raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
-    return [labels for node in items if (labels := _labels(node))]
+    return [labels for node in items if (labels := _parse_node_labels(node))]
 
 
-def _labels(node: Any) -> tuple[str, dict[str, str]] | None:
+def _parse_node_labels(node: Any) -> tuple[str, dict[str, str]] | None:
     metadata = node.get("metadata") if isinstance(node, dict) else None
     if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
         return None
     labels = metadata.get("labels")
-    known = labels if isinstance(labels, dict) else {}
-    return name, {key: value for key, value in known.items() if isinstance(value, str)}
+    entries = labels if isinstance(labels, dict) else {}
+    return name, {key: value for key, value in entries.items() if isinstance(value, str)}

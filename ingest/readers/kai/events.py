@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from ingest.readers.kai.attempt import KaiAttempt
-from ingest.readers.kai.findings import findings_of
+from ingest.readers.kai.findings import find_contradictions
 from ingest.readers.kai.states import StateMemo
-from ingest.readers.kai.verdicts import NodeVerdict, node_verdicts, request_of
+from ingest.readers.kai.verdicts import NodeVerdict, derive_request, judge_nodes
 from ingest.readers.node_states import EmittedStates
 from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
 from schemas.codec.records import MAX_VALUE_BYTES
@@ -37,25 +37,25 @@ _ROW_BYTES: Final = 8
 _NODE_BYTES: Final = 64
 
 
-def events_of(
+def build_events(
     attempt: KaiAttempt, cluster: str, states: StateMemo, emitted: EmittedStates, node_count: int = 0
 ) -> Iterator[Event]:
-    """``node_count`` is how many nodes the session has; 0 where the log does not say it."""
+    """Build the events of an attempt; ``node_count`` is the session's number of nodes, 0 if the log does not say it."""
     head = _head(attempt, cluster)
-    request = request_of(attempt)
-    nodes = node_verdicts(attempt, request, states)
+    request = derive_request(attempt)
+    nodes = judge_nodes(attempt, request, states)
     for node in nodes:
-        if node.verdicts and emitted.is_due(state := node.shared.state, attempt.started_at):
-            yield state.event(cluster, SCHEDULER, attempt.started_at)
-    devices = list(_devices_judged(head, request, nodes))
-    judged = list(_nodes_judged(head, nodes))
+        if node.verdicts and emitted.mark_if_due(state := node.shared.state, attempt.started_at):
+            yield state.to_event(cluster, SCHEDULER, attempt.started_at)
+    devices = list(_build_device_records(head, request, nodes))
+    judged = list(_build_node_records(head, nodes))
     yield from devices
     yield from judged
     # Before the conclusion: what concludes an attempt is its last record.
-    yield from findings_of(head, attempt)
+    yield from find_contradictions(head, attempt)
     if attempt.is_concluded:
         records = {"device_records": len(devices), "node_records": len(judged)}
-        yield _concluded(head | records, attempt, request, nodes, node_count)
+        yield _build_conclusion(head | records, attempt, request, nodes, node_count)
     if attempt.bind_failed_at and attempt.chosen:
         yield BindConcluded(
             **head, node=attempt.chosen, bound=False, error=attempt.bind_error,
@@ -64,8 +64,8 @@ def events_of(
 
 
 def is_complete(attempt: KaiAttempt) -> bool:
-    """True where the log shows how it ended and which nodes were judged; levels below 6 name no nodes."""
-    return attempt.is_concluded and bool(attempt.judged() or attempt.has_tags)
+    """Tell whether the log shows the end and the judged nodes; levels below 6 name no nodes."""
+    return attempt.is_concluded and bool(attempt.select_nodes() or attempt.has_tags)
 
 
 def _head(attempt: KaiAttempt, cluster: str) -> dict[str, Any]:
@@ -82,15 +82,17 @@ def _head(attempt: KaiAttempt, cluster: str) -> dict[str, Any]:
     }
 
 
-def _devices_judged(head: dict[str, Any], request: Request, nodes: list[NodeVerdict]) -> Iterator[DevicesJudged]:
-    shown = [node for node in nodes if node.verdicts]
-    sizes = np.array([len(node.verdicts) * _ROW_BYTES + len(node.name) + _NODE_BYTES for node in shown], dtype=np.int64)
+def _build_device_records(head: dict[str, Any], request: Request, nodes: list[NodeVerdict]) -> Iterator[DevicesJudged]:
+    listed = [node for node in nodes if node.verdicts]
+    sizes = np.array(
+        [len(node.verdicts) * _ROW_BYTES + len(node.name) + _NODE_BYTES for node in listed], dtype=np.int64
+    )
     for part, run in enumerate(runs(sizes)):
-        yield DevicesJudged(**head, part=part, container=0, request=request, **_device_columns(shown[run]))
+        yield DevicesJudged(**head, part=part, container=0, request=request, **_build_device_columns(listed[run]))
 
 
-def _device_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
-    """A row per device. Flattened with ``chain`` and ``map``, because this is a part of the time of reading."""
+def _build_device_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
+    """Build a row per device, with ``chain`` and ``map``, because this takes a part of the reader's time."""
     rows = list(chain.from_iterable(node.verdicts for node in nodes))
     verdicts = sorted(set(rows))
     codes = {verdict: code for code, verdict in enumerate(verdicts)}
@@ -101,11 +103,11 @@ def _device_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
         "devices": [node.device_count for node in nodes],
         "rows": [len(node.verdicts) for node in nodes],
         "verdict": list(map(codes.__getitem__, rows)),
-    } | (_checks(nodes) if any(node.checks for node in nodes) else {})
+    } | (_build_check_columns(nodes) if any(node.checks for node in nodes) else {})
 
 
-def _checks(nodes: list[NodeVerdict]) -> dict[str, Any]:
-    """The distinct results of checks, and for each row its index in them; -1 for a device without any."""
+def _build_check_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
+    """Build the distinct results of checks, and each row's index in them; -1 for a device without any."""
     table: dict[tuple[tuple[str, bool], ...], int] = {}
     column = []
     for node in nodes:
@@ -115,18 +117,18 @@ def _checks(nodes: list[NodeVerdict]) -> dict[str, Any]:
     return {"checks": [dict(checked) for checked in table], "check": column}
 
 
-def _nodes_judged(head: dict[str, Any], nodes: list[NodeVerdict]) -> Iterator[NodesJudged]:
+def _build_node_records(head: dict[str, Any], nodes: list[NodeVerdict]) -> Iterator[NodesJudged]:
     if not nodes:
         return
-    table, codes = _refusal_table(nodes)
+    table, codes = _build_refusal_table(nodes)
     sizes = np.array([len(node.name.encode()) + _NODE_BYTES for node in nodes], dtype=np.int64)
     refusal = np.array(codes, dtype=np.int64)
     for part, run in enumerate(refusal_runs(sizes, table, refusal, MAX_VALUE_BYTES - HEAD_BYTES)):
-        yield NodesJudged(**head, part=part, **_node_columns(nodes, table, codes, run))
+        yield NodesJudged(**head, part=part, **_build_node_columns(nodes, table, codes, run))
 
 
-def _refusal_table(nodes: list[NodeVerdict]) -> tuple[list[Refusal], list[int]]:
-    """The distinct refusals, and for each node its index in them; -1 for a node that was not refused."""
+def _build_refusal_table(nodes: list[NodeVerdict]) -> tuple[list[Refusal], list[int]]:
+    """Build the distinct refusals, and each node's index in them; -1 for a node that was not refused."""
     places: dict[tuple[Any, ...], int] = {}
     table: list[Refusal] = []
     codes = []
@@ -134,39 +136,39 @@ def _refusal_table(nodes: list[NodeVerdict]) -> tuple[list[Refusal], list[int]]:
         if node.refusal is None:
             codes.append(-1)
             continue
-        codes.append(places.setdefault(_content(node.refusal), len(table)))
+        codes.append(places.setdefault(_to_key(node.refusal), len(table)))
         if codes[-1] == len(table):
             table.append(node.refusal)
     return table, codes
 
 
-def _content(refusal: Refusal) -> tuple[Any, ...]:
+def _to_key(refusal: Refusal) -> tuple[Any, ...]:
     # A ``Refusal`` holds a dictionary and can't be a key itself.
     return refusal.bare, refusal.cause, refusal.devices, *refusal.counts.items()
 
 
-def _node_columns(nodes: list[NodeVerdict], table: list[Refusal], codes: list[int], run: slice) -> dict[str, Any]:
-    shown = nodes[run]
+def _build_node_columns(nodes: list[NodeVerdict], table: list[Refusal], codes: list[int], run: slice) -> dict[str, Any]:
+    judged = nodes[run]
     used = sorted({code for code in codes[run] if code >= 0})
-    places = {code: place for place, code in enumerate(used)} | {-1: -1}
-    verdicts = sorted({node.verdict for node in shown})
+    places = {code: index for index, code in enumerate(used)} | {-1: -1}
+    verdicts = sorted({node.verdict for node in judged})
     return {
         # KAI schedules pods as a whole and names no container.
         "containers": [""],
         "verdicts": verdicts,
         "refusals": [table[code] for code in used],
-        "nodes": [node.name for node in shown],
-        "verdict": [verdicts.index(node.verdict) for node in shown],
-        "score": [node.score for node in shown],
-        "refused_by": [0 if node.refusal else -1 for node in shown],
+        "nodes": [node.name for node in judged],
+        "verdict": [verdicts.index(node.verdict) for node in judged],
+        "score": [node.score for node in judged],
+        "refused_by": [0 if node.refusal else -1 for node in judged],
         "refusal": [places[code] for code in codes[run]],
     }
 
 
-def _concluded(
+def _build_conclusion(
     head: dict[str, Any], attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict], node_count: int
 ) -> AttemptConcluded:
-    """``head`` here also counts the records."""
+    """Build the conclusion; ``head`` also counts the records."""
     # A pod that was placed in the end may have a fit error of an earlier walk in the same session.
     counts = dict(attempt.fit_error.counts) if attempt.fit_error and not attempt.is_placed else {}
     return AttemptConcluded(
@@ -177,13 +179,13 @@ def _concluded(
         offered_nodes=max(node_count, len(nodes), *counts.values(), 0),
         judged_nodes=len(nodes),
         judged_devices=sum(len(node.verdicts) for node in nodes),
-        picked=_picked(request, nodes),
-        **(_placement(attempt) if attempt.is_placed else _failure(attempt, nodes, counts)),
-        provenance=Provenance(levels=sorted(attempt.levels), not_reported=_not_reported(attempt, request, nodes)),
+        picked=_list_picked(request, nodes),
+        **(_build_placement(attempt) if attempt.is_placed else _build_failure(attempt, nodes, counts)),
+        provenance=Provenance(levels=sorted(attempt.levels), not_reported=_list_gaps(attempt, request, nodes)),
     )
 
 
-def _picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
+def _list_picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
     return [
         PickedDevice(
             container=0, uuid=group, memory_mib=request.memory_of(device.total_mib),
@@ -197,13 +199,13 @@ def _picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
     ]  # fmt: skip
 
 
-def _placement(attempt: KaiAttempt) -> dict[str, Any]:
-    """Where the pod goes. A pipelined pod is only nominated: it waits until others have left."""
+def _build_placement(attempt: KaiAttempt) -> dict[str, Any]:
+    """Build the placement. A pipelined pod is only nominated: it waits until others have left."""
     return {"chosen": attempt.chosen, "nominated": attempt.chosen if attempt.is_pipelined else ""}
 
 
-def _failure(attempt: KaiAttempt, nodes: list[NodeVerdict], counts: dict[str, int]) -> dict[str, Any]:
-    """Why no node fits: the refused nodes, else their number by reason, else KAI's words as an error.
+def _build_failure(attempt: KaiAttempt, nodes: list[NodeVerdict], counts: dict[str, int]) -> dict[str, Any]:
+    """Build the reason that no node fits: the refused nodes, else their number by reason, else KAI's words.
 
     Of a gang KAI's words are kept besides the nodes: these alone don't explain that the whole group waits.
     """
@@ -218,12 +220,12 @@ def _failure(attempt: KaiAttempt, nodes: list[NodeVerdict], counts: dict[str, in
     }
 
 
-def _not_reported(attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict]) -> list[str]:
-    """What the level that was logged, or KAI itself, leaves open; in parentheses what would help."""
+def _list_gaps(attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict]) -> list[str]:
+    """List what the logged level, or KAI itself, does not report; in parentheses what would help."""
     devices = [device for node in nodes for device in node.shared.devices]
     is_counted = bool(attempt.fit_error and attempt.fit_error.counts and not attempt.is_placed)
     gaps = {
-        "which nodes were looked at (level 6)": not nodes or (is_counted and not attempt.judged()),
+        "which nodes were looked at (level 6)": not nodes or (is_counted and not attempt.select_nodes()),
         "the memory of the devices (level 8, node list)": any(device.free_mib is None for device in devices),
         "the memory asked for": request.count > 0 and request.memory_mib is None and request.memory_percent is None,
         "the request (level 6)": not request.count and attempt.is_placed,

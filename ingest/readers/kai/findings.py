@@ -1,4 +1,4 @@
-"""What the numbers of the log contradict.
+"""Findings: contradictions in the numbers of the log.
 
 =========================  ==========================================================================
 ``ReleasingMemoryCounted`` a placement that counts on memory which others still hold
@@ -20,11 +20,11 @@ MEMORY_RETURNED: Final = "MemoryReturned"
 OUTSIDE_POOL: Final = "OutsidePool"
 
 
-def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingReported]:
-    """``head``: the fields that all events of the attempt share."""
+def find_contradictions(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingReported]:
+    """Find the contradictions. ``head``: the fields that all events of the attempt share."""
     if attempt.is_placed:
         for group in attempt.groups:
-            yield from _releasing_counted(head, attempt, group)
+            yield from _find_releasing_counted(head, attempt, group)
     if attempt.outside_pool:
         yield FindingReported(
             **head, finding=OUTSIDE_POOL, found_at=attempt.last_line_at, node=attempt.chosen,
@@ -38,7 +38,7 @@ def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingRe
     for returned in attempt.returned:
         yield FindingReported(
             **head, finding=MEMORY_RETURNED, found_at=attempt.started_at, node=returned.node, device=returned.group,
-            numbers=_known({
+            numbers=_drop_missing({
                 "memory_allocated_expected_mib": returned.expected_mib,
                 "memory_allocated_after_mib": returned.allocated_mib,
                 "memory_total_mib": returned.total_mib,
@@ -46,8 +46,8 @@ def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingRe
         )  # fmt: skip
 
 
-def _releasing_counted(head: dict[str, Any], attempt: KaiAttempt, group: str) -> Iterator[FindingReported]:
-    judged = attempt.judged().get(attempt.chosen)
+def _find_releasing_counted(head: dict[str, Any], attempt: KaiAttempt, group: str) -> Iterator[FindingReported]:
+    judged = attempt.select_nodes().get(attempt.chosen)
     device = attempt.taken.get(group) or (judged.devices.get(group) if judged else None)
     if device is None or not device.releasing_mib:
         return
@@ -66,7 +66,7 @@ def _releasing_counted(head: dict[str, Any], attempt: KaiAttempt, group: str) ->
     }  # fmt: skip
     yield FindingReported(
         **head, finding=RELEASING_MEMORY_COUNTED, found_at=attempt.last_line_at, node=attempt.chosen, device=group,
-        numbers=_known(numbers), evidence=[line for line in (device.line, attempt.taking_line) if line],
+        numbers=_drop_missing(numbers), evidence=[line for line in (device.line, attempt.taking_line) if line],
     )  # fmt: skip
 
 
@@ -77,8 +77,8 @@ def _change_numbers(change: DeviceChange) -> dict[str, int]:
         "memory_releasing_before_mib": change.before.releasing_mib,
         "memory_releasing_after_mib": change.after.releasing_mib,
     }
-    return _known(numbers)
+    return _drop_missing(numbers)
 
 
-def _known(numbers: dict[str, int | None]) -> dict[str, int]:
+def _drop_missing(numbers: dict[str, int | None]) -> dict[str, int]:
     return {name: number for name, number in numbers.items() if number is not None}

@@ -37,7 +37,7 @@ _CAPACITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NodeFit:
-    """Why one node was refused. ``memory_*`` are MiB per device, None where the text does not give them."""
+    """The refusal of one node. ``memory_*`` are MiB per device, None if the text does not give them."""
 
     reason: str
     detail: str = ""
@@ -54,7 +54,7 @@ class FitError:
     """Reason to number of nodes."""
     nodes: Mapping[str, NodeFit] = field(default_factory=dict)
     gang: tuple[int, int] | None = None
-    """How many pods of the gang fit, and how many must."""
+    """Number of pods of the gang that fit, and that must fit."""
     is_unexplained: bool = False
     """The text is only "Unable to schedule pod".
 
@@ -67,52 +67,52 @@ class FitError:
         return bool(self.counts or self.nodes)
 
 
-def fit_error(text: str) -> FitError:
-    """Parse a fit error; a text in no known form is kept as ``text`` alone."""
-    rest = text.strip()
-    pool, rest = _take(_POOL, rest, "pool")
-    rest = rest.lstrip()
+def parse_fit_error(text: str) -> FitError:
+    """Parse a fit error; a text in no known form is kept only as ``text``."""
+    remainder = text.strip()
+    pool, remainder = _take(_POOL, remainder, "pool")
+    remainder = remainder.lstrip()
     code = ""
-    if (found := _CODE.match(rest)) and found["code"] in CODES:
-        code, rest = found["code"], rest[found.end() :].lstrip()
-    gang = _GANG.match(rest)
-    if cause := gang or _ALONE.match(rest):
-        rest = rest[cause.end() :].lstrip()
+    if (code_match := _CODE.match(remainder)) and code_match["code"] in CODES:
+        code, remainder = code_match["code"], remainder[code_match.end() :].lstrip()
+    gang = _GANG.match(remainder)
+    if cause := gang or _ALONE.match(remainder):
+        remainder = remainder[cause.end() :].lstrip()
     return FitError(
         text=text.strip(),
         node_pool=pool,
         code=code,
-        counts=_counts(rest),
-        nodes=_nodes(rest),
+        counts=_parse_counts(remainder),
+        nodes=_parse_nodes(remainder),
         gang=(int(gang["found"]), int(gang["needed"])) if gang else None,
-        is_unexplained=rest.rstrip(".") == _UNEXPLAINED,
+        is_unexplained=remainder.rstrip(".") == _UNEXPLAINED,
     )
 
 
 def _take(pattern: re.Pattern[str], text: str, name: str) -> tuple[str, str]:
-    found = pattern.match(text)
-    return (found[name], text[found.end() :]) if found else ("", text)
+    match = pattern.match(text)
+    return (match[name], text[match.end() :]) if match else ("", text)
 
 
-def _counts(text: str) -> dict[str, int]:
+def _parse_counts(text: str) -> dict[str, int]:
     if not text.startswith(_NONE_FOUND + ": "):
         return {}
     # Reasons are joined by a period, a space and a line end.
     items = text[len(_NONE_FOUND) + 2 :].split(". \n")
-    counted = [found for item in items if (found := _COUNT.fullmatch(item.strip().rstrip(".")))]
+    counted = [match for item in items if (match := _COUNT.fullmatch(item.strip().rstrip(".")))]
     # [:18]: a log may hold any number of digits, and events have 64 bits.
-    return {found["reason"]: int(found["count"][:18]) for found in counted}
+    return {match["reason"]: int(match["count"][:18]) for match in counted}
 
 
-def _nodes(text: str) -> dict[str, NodeFit]:
-    return {found["node"]: node_fit(found["reason"].rstrip(".")) for found in _NODE.finditer(text)}
+def _parse_nodes(text: str) -> dict[str, NodeFit]:
+    return {match["node"]: parse_node_fit(match["reason"].rstrip(".")) for match in _NODE.finditer(text)}
 
 
-def node_fit(text: str) -> NodeFit:
+def parse_node_fit(text: str) -> NodeFit:
     """Parse the reason after a node's name, as in the detailed form and in the log."""
     if capacity := _CAPACITY.search(text):
         total, requested = int(capacity["total"][:12]), int(capacity["requested"][:12])
         return NodeFit("Node didn't have enough resources: GPU memory", text[capacity.start() :], total, requested)
-    if found := _RESOURCES.match(text):
-        return NodeFit(f"Node didn't have enough resources: {found['what'].strip()}", (found["numbers"] or "").strip())
+    if match := _RESOURCES.match(text):
+        return NodeFit(f"Node didn't have enough resources: {match['what'].strip()}", (match["numbers"] or "").strip())
     return NodeFit(text)

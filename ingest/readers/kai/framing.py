@@ -47,8 +47,8 @@ class LogMessage(NamedTuple):
         return self.line[self.start :]
 
 
-def message_of(line: bytes, head: re.Match[bytes]) -> LogMessage | None:
-    """The message of a line whose beginning ``head`` matched; None for JSON that is incomplete."""
+def parse_message(line: bytes, head: re.Match[bytes]) -> LogMessage | None:
+    """Parse the message of a line whose beginning ``head`` matched; None for incomplete JSON."""
     # JSON may have escapes in its text, which only a parser resolves.
     if head.re is JSON:
         return _from_json(line)
@@ -67,7 +67,7 @@ def _from_json(line: bytes) -> LogMessage | None:
 
 
 @lru_cache(maxsize=64)
-def time_of(stamp: bytes) -> datetime | None:
+def parse_time(stamp: bytes) -> datetime | None:
     """Parse RFC 3339, also with ``+0000`` as zap writes it, and without a zone as UTC. Cached: many lines share one."""
     try:
         time = datetime.fromisoformat(stamp.decode())

@@ -1,10 +1,10 @@
-"""Which nodes are in the pool that a KAI scheduler serves: by the nodes' label, as KAI itself divides them."""
+"""Pools of nodes, by the nodes' label, as KAI divides them; a scheduler serves one of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ingest.readers.kai.devices import node_labels
+from ingest.readers.kai.devices import parse_labels
 
 POOL_LABEL: Final = "kai.scheduler/node-pool"
 """KAI's default; that of v0.9.4 is empty, and such a scheduler looks at all nodes."""
@@ -18,8 +18,8 @@ class NodePools:
     served: str = ""
     """The scheduler's pool; empty where only the log may name it."""
 
-    def contradiction(self, node: str, named: str) -> str:
-        """What shows that the node is in another pool than the scheduler's; empty where nothing does.
+    def describe_contradiction(self, node: str, named: str) -> str:
+        """Describe the evidence that the node is in another pool than the scheduler's; empty if there is none.
 
         ``named``: the scheduler's pool as its log names it.
         """
@@ -32,4 +32,4 @@ class NodePools:
 
 def parse_pool_labels(node_list: bytes, label: str = POOL_LABEL) -> dict[str, str]:
     """Parse the pool of each node from ``kubectl get nodes -o json``. Raises ``ValueError``."""
-    return {name: labels.get(label, "") for name, labels in node_labels(node_list)}
+    return {name: labels.get(label, "") for name, labels in parse_labels(node_list)}

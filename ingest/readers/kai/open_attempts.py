@@ -12,7 +12,7 @@ from typing import Final
 from ingest.readers.kai import tags
 from ingest.readers.kai.attempt import KaiAttempt
 from ingest.readers.kai.devices import SharedDeviceStates
-from ingest.readers.kai.events import events_of, is_complete
+from ingest.readers.kai.events import build_events, is_complete
 from ingest.readers.kai.grammar import ParsedMessage
 from ingest.readers.kai.node_pools import NodePools
 from ingest.readers.kai.placements import PlacedMemories
@@ -27,7 +27,7 @@ OPEN_SESSIONS: Final = 3
 
 @dataclass(slots=True)
 class SessionMemory:
-    """What a checkpoint keeps of the sessions."""
+    """The sessions in a checkpoint."""
 
     sessions: list[Session] = field(default_factory=list)
     """Oldest first."""
@@ -42,26 +42,26 @@ class OpenSessions:
     """Events of attempts that are over are appended to ``finished`` until ``take`` is called."""
 
     def __init__(self, cluster: str, gpu_memory_mib: Mapping[str, int], pools: NodePools) -> None:
-        """``gpu_memory_mib``: memory of each GPU as KAI counts it, by node."""
+        """Start without sessions. ``gpu_memory_mib``: memory of each GPU as KAI counts it, by node."""
         self.counts = Counts()
         self.memory = SessionMemory()
         self.finished: list[Event] = []
         self._cluster, self._gpu_memory_mib, self._pools = cluster, gpu_memory_mib, pools
 
     def apply(self, message: ParsedMessage) -> bool:
-        """Add a message to its session; False where it changes nothing."""
-        name = message.session or message.optional("session")
+        """Add a message to its session; False if it changes nothing."""
+        name = message.session or message.get_part("session")
         sessions = self.memory.sessions
         # Most lines are about the latest session.
         is_latest = bool(sessions) and sessions[-1].name == name
-        session = sessions[-1] if is_latest else self._session(name, message.time)
+        session = sessions[-1] if is_latest else self._find_session(name, message.time)
         return session.apply(message)
 
     def apply_tagged(self, line: tags.TaggedLine, session_name: str, time: datetime, number: int) -> bool:
-        """The same for a line of the patch; ``number`` is the line's."""
-        session = self._session(session_name, time)
+        """Add a line of the patch to its session; False if it changes nothing. ``number`` is the line's."""
+        session = self._find_session(session_name, time)
         # These lines name no session: a new walk of the pod after its allocation is its next attempt.
-        if tags.begins_walk(line) and (over := session.attempts.get(tags.pod_of(line))) and over.is_allocation_over:
+        if tags.begins_walk(line) and (over := session.attempts.get(tags.find_pod(line))) and over.is_allocation_over:
             self._finish(session.attempts.pop(over.pod), session, StateMemo())
         before = len(session.attempts)
         is_applied = tags.apply(session, self.memory.tag_context, line, time)
@@ -69,7 +69,7 @@ class OpenSessions:
             next(reversed(session.attempts.values())).ordinal = number
         return is_applied
 
-    def _session(self, name: str, time: datetime) -> Session:
+    def _find_session(self, name: str, time: datetime) -> Session:
         sessions = self.memory.sessions
         for session in reversed(sessions):
             if session.name == name:
@@ -88,17 +88,17 @@ class OpenSessions:
 
     def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
         if attempt.is_placed:
-            attempt.outside_pool = self._pools.contradiction(attempt.chosen, self.memory.node_pool)
+            attempt.outside_pool = self._pools.describe_contradiction(attempt.chosen, self.memory.node_pool)
         self.memory.placed.compare(attempt)
         self.memory.placed.remember(attempt)
-        self.finished.extend(events_of(attempt, self._cluster, states, self.memory.states, session.node_count))
+        self.finished.extend(build_events(attempt, self._cluster, states, self.memory.states, session.node_count))
         if is_complete(attempt):
             self.counts.attempts_complete += 1
         else:
             self.counts.attempts_incomplete += 1
 
     def take(self) -> list[Event]:
-        """The events that were finished since the last call."""
+        """Take the events that were finished since the last call."""
         events, self.finished = self.finished, []
         self.counts.events += len(events)
         return events

@@ -1,4 +1,4 @@
-"""Memory that a session gave to pods, compared with what the next sessions show.
+"""Memory that a session gave to pods, compared with the next sessions.
 
 KAI counts memory again in every session. After a pod was placed, a later session has to show its memory as allocated,
 unless the pod was deleted or its bind failed in between; the log does not show these. Within a minute of the placement
@@ -18,10 +18,10 @@ MAX_DEVICES: Final = 20_000
 
 @dataclass(slots=True)
 class PlacedMemory:
-    """What a device has to have allocated after a placement."""
+    """The memory that a device has to have allocated after a placement."""
 
     session: str
-    """Which session placed the pod; its attempts see the device change as it goes."""
+    """The session that placed the pod; its own attempts see the device change as it goes."""
     at: datetime
     expected_mib: int
     line: str
@@ -34,8 +34,8 @@ class PlacedMemories:
 
     def compare(self, attempt: KaiAttempt) -> None:
         """Note on the attempt which devices have less allocated than an earlier session left there."""
-        session = _session_of(attempt)
-        for node, judged in sorted(attempt.judged().items()):
+        session = _name_session(attempt)
+        for node, judged in sorted(attempt.select_nodes().items()):
             for group, device in sorted(judged.devices.items()):
                 placed = self.devices.get(key := f"{node}/{group}")
                 if placed is None or placed.session == session or device.allocated_mib is None:
@@ -54,19 +54,19 @@ class PlacedMemories:
         # A pipelined pod holds nothing yet.
         if not attempt.is_placed or attempt.is_pipelined or attempt.memory_mib is None:
             return
-        judged = attempt.judged().get(attempt.chosen)
+        judged = attempt.select_nodes().get(attempt.chosen)
         for group in attempt.groups:
             before = attempt.taken.get(group) or (judged.devices.get(group) if judged else None)
             if before and before.allocated_mib is not None:
                 expected = before.allocated_mib + attempt.memory_mib
                 self.devices.pop(key := f"{attempt.chosen}/{group}", None)
                 self.devices[key] = PlacedMemory(
-                    _session_of(attempt), attempt.last_line_at, expected, attempt.taking_line
+                    _name_session(attempt), attempt.last_line_at, expected, attempt.taking_line
                 )
         while len(self.devices) > MAX_DEVICES:
             del self.devices[next(iter(self.devices))]
 
 
-def _session_of(attempt: KaiAttempt) -> str:
-    """Lines of the patch may name no session: then every attempt is one of its own."""
+def _name_session(attempt: KaiAttempt) -> str:
+    """Name the session; lines of the patch may name none: then every attempt has its own."""
     return attempt.session or f"line {attempt.ordinal}"

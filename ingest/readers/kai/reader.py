@@ -13,9 +13,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ingest.lines.blocks import Lines
 from ingest.readers.kai import tags
-from ingest.readers.kai.devices import totals_of_labels
-from ingest.readers.kai.framing import CONSOLE, JSON, PLAIN_REST, LogMessage, message_of, time_of
-from ingest.readers.kai.grammar import PATTERNS, MessagePattern, ParsedMessage, is_kai_file, matched, parse
+from ingest.readers.kai.devices import floor_totals
+from ingest.readers.kai.framing import CONSOLE, JSON, PLAIN_REST, LogMessage, parse_message, parse_time
+from ingest.readers.kai.grammar import PATTERNS, MessagePattern, ParsedMessage, find_match, is_kai_file, parse
 from ingest.readers.kai.node_pools import NodePools
 from ingest.readers.kai.open_attempts import OpenSessions, SessionMemory
 from ingest.reading.protocol import EVENT, NOISE, Counts
@@ -44,7 +44,7 @@ _STATE: Final = TypeAdapter(_State)
 
 
 def is_kai_line(line: bytes) -> bool:
-    """True for a line that names one of KAI's files, or has one of the tags; other programs log with zap as well."""
+    """Tell whether a line names one of KAI's files or has one of the tags; other programs log with zap as well."""
     if line.startswith(tags.FIRST_BYTES):
         return True
     head = JSON.match(line) or CONSOLE.match(line)
@@ -61,8 +61,8 @@ class KaiLog:
         cluster: str = DEFAULT_CLUSTER,
         pools: NodePools = _NO_POOLS,
     ) -> None:
-        """``memory_labels``: by node, the label ``nvidia.com/gpu.memory`` (MiB per GPU), where it is known."""
-        self._attempts = OpenSessions(cluster, totals_of_labels(memory_labels or {}), pools)
+        """Start without lines. ``memory_labels``: labels ``nvidia.com/gpu.memory`` by node (MiB per GPU)."""
+        self._attempts = OpenSessions(cluster, floor_totals(memory_labels or {}), pools)
         self._pending: LogMessage | None = None
         self._last_time: datetime | None = None
         self._forms = CONSOLE, JSON
@@ -72,7 +72,7 @@ class KaiLog:
         return self._attempts.counts
 
     def feed(self, lines: Lines) -> Iterable[Event]:
-        """The events of the attempts whose session is over by the end of these lines."""
+        """Read lines, and return the events of the attempts whose session is over."""
         noise = 0
         # Nearly every log has one form throughout: the form of the line before is tried first.
         likely, other = self._forms
@@ -93,25 +93,25 @@ class KaiLog:
                 if likely is CONSOLE:
                     self._read_console(patterns, head, text)
                 elif not self._read_plain_json(patterns, head, text):
-                    self._read_carefully(head, text, lines.place.number + index)
+                    self._read_carefully(head, text, lines.position.number + index)
             elif word in tags.FIRST_WORDS:
-                self._read_carefully(head, text, lines.place.number + index)
+                self._read_carefully(head, text, lines.position.number + index)
             elif is_kai_file(caller):
                 noise += 1
             else:
-                self.counts.unknown(text)
+                self.counts.count_unknown(text)
         self.counts.lines[NOISE] += noise
         return self._attempts.take()
 
     def close(self) -> Iterable[Event]:
-        """The events of everything that is open, as far as it is known."""
+        """Return the events of everything that is open."""
         self._flush()
         self._attempts.close()
         self._last_time = None
         return self._attempts.take()
 
     def list_unfinished(self) -> set[str]:
-        """Names of the sessions that are not over, and of a message whose text may continue."""
+        """List the sessions that are not over, and a message whose text may continue, by name."""
         names = {f"session {session.name}" for session in self._attempts.memory.sessions}
         return names | ({"text"} if self._pending else set())
 
@@ -130,47 +130,47 @@ class KaiLog:
     def _read_without_head(self, text: bytes, lines: Lines, index: int) -> None:
         if text.startswith(tags.FIRST_BYTES):
             self._flush()
-            number = lines.place.number + index
-            self._read_tagged(text.decode(errors="replace"), "", self._time(lines, index), number)
+            number = lines.position.number + index
+            self._read_tagged(text.decode(errors="replace"), "", self._find_time(lines, index), number)
         else:
             self._read_continuation(text)
 
     def _read_console(self, patterns: list[MessagePattern], head: re.Match[bytes], text: bytes) -> None:
         """Parse a console line without making a ``LogMessage`` of it: half of all lines come here."""
-        found = matched(patterns, text[head.start("word") :].decode(errors="replace"))
-        if found is None:
+        hit = find_match(patterns, text[head.start("word") :].decode(errors="replace"))
+        if hit is None:
             self.counts.lines[NOISE] += 1
             return
-        pattern, parts = found
+        pattern, parts = hit
         stamp, session = head.group("stamp", "session")
-        if (time := time_of(stamp)) is None:
-            self.counts.unknown(text)
+        if (time := parse_time(stamp)) is None:
+            self.counts.count_unknown(text)
             return
         self._last_time = time
         if pattern.is_long:
             self.counts.lines[EVENT] += 1
-            self._pending = message_of(text, head)
+            self._pending = parse_message(text, head)
         else:
             self._apply(ParsedMessage(pattern, time, session.decode() if session else "", parts))
 
     def _read_plain_json(self, patterns: list[MessagePattern], head: re.Match[bytes], text: bytes) -> bool:
-        """The same for JSON without escapes; False for JSON that must be decoded."""
-        stamp, rest = head["stamp"], PLAIN_REST.fullmatch(text, head.end("word"))
+        """Parse a JSON line without escapes; False for JSON that must be decoded."""
+        stamp, tail = head["stamp"], PLAIN_REST.fullmatch(text, head.end("word"))
         # Python accepts any character between date and time, even one that JSON forbids: only T is taken here.
-        if rest is None or stamp[10:11] != b"T" or (time := time_of(stamp)) is None:
+        if tail is None or stamp[10:11] != b"T" or (time := parse_time(stamp)) is None:
             return False
         self._last_time = time
-        if found := matched(patterns, text[head.start("word") : rest.start("end")].decode()):
-            session = rest["session"]
-            self._apply(ParsedMessage(found[0], time, session.decode() if session else "", found[1]))
+        if hit := find_match(patterns, text[head.start("word") : tail.start("end")].decode()):
+            session = tail["session"]
+            self._apply(ParsedMessage(hit[0], time, session.decode() if session else "", hit[1]))
         else:
             self.counts.lines[NOISE] += 1
         return True
 
     def _read_carefully(self, head: re.Match[bytes], text: bytes, number: int) -> None:
-        message = message_of(text, head)
-        if message is None or (time := time_of(message.stamp)) is None:
-            self.counts.unknown(text)
+        message = parse_message(text, head)
+        if message is None or (time := parse_time(message.stamp)) is None:
+            self.counts.count_unknown(text)
             return
         self._last_time = time
         if message.line.startswith(tags.FIRST_BYTES, message.start):
@@ -185,7 +185,7 @@ class KaiLog:
             if text.startswith((b"\t", b" ")) or not text:
                 self.counts.lines[NOISE] += 1
             else:
-                self.counts.unknown(text)
+                self.counts.count_unknown(text)
             return
         # A log that lost its line ends must not grow one message without a limit.
         if len(pending.line) < MAX_LONG_TEXT:
@@ -216,12 +216,12 @@ class KaiLog:
     def _read_tagged(self, text: str, session: str, time: datetime, number: int) -> None:
         line = tags.parse_tagged(text)
         if line is None:
-            self.counts.unknown(text.encode(errors="replace"))
+            self.counts.count_unknown(text.encode(errors="replace"))
             return
         is_applied = self._attempts.apply_tagged(line, session, time, number)
         self.counts.lines[EVENT if is_applied else NOISE] += 1
 
-    def _time(self, lines: Lines, index: int) -> datetime:
-        """The time of a line without one: that of the container runtime, else of the line before, else of the log."""
+    def _find_time(self, lines: Lines, index: int) -> datetime:
+        """Find the time of a line without one: the container runtime's, else the line before's, else the log's."""
         time = lines.times[index] if lines.times else None
         return time or self._last_time or lines.origin.reference

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Final
 
 from ingest.readers.kai.attempt import DeviceChange, JudgedNode, KaiAttempt
-from ingest.readers.kai.devices import SharedDeviceStates, device_of_line, evidence
-from ingest.readers.kai.fit_errors import fit_error
-from ingest.readers.kai.grammar import Gpus, ParsedMessage, gpus_of
+from ingest.readers.kai.devices import SharedDeviceStates, cut_evidence, parse_device
+from ingest.readers.kai.fit_errors import parse_fit_error
+from ingest.readers.kai.grammar import Gpus, ParsedMessage, parse_gpus
 
 MAX_ATTEMPTS: Final = 20_000
 """Pods of one session; pods beyond that are counted as ``overflow`` and get no events."""
@@ -33,23 +33,23 @@ class Session:
     overflow: int = 0
     """Lines about pods beyond ``MAX_ATTEMPTS``."""
 
-    def attempt(self, pod: str, time: datetime) -> KaiAttempt | None:
-        """The pod's attempt, which is created if there is none; None where that is not possible."""
-        known = self.attempts.get(pod)
-        if known is None:
+    def find_or_open(self, pod: str, time: datetime) -> KaiAttempt | None:
+        """Find the pod's attempt, or begin one; None if that is not possible."""
+        attempt_of_pod = self.attempts.get(pod)
+        if attempt_of_pod is None:
             if len(self.attempts) >= MAX_ATTEMPTS or not _is_pod(pod):
                 self.overflow += 1
                 return None
-            known = self.attempts[pod] = KaiAttempt(pod, self.name, time, time)
-        elif time > known.last_line_at:
-            known.last_line_at = time
-        return known
+            attempt_of_pod = self.attempts[pod] = KaiAttempt(pod, self.name, time, time)
+        elif time > attempt_of_pod.last_line_at:
+            attempt_of_pod.last_line_at = time
+        return attempt_of_pod
 
-    def node(self, attempt: KaiAttempt, name: str) -> JudgedNode:
-        """The node in the attempt's walk; its devices are those of the moment when KAI first looked at it."""
+    def find_or_add_node(self, attempt: KaiAttempt, name: str) -> JudgedNode:
+        """Find or add the node in the attempt's walk, with its devices when KAI first looked at it."""
         judged = attempt.nodes.get(name)
         if judged is None:
-            devices, count = self.devices.snapshot_of(name)
+            devices, count = self.devices.take_snapshot(name)
             judged = attempt.nodes[name] = JudgedNode(devices=devices, device_count=count)
         return judged
 
@@ -62,7 +62,7 @@ class Session:
         if about_a_pod is None:
             _ABOUT_THE_SESSION[pattern.kind](self, message)
             return True
-        if (attempt := self.attempt(message.parts["pod"], time)) is None:
+        if (attempt := self.find_or_open(message.parts["pod"], time)) is None:
             return False
         attempt.levels.add(pattern.level)
         about_a_pod(self, attempt, message)
@@ -74,38 +74,38 @@ def _is_pod(pod: str) -> bool:
     return bool(namespace and slash and name) and len(pod) <= 512
 
 
-def _node_state(session: Session, message: ParsedMessage) -> None:
+def _read_node_state(session: Session, message: ParsedMessage) -> None:
     session.devices.read_node(message)
 
 
-def _device_state(session: Session, message: ParsedMessage) -> None:
-    found = session.devices.read_device(message)
+def _read_device_state(session: Session, message: ParsedMessage) -> None:
+    device = session.devices.read_device(message)
     attempt = session.attempts.get(message.parts["pod"])
-    if found is None or attempt is None or message.parts["moment"] != "About to add":
+    if device is None or attempt is None or message.parts["moment"] != "About to add":
         return
-    node, group = found
-    now = device_of_line(message, session.devices.of(node).total_mib)
+    node, group = device
+    now = parse_device(message, session.devices.get_node(node).total_mib)
     attempt.taken[group] = now
     judged = attempt.nodes.get(node)
     before = judged.devices.get(group) if judged else None
     if before and before.differs(now):
-        lines = [line for line in (before.line, evidence(message.text)) if line]
+        lines = [line for line in (before.line, cut_evidence(message.text)) if line]
         attempt.changes.append(DeviceChange(node, group, before, now, message.time, lines))
 
 
-def _session_begins(session: Session, message: ParsedMessage) -> None:
+def _begin_session(session: Session, message: ParsedMessage) -> None:
     session.node_count = int(message.parts["nodes"][:9])
 
 
-def _job_begins(session: Session, message: ParsedMessage) -> None:
-    session.job_requested = gpus_of(message.parts["requested"])
+def _begin_job(session: Session, message: ParsedMessage) -> None:
+    session.job_requested = parse_gpus(message.parts["requested"])
 
 
-def _full_fit_error(session: Session, message: ParsedMessage) -> None:
+def _keep_full_fit_error(session: Session, message: ParsedMessage) -> None:
     session.full_fit_error = message.parts["text"]
 
 
-def _fit_message(session: Session, message: ParsedMessage) -> None:
+def _keep_fit_message(session: Session, message: ParsedMessage) -> None:
     # Bounded: at level 6 a message per pod, which the condition that follows takes away again.
     if len(session.fit_messages) < _MAX_FIT_MESSAGES:
         texts = [text for text in (message.parts["text"], session.full_fit_error) if text]
@@ -113,108 +113,108 @@ def _fit_message(session: Session, message: ParsedMessage) -> None:
     session.full_fit_error = ""
 
 
-def _node_pool(session: Session, message: ParsedMessage) -> None:
+def _set_node_pool(session: Session, message: ParsedMessage) -> None:
     session.node_pool = message.parts["pool"]
 
 
-def _pre_predicate_failed(session: Session, message: ParsedMessage) -> None:
-    """It names the pod without its namespace; a fit error that follows says which plugin refused it, and why."""
+def _fail_pre_predicate(session: Session, message: ParsedMessage) -> None:
+    """Fail the pod that the line names without its namespace; a fit error that follows gives the reason."""
     name = message.parts["name"].rpartition("/")[2]
-    found = [attempt for attempt in session.attempts.values() if attempt.pod.partition("/")[2] == name]
-    if len(found) == 1 and found[0].fit_error is None:
-        found[0].levels.add(message.pattern.level)
-        found[0].fit_error = fit_error(message.text)
+    matches = [attempt for attempt in session.attempts.values() if attempt.pod.partition("/")[2] == name]
+    if len(matches) == 1 and matches[0].fit_error is None:
+        matches[0].levels.add(message.pattern.level)
+        matches[0].fit_error = parse_fit_error(message.text)
 
 
-def _job_fit_error(_session: Session, _message: ParsedMessage) -> None:
-    """Adds nothing: it names only the first pod of the job, and each pod has a message of its own before it."""
+def _ignore_job_fit_error(_session: Session, _message: ParsedMessage) -> None:
+    """Ignore the line: it names only the first pod of the job, and each pod has its own message before it."""
 
 
-def _pod_begins(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+def _begin_pod(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     # KAI looks for a node again in each simulation; only the first walk shows the real cluster.
     attempt.begin_walk()
-    attempt.requested = gpus_of(message.parts["requested"]) or attempt.requested
+    attempt.requested = parse_gpus(message.parts["requested"]) or attempt.requested
     attempt.job_requested = attempt.job_requested or session.job_requested
     if not attempt.is_committed:
         # A choice of a simulation was rolled back; one that was committed stands whatever is simulated later.
         attempt.chosen, attempt.groups, attempt.is_pipelined = "", [], False
 
 
-def _gpu_refused(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
-    session.node(attempt, message.parts["node"]).is_gpu_refused = True
+def _refuse_gpus(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    session.find_or_add_node(attempt, message.parts["node"]).is_gpu_refused = True
 
 
-def _node_refused(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+def _refuse_node(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     name, requested, idle, releasing = message.parts.group("node", "requested", "idle", "releasing")
-    node = session.node(attempt, name)
+    node = session.find_or_add_node(attempt, name)
     node.is_refused = True
     # A predicate's own reason, if there was one, says more.
     node.reason = node.reason or "Not enough resources"
     node.detail = node.detail or f"asked {requested}, idle {idle}, releasing {releasing}"
 
 
-def _predicate_refused(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
-    node = session.node(attempt, message.parts["node"])
+def _refuse_by_predicate(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    node = session.find_or_add_node(attempt, message.parts["node"])
     node.is_refused = True
     node.reason = message.parts["text"].strip() or "Predicates failed"
 
 
-def _score(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+def _set_score(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     node, score = message.parts.group("node", "score")
-    session.node(attempt, node).score = float(score)
+    session.find_or_add_node(attempt, node).score = float(score)
 
 
-def _device_fits(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+def _accept_device(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     name, group = message.parts.group("node", "group")
-    node = session.node(attempt, name)
+    node = session.find_or_add_node(attempt, name)
     # gpupack and gpuspread print the same line: the first one is enough.
     if group in node.devices and group not in node.fitting:
         node.fitting.append(group)
 
 
-def _taken(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
-    session.node(attempt, message.parts["node"]).is_taken = True
-    attempt.chosen, attempt.groups = message.parts["node"], message.optional("groups").split()
-    attempt.taking_line = evidence(message.text)
+def _take_node(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    session.find_or_add_node(attempt, message.parts["node"]).is_taken = True
+    attempt.chosen, attempt.groups = message.parts["node"], message.get_part("groups").split()
+    attempt.taking_line = cut_evidence(message.text)
 
 
-def _allocated(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
-    _taken(session, attempt, message)
+def _allocate(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    _take_node(session, attempt, message)
     attempt.is_pipelined = False
 
 
-def _pipelined(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
-    _taken(session, attempt, message)
+def _set_pipelined(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    _take_node(session, attempt, message)
     attempt.is_pipelined = True
 
 
-def _pipeline_committed(_session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
+def _commit_pipeline(_session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
     # Until this line the statement may still be rolled back.
     attempt.is_committed = attempt.is_pipelined = True
 
 
-def _memory_requested(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+def _set_memory(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     if memory := int(message.parts["memory"][:12]):
         attempt.memory_mib = memory
     if not attempt.chosen:
-        _pipelined(session, attempt, message)
+        _set_pipelined(session, attempt, message)
 
 
-def _bind_requested(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
-    _taken(session, attempt, message)
+def _request_bind(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    _take_node(session, attempt, message)
     # The event Scheduled comes with this line: KAI emits it before the binder has bound the pod.
     attempt.is_committed, attempt.is_pipelined = True, False
 
 
-def _bind_failed(_session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+def _fail_bind(_session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     attempt.bind_error = message.parts["text"].strip().rstrip(">") or "the bind failed"
     attempt.bind_failed_at = message.time
-    attempt.chosen = attempt.chosen or message.optional("node")
+    attempt.chosen = attempt.chosen or message.get_part("node")
 
 
-def _condition(session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
+def _read_condition(session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
     for text in session.fit_messages.pop(attempt.pod.partition("/")[2], ()):
-        attempt.add_fit_error(fit_error(text))
+        attempt.add_fit_error(parse_fit_error(text))
     for node, why in (attempt.fit_error.nodes if attempt.fit_error else {}).items():
         # The text of a fit error is the only line with the total memory of a node's devices.
         if why.memory_total_mib is not None:
@@ -223,28 +223,28 @@ def _condition(session: Session, attempt: KaiAttempt, _message: ParsedMessage) -
 
 
 _ABOUT_THE_SESSION: Final[dict[str, Callable[[Session, ParsedMessage], None]]] = {
-    "node state": _node_state,
-    "device state": _device_state,
-    "session": _session_begins,
-    "job begins": _job_begins,
-    "fit error in full": _full_fit_error,
-    "fit error": _fit_message,
-    "job fit error": _job_fit_error,
-    "node pool": _node_pool,
-    "pre-predicate failed": _pre_predicate_failed,
+    "node state": _read_node_state,
+    "device state": _read_device_state,
+    "session": _begin_session,
+    "job begins": _begin_job,
+    "fit error in full": _keep_full_fit_error,
+    "fit error": _keep_fit_message,
+    "job fit error": _ignore_job_fit_error,
+    "node pool": _set_node_pool,
+    "pre-predicate failed": _fail_pre_predicate,
 }
 _ABOUT_A_POD: Final[dict[str, Callable[[Session, KaiAttempt, ParsedMessage], None]]] = {
-    "pod begins": _pod_begins,
-    "gpu refused": _gpu_refused,
-    "node refused": _node_refused,
-    "predicate refused": _predicate_refused,
-    "score": _score,
-    "device fits": _device_fits,
-    "allocated": _allocated,
-    "pipelined": _pipelined,
-    "pipeline committed": _pipeline_committed,
-    "memory requested": _memory_requested,
-    "bind requested": _bind_requested,
-    "bind failed": _bind_failed,
-    "condition": _condition,
+    "pod begins": _begin_pod,
+    "gpu refused": _refuse_gpus,
+    "node refused": _refuse_node,
+    "predicate refused": _refuse_by_predicate,
+    "score": _set_score,
+    "device fits": _accept_device,
+    "allocated": _allocate,
+    "pipelined": _set_pipelined,
+    "pipeline committed": _commit_pipeline,
+    "memory requested": _set_memory,
+    "bind requested": _request_bind,
+    "bind failed": _fail_bind,
+    "condition": _read_condition,
 }

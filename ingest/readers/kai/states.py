@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ingest.readers.kai.devices import SharedDevice
-from ingest.readers.node_states import LoggedState, logged_state
+from ingest.readers.node_states import LoggedState, build_logged_state
 from runtime.bounded_cache import BoundedCache
 from schemas.events import NOT_REPORTED, DeviceKind
 
@@ -32,29 +32,31 @@ class StateMemo:
     """
 
     def __init__(self) -> None:
-        self._known: BoundedCache[int, tuple[Mapping[str, SharedDevice], JudgedDevices]] = BoundedCache(_MAX_KNOWN)
+        self._judged_devices: BoundedCache[int, tuple[Mapping[str, SharedDevice], JudgedDevices]] = BoundedCache(
+            _MAX_KNOWN
+        )
 
-    def of(self, node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
+    def get_judged(self, node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
         if not devices:
             return _NONE
-        if (known := self._known.get(id(devices))) is None:
+        if (entry := self._judged_devices.get(id(devices))) is None:
             # With the mapping itself, so that no other gets its id.
-            known = devices, _judged(node, devices)
-            self._known.put(id(devices), known)
-        return known[1]
+            entry = devices, _judge_devices(node, devices)
+            self._judged_devices.put(id(devices), entry)
+        return entry[1]
 
 
-def _judged(node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
+def _judge_devices(node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
     groups = sorted(devices)
     ordered = [devices[group] for group in groups]
     # KAI prints no model, NUMA node, cores or slots of shared devices.
     kinds: dict[int | None, int] = {}
     kind = [kinds.setdefault(device.total_mib, len(kinds)) for device in ordered]
     used = [NOT_REPORTED if device.allocated_mib is None else device.allocated_mib for device in ordered]
-    table = [_kind(total) for total in kinds]
-    return JudgedDevices(groups, ordered, logged_state(node, groups, table, kind=kind, memory_used_mib=used))
+    table = [_create_kind(total) for total in kinds]
+    return JudgedDevices(groups, ordered, build_logged_state(node, groups, table, kind=kind, memory_used_mib=used))
 
 
 @lru_cache(maxsize=256)
-def _kind(total_mib: int | None) -> DeviceKind:
+def _create_kind(total_mib: int | None) -> DeviceKind:
     return DeviceKind(memory_mib=total_mib)

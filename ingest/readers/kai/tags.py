@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from ingest.readers.kai.attempt import DeviceChange, JudgedNode, KaiAttempt
-from ingest.readers.kai.devices import SharedDevice, evidence
+from ingest.readers.kai.devices import SharedDevice, cut_evidence
 from ingest.readers.kai.grammar import GRAMMAR
 from ingest.readers.kai.session import Session
 
@@ -50,96 +50,96 @@ class TaggedLine:
     fields: dict[str, str]
     text: str
 
-    def number(self, name: str) -> int | None:
+    def get_number(self, name: str) -> int | None:
         value = self.fields.get(name, "")
         return int(value[:15]) if value.lstrip("-").isdigit() else None
 
     def is_true(self, name: str) -> bool:
         return self.fields.get(name) == "true"
 
-    def names(self, name: str) -> list[str]:
-        """The entries of a list, as ``[grp-0 grp-1]``."""
+    def get_names(self, name: str) -> list[str]:
+        """Get the entries of a list such as ``[grp-0 grp-1]``."""
         return _LIST.findall(self.fields.get(name, ""))
 
-    def checks(self) -> dict[str, bool]:
-        """What the line says was checked of its device, by name."""
+    def get_checks(self) -> dict[str, bool]:
+        """Get the checks of the device in the line, by name."""
         values = {name: self.fields.get(name) for name in _CHECKS}
-        found = {name: value == "true" for name, value in values.items() if value in ("true", "false")}
+        results = {name: value == "true" for name, value in values.items() if value in ("true", "false")}
         if self.tag == "GPU_SELECT" and (kind := _KIND.search(self.text)):
-            found["whole_device"] = kind["whole"] is not None
-        return found
+            results["whole_device"] = kind["whole"] is not None
+        return results
 
 
 def parse_tagged(text: str) -> TaggedLine | None:
-    """A tagged line with its fields under our names; None for a line with none of the six tags."""
+    """Parse a tagged line, with its fields under our names; None for a line with none of the six tags."""
     line = _LINE.match(text)
     if line is None or f"[{line['tag']}]" not in TAGS:
         return None
     device = _DEVICE.search(line["rest"])
-    rest = line["rest"][: device.start()] + line["rest"][device.end() :] if device else line["rest"]
+    tail = line["rest"][: device.start()] + line["rest"][device.end() :] if device else line["rest"]
     # "UsedMemory != 0: true" is a condition, not the number of a field: it must not be read as UsedMemory.
-    pairs = _FIELD.finditer(re.sub(r"!= ?0", "NotZero", rest))
+    pairs = _FIELD.finditer(re.sub(r"!= ?0", "NotZero", tail))
     fields: dict[str, str] = {}
     for pair in pairs:
-        if name := _name_of(pair["name"]):
+        if name := _resolve_name(pair["name"]):
             fields.setdefault(_OF_TAG.get(line["tag"], {}).get(name, name), pair["value"])
     return TaggedLine(line["tag"], line["node"] or "", device["group"] if device else "", fields, text)
 
 
-def _name_of(text: str) -> str:
-    """Our name of a field, also behind other words (``shared EnoughIdle``); empty where there is none."""
+def _resolve_name(text: str) -> str:
+    """Resolve our name of a field, also after other words (``shared EnoughIdle``); empty if there is none."""
     words = text.lower().split(" ")
     spelled = (re.sub(r"[^a-z]", "", "".join(words[start:])) for start in range(len(words)))
     return next((_NAMES[name] for name in spelled if name in _NAMES), "")
 
 
 def begins_walk(line: TaggedLine) -> bool:
-    """True for the first line of a walk over a node's devices."""
+    """Tell whether the line is the first one of a walk over a node's devices."""
     return _FIRST_LINE.search(line.text) is not None
 
 
-def pod_of(line: TaggedLine) -> str:
-    """Empty where the line names no pod."""
-    found = _POD.search(line.text)
-    return found["pod"] if found else ""
+def find_pod(line: TaggedLine) -> str:
+    """Find the pod in the line; empty if it names none."""
+    match = _POD.search(line.text)
+    return match["pod"] if match else ""
 
 
 def apply(session: Session, context: TagContext, line: TaggedLine, time: datetime) -> bool:
     """Add what the line says to the session; False where no attempt is known that it could be about."""
     if first := _FIRST_LINE.search(line.text):
         return _begin(session, context, line, time, first["pod"], int(first["memory"][:12]))
-    attempt = session.attempts.get(pod_of(line) or context.pods.get(line.node, ""))
+    attempt = session.attempts.get(find_pod(line) or context.pods.get(line.node, ""))
     if attempt is None:
         return False
     attempt.last_line_at = max(attempt.last_line_at, time)
     if line.tag == "GPU_ALLOCATE":
-        _allocated(session, attempt, line, time)
+        _note_allocation(session, attempt, line, time)
     elif line.group:
-        _device(attempt, session.node(attempt, line.node), line, time)
+        _note_device(attempt, session.find_or_add_node(attempt, line.node), line, time)
     else:
-        _whole_node(attempt, session.node(attempt, line.node), line)
+        _note_result(attempt, session.find_or_add_node(attempt, line.node), line)
     return True
 
 
 def _begin(session: Session, context: TagContext, line: TaggedLine, time: datetime, pod: str, memory_mib: int) -> bool:
-    attempt = session.attempt(pod, time)
+    attempt = session.find_or_open(pod, time)
     if attempt is None:
         return False
     # The patch prints the request for memory, which released versions print as 0 GPUs.
     attempt.has_tags, attempt.memory_mib = True, memory_mib
     attempt.levels.add(GRAMMAR["tags"]["level"])
     context.pods[line.node] = pod
-    session.node(attempt, line.node)
+    session.find_or_add_node(attempt, line.node)
     return True
 
 
-def _whole_node(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine) -> None:
-    """A line about a walk's result: the devices that passed the filter, or those that were selected."""
-    attempt.required_devices = line.number("required") or attempt.required_devices
+def _note_result(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine) -> None:
+    """Note a walk's result: the devices that passed the filter, or that were selected."""
+    attempt.required_devices = line.get_number("required") or attempt.required_devices
     if "filtered" in line.fields:
-        _note_members(node, "filtered", line.names("filtered"))
+        _note_members(node, "filtered", line.get_names("filtered"))
     if line.tag == "GPU_SELECT" and "groups" in line.fields:
-        _note_members(node, "selected", line.names("groups"))
+        _note_members(node, "selected", line.get_names("groups"))
 
 
 def _note_members(node: JudgedNode, check: str, groups: Sequence[str]) -> None:
@@ -147,23 +147,23 @@ def _note_members(node: JudgedNode, check: str, groups: Sequence[str]) -> None:
         node.note_checks(group, {check: group in groups})
 
 
-def _device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: datetime) -> None:
+def _note_device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: datetime) -> None:
     now = SharedDevice(
-        line.number("allocated"), line.number("releasing"), line.number("used"), line.number("total"),
-        evidence(line.text),
+        line.get_number("allocated"), line.get_number("releasing"), line.get_number("used"), line.get_number("total"),
+        cut_evidence(line.text),
     )  # fmt: skip
-    known = node.devices.get(line.group)
-    if known is None:
+    previous = node.devices.get(line.group)
+    if previous is None:
         node.devices = {**node.devices, line.group: now}
     else:
-        _note_change(attempt, line, known, now, time)
+        _note_change(attempt, line, previous, now, time)
         for name in ("allocated_mib", "releasing_mib", "used_mib", "total_mib"):
-            if getattr(known, name) is None:
-                setattr(known, name, getattr(now, name))
+            if getattr(previous, name) is None:
+                setattr(previous, name, getattr(now, name))
         # A check that counts releasing memory is better evidence than one that doesn't.
-        known.line = now.line if now.releasing_mib else known.line or now.line
-    node.note_checks(line.group, line.checks())
-    attempt.required_devices = line.number("required") or attempt.required_devices
+        previous.line = now.line if now.releasing_mib else previous.line or now.line
+    node.note_checks(line.group, line.get_checks())
+    attempt.required_devices = line.get_number("required") or attempt.required_devices
     decides = {"GPU_FILTER": "fits", "RESOURCE_CHECK": "enough_resources"}.get(line.tag, "")
     if decides in line.fields:
         _note_fit(node, line.group, fits=line.is_true(decides))
@@ -180,25 +180,25 @@ def _note_change(
     attempt: KaiAttempt, line: TaggedLine, before: SharedDevice, after: SharedDevice, time: datetime
 ) -> None:
     if before.differs(after):
-        lines = [text for text in (before.line, evidence(line.text)) if text]
+        lines = [text for text in (before.line, cut_evidence(line.text)) if text]
         # A copy: the numbers of ``before`` are completed afterwards.
         attempt.changes.append(DeviceChange(line.node, line.group, before.copy(), after, time, lines))
 
 
-def _allocated(session: Session, attempt: KaiAttempt, line: TaggedLine, time: datetime) -> None:
-    node = session.node(attempt, line.node)
-    groups = line.names("groups")
+def _note_allocation(session: Session, attempt: KaiAttempt, line: TaggedLine, time: datetime) -> None:
+    node = session.find_or_add_node(attempt, line.node)
+    groups = line.get_names("groups")
     if "filtered" in line.fields:
-        _note_members(node, "filtered", line.names("filtered"))
+        _note_members(node, "filtered", line.get_names("filtered"))
     # The line has one set of numbers: with several groups it is unknown whose they are.
     if len(groups) == 1 and "allocated" in line.fields:
-        _device(attempt, node, TaggedLine(line.tag, line.node, groups[0], line.fields, line.text), time)
+        _note_device(attempt, node, TaggedLine(line.tag, line.node, groups[0], line.fields, line.text), time)
     attempt.is_allocation_over = True
     if line.is_true("success"):
         _note_members(node, "selected", groups)
         node.is_taken = attempt.is_committed = True
         attempt.chosen, attempt.groups = line.node, groups
         attempt.is_pipelined = line.is_true("pipelined")
-        attempt.taking_line = evidence(line.text)
+        attempt.taking_line = cut_evidence(line.text)
     else:
         node.is_refused = node.is_gpu_refused = True

@@ -32,13 +32,13 @@ class NodeVerdict(NamedTuple):
     """By device, what was checked of it."""
 
 
-def node_verdicts(attempt: KaiAttempt, request: Request, states: StateMemo) -> list[NodeVerdict]:
-    """By name, the nodes that KAI looked at and those that only the fit error names."""
-    return [_node_verdict(attempt, name, node, request, states) for name, node in sorted(_all_nodes(attempt).items())]
+def judge_nodes(attempt: KaiAttempt, request: Request, states: StateMemo) -> list[NodeVerdict]:
+    """Judge the nodes that KAI looked at, and those that only the fit error names; sorted by name."""
+    return [_judge_node(attempt, name, node, request, states) for name, node in sorted(_collect_nodes(attempt).items())]
 
 
-def request_of(attempt: KaiAttempt) -> Request:
-    """The pod's request. KAI names no container and prints a request for an amount of memory as 0 GPUs."""
+def derive_request(attempt: KaiAttempt) -> Request:
+    """Derive the pod's request. KAI names no container and prints a request for an amount of memory as 0 GPUs."""
     requested = attempt.requested if attempt.requested and attempt.requested.devices else None
     requests_memory = attempt.memory_mib is not None or bool(attempt.job_requested and attempt.job_requested.devices)
     groups = max(attempt.required_devices, len(attempt.groups), 1) if requests_memory else 0
@@ -52,8 +52,8 @@ def request_of(attempt: KaiAttempt) -> Request:
     )  # fmt: skip
 
 
-def _all_nodes(attempt: KaiAttempt) -> dict[str, JudgedNode]:
-    nodes = dict(attempt.judged())
+def _collect_nodes(attempt: KaiAttempt) -> dict[str, JudgedNode]:
+    nodes = dict(attempt.select_nodes())
     for name, why in (attempt.fit_error.nodes if attempt.fit_error else {}).items():
         node = nodes.setdefault(name, JudgedNode())
         # A node that took the pod after all was refused only in an earlier walk.
@@ -62,38 +62,38 @@ def _all_nodes(attempt: KaiAttempt) -> dict[str, JudgedNode]:
     return nodes
 
 
-def _node_verdict(attempt: KaiAttempt, name: str, node: JudgedNode, request: Request, states: StateMemo) -> NodeVerdict:
+def _judge_node(attempt: KaiAttempt, name: str, node: JudgedNode, request: Request, states: StateMemo) -> NodeVerdict:
     is_chosen = attempt.is_placed and name == attempt.chosen
     is_refused = not node.is_taken and (node.is_refused or node.is_gpu_refused or _is_unsuccessful(node, attempt))
-    shared = states.of(name, node.devices)
-    verdicts = _device_verdicts(attempt, node, request, is_refused, attempt.groups if is_chosen else [])
+    shared = states.get_judged(name, node.devices)
+    verdicts = _judge_devices(attempt, node, request, is_refused, attempt.groups if is_chosen else [])
     count = max(node.device_count, len(shared.groups))
-    refusal = _refusal(node, verdicts, count) if is_refused else None
+    refusal = _build_refusal(node, verdicts, count) if is_refused else None
     verdict = PICKED if is_chosen else REFUSED if is_refused else FITS
     score = 0.0 if is_refused else node.score
     return NodeVerdict(name, verdict, score, shared, verdicts, count, refusal, node.checks)
 
 
 def _is_unsuccessful(node: JudgedNode, attempt: KaiAttempt) -> bool:
-    """A node without a score or a fitting device, in an attempt that chose none: KAI refused it without a line."""
+    """Tell whether KAI refused the node without a line: no score, no fitting device, and no node was chosen."""
     return not (node.score or node.fitting or attempt.chosen)
 
 
-def _device_verdicts(
+def _judge_devices(
     attempt: KaiAttempt, node: JudgedNode, request: Request, is_refused: bool, picked: list[str]
 ) -> list[str]:
-    """The verdicts on the node's shared devices, in the order of their groups."""
+    """Judge the node's shared devices, in the order of their groups."""
     is_whole = request.memory_percent == 100
     if is_refused and not is_whole and attempt.memory_mib is None and not picked:
         # The request is unknown, so all devices of the node are alike; computed once.
         return [INSUFFICIENT_MEMORY if node.is_gpu_refused else NOT_REACHED] * len(node.devices)
     return [
-        _device_verdict(attempt, node, group, is_whole=is_whole, is_refused=is_refused, picked=picked)
+        _judge_device(attempt, node, group, is_whole=is_whole, is_refused=is_refused, picked=picked)
         for group in sorted(node.devices)
     ]
 
 
-def _device_verdict(
+def _judge_device(
     attempt: KaiAttempt, node: JudgedNode, group: str, *, is_whole: bool, is_refused: bool, picked: list[str]
 ) -> str:
     if group in picked:
@@ -101,11 +101,11 @@ def _device_verdict(
     if not is_refused and group in node.fitting:
         return FITS
     # A pod that requests whole devices never gets one that is shared.
-    return IN_USE if is_whole else _shared_verdict(attempt, node, node.devices[group], is_refused)
+    return IN_USE if is_whole else _judge_shared(attempt, node, node.devices[group], is_refused)
 
 
-def _shared_verdict(attempt: KaiAttempt, node: JudgedNode, device: SharedDevice, is_refused: bool) -> str:
-    """KAI refuses a shared device for its memory only; without numbers, its refusal of the node's GPUs implies that."""
+def _judge_shared(attempt: KaiAttempt, node: JudgedNode, device: SharedDevice, is_refused: bool) -> str:
+    """Judge a shared device by its memory; without numbers, KAI's refusal of the GPUs implies too little."""
     free = device.free_mib
     if free is not None and attempt.memory_mib is not None:
         # KAI counts releasing memory too: such a pod is pipelined, it waits until the memory is free.
@@ -117,15 +117,15 @@ def _shared_verdict(attempt: KaiAttempt, node: JudgedNode, device: SharedDevice,
     return NOT_REACHED
 
 
-def _refusal(node: JudgedNode, verdicts: list[str], device_count: int) -> Refusal:
+def _build_refusal(node: JudgedNode, verdicts: list[str], device_count: int) -> Refusal:
     memory, in_use = verdicts.count(INSUFFICIENT_MEMORY), verdicts.count(IN_USE)
     if memory or in_use:
-        return _counted(memory, in_use, device_count)
+        return _build_counted_refusal(memory, in_use, device_count)
     return Refusal(bare=node.reason or GPU_REASON, cause=node.detail)
 
 
 @lru_cache(maxsize=256)
-def _counted(memory: int, in_use: int, device_count: int) -> Refusal:
-    """Cached: nodes of one kind are refused with the same counts."""
+def _build_counted_refusal(memory: int, in_use: int, device_count: int) -> Refusal:
+    """Build a refusal with counts; cached, because nodes of one kind have the same counts."""
     counts = {INSUFFICIENT_MEMORY: memory, IN_USE: in_use}
     return Refusal(counts={code: count for code, count in counts.items() if count}, devices=device_count)

@@ -1,4 +1,4 @@
-"""What a Kubernetes cluster itself reports about scheduling: events, conditions of pods and nodes, node annotations.
+"""Reports of a Kubernetes cluster about scheduling: events, conditions of pods and nodes, node annotations.
 
     object ── objects ──▶ observations of pods and nodes
     event ── scheduling_events ──▶ SchedulingEvent ── open_attempts ──▶ EventGroup ── events ──▶ attempt
@@ -6,18 +6,18 @@
 It works with any scheduler that explains itself in events: kube-scheduler (with extenders), HAMi, KAI, Volcano,
 Koordinator.
 
-- ``watch``: lists and watches the objects of a cluster; with ``owners`` the only module that touches the API server
+- ``watch``: lists and watches the objects of a cluster; with ``owners`` the only module that connects to the API server
 - ``owners``: whole chains of pods' owners
 - ``reader``: objects in, events out; remembers what was already reported
-- ``remembered``: what the reader remembers of objects, bounded
+- ``remembered``: bounded memory of objects
 - ``objects``: pods and nodes as observations
-- ``pod_problems``: what keeps a pod from running on its node
+- ``pod_problems``: problems that keep a pod from running on its node
 - ``node_checks``: problems in how nodes register with HAMi
 - ``kai_allocations``: the share of a device that KAI wrote on a pod
 - ``claims``: the devices that pods hold through resource claims
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision
 - ``problem_events``: Kubernetes events about pods that can't start, and owners that can't make pods
-- ``failure_messages`` (``grammar.toml``): why no node fits, parsed from the text of an event or condition
+- ``failure_messages`` (``grammar.toml``): texts of events and conditions about finding no node, parsed
 - ``pod_groups``: refusals in the conditions of KAI's pod groups
 - ``open_attempts``: which scheduling events form one attempt, and when it is complete
 - ``node_verdicts``: the nodes that an attempt's events name or count

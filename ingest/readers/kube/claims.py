@@ -15,7 +15,7 @@ from runtime.kubernetes.object_fields import Fields, entries, part, text
 from schemas.events import DeviceAllocation, PodObserved
 
 HELD_SECONDS: Final = 10.0
-"""How long a pod waits for its claims; then it is observed without them."""
+"""Limit of a pod's wait for its claims; then it is observed without them."""
 _ENDED: Final = ("Succeeded", "Failed")
 _MIB: Final = 1024 * 1024
 
@@ -26,14 +26,14 @@ class ClaimedDevice(NamedTuple):
     id: str
     """``driver/pool/device``: unique in a cluster."""
     memory_mib: int | None
-    """What the claim consumes of a device that several share; None where the claim does not name it, or has all."""
+    """The claim's part of a device that several share; None if the claim does not name it, or has all of it."""
 
 
 class _PodClaim(NamedTuple):
     key: str
     """``namespace/name`` of the claim; empty while it is not made yet."""
     containers: tuple[tuple[str, str, bool], ...]
-    """Those that use it: name, the request that they name (empty: all), and whether it is an init container."""
+    """Containers that use it: name, the request that they name (empty: all), and True for an init container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +43,25 @@ class _HeldPod:
     seen_at: float
 
 
-def devices_of(claim: Fields) -> list[ClaimedDevice] | None:
-    """The devices of an allocated claim; None while it is not allocated."""
+def list_devices(claim: Fields) -> list[ClaimedDevice] | None:
+    """List the devices of an allocated claim; None while it is not allocated."""
     allocation = part(claim, "status", "allocation")
     if not allocation:
         return None
     results = entries(allocation, "devices", "results")
     # Admin access monitors a device that others hold.
-    return [_device(result) for result in results if text(result, "device") and result.get("adminAccess") is not True]
+    return [
+        _parse_device(result) for result in results if text(result, "device") and result.get("adminAccess") is not True
+    ]
 
 
-def _device(result: Fields) -> ClaimedDevice:
-    place = "/".join(text(result, name) for name in ("driver", "pool", "device"))
+def _parse_device(result: Fields) -> ClaimedDevice:
+    device_id = "/".join(text(result, name) for name in ("driver", "pool", "device"))
     consumed = part(result, "consumedCapacity")
     # Names of capacities may have their driver before them.
     memory = next((amount for name, amount in consumed.items() if name.rpartition("/")[2] == "memory"), None)
     amount = quantities.parse_whole(memory)
-    return ClaimedDevice(text(result, "request"), place, None if amount is None else amount // _MIB)
+    return ClaimedDevice(text(result, "request"), device_id, None if amount is None else amount // _MIB)
 
 
 class PodClaims:
@@ -72,62 +74,66 @@ class PodClaims:
         self._held: OrderedDict[str, _HeldPod] = OrderedDict()
 
     def complete(self, observed: PodObserved, pod: Fields, now: float) -> PodObserved | None:
-        """The observation with the devices of the pod's claims; None where it waits for one of them."""
+        """Complete the observation with the devices of the pod's claims; None if it waits for one of them."""
         self._held.pop(str(observed.pod), None)
-        claims = list(_claims_of(pod)) if self.is_read and observed.node else []
+        claims = list(_iterate_claims(pod)) if self.is_read and observed.node else []
         if all(claim.key in self._devices for claim in claims) or observed.phase in _ENDED:
             return self._with_devices(observed, claims)
         remember(self._held, str(observed.pod), _HeldPod(observed, claims, now))
         return None
 
-    def changed(self, claim: Fields) -> list[PodObserved]:
-        """The observations that waited for this claim alone."""
+    def note_claim(self, claim: Fields) -> list[PodObserved]:
+        """Note the claim's devices, and release the observations that waited only for this claim."""
         key = f"{text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}"
-        devices = devices_of(claim)
+        devices = list_devices(claim)
         if devices is None:
             self._devices.pop(key, None)
             return []
         remember(self._devices, key, devices)
-        return self._released([pod for pod, held in self._held.items() if self._is_complete(held)])
+        return self._release([pod for pod, held in self._held.items() if self._is_complete(held)])
 
-    def overdue(self, now: float) -> list[PodObserved]:
-        """The observations that have waited for too long, with what is known."""
-        return self._released([pod for pod, held in self._held.items() if now - held.seen_at >= HELD_SECONDS])
+    def release_overdue(self, now: float) -> list[PodObserved]:
+        """Release the observations that have waited for too long, with the devices known so far."""
+        return self._release([pod for pod, held in self._held.items() if now - held.seen_at >= HELD_SECONDS])
 
-    def gone(self, pod: str) -> None:
-        """The pod was deleted."""
+    def forget(self, pod: str) -> None:
+        """Forget a deleted pod."""
         self._held.pop(pod, None)
 
     def _is_complete(self, held: _HeldPod) -> bool:
         return all(claim.key in self._devices for claim in held.claims)
 
-    def _released(self, pods: list[str]) -> list[PodObserved]:
+    def _release(self, pods: list[str]) -> list[PodObserved]:
         held = [self._held.pop(pod) for pod in pods]
         return [self._with_devices(held_pod.observed, held_pod.claims) for held_pod in held]
 
     def _with_devices(self, observed: PodObserved, claims: list[_PodClaim]) -> PodObserved:
-        found = [
-            _allocation(device, claim.containers) for claim in claims for device in self._devices.get(claim.key, ())
+        allocations = [
+            _to_allocation(device, claim.containers) for claim in claims for device in self._devices.get(claim.key, ())
         ]
-        return observed.model_copy(update={"allocations": [*observed.allocations, *found]}) if found else observed
+        return (
+            observed.model_copy(update={"allocations": [*observed.allocations, *allocations]})
+            if allocations
+            else observed
+        )
 
 
-def _claims_of(pod: Fields) -> Iterator[_PodClaim]:
+def _iterate_claims(pod: Fields) -> Iterator[_PodClaim]:
     namespace = text(pod, "metadata", "namespace")
     # Of a claim made from a template the name is in the pod's status; it is missing while the claim is not made.
-    made = {
+    generated_names = {
         text(status, "name"): text(status, "resourceClaimName")
         for status in entries(pod, "status", "resourceClaimStatuses")
     }
     for named in entries(pod, "spec", "resourceClaims"):
         name = text(named, "name")
-        claim = text(named, "resourceClaimName") or made.get(name)
+        claim = text(named, "resourceClaimName") or generated_names.get(name)
         # A claim that is not needed has a status without a name.
-        if claim or name not in made:
-            yield _PodClaim(f"{namespace}/{claim}" if claim else "", tuple(_users(pod, name)))
+        if claim or name not in generated_names:
+            yield _PodClaim(f"{namespace}/{claim}" if claim else "", tuple(_iterate_users(pod, name)))
 
 
-def _users(pod: Fields, claim: str) -> Iterator[tuple[str, str, bool]]:
+def _iterate_users(pod: Fields, claim: str) -> Iterator[tuple[str, str, bool]]:
     for kind in ("initContainers", "containers"):
         for container in entries(pod, "spec", kind):
             for used in entries(container, "resources", "claims"):
@@ -135,7 +141,7 @@ def _users(pod: Fields, claim: str) -> Iterator[tuple[str, str, bool]]:
                     yield text(container, "name"), text(used, "request"), kind == "initContainers"
 
 
-def _allocation(device: ClaimedDevice, containers: tuple[tuple[str, str, bool], ...]) -> DeviceAllocation:
+def _to_allocation(device: ClaimedDevice, containers: tuple[tuple[str, str, bool], ...]) -> DeviceAllocation:
     users = {
         (name, is_init)
         for name, request, is_init in containers

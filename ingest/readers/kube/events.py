@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from ingest.readers.kube.node_verdicts import NodeVerdicts, PodFacts, node_verdicts
+from ingest.readers.kube.node_verdicts import NodeVerdicts, PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup
 from ingest.readers.kube.scheduling_events import SchedulingEvent
 from schemas.codec.records import MAX_VALUE_BYTES
@@ -33,33 +33,33 @@ PREEMPTED: Final = "Preempted"
 _CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")
 
 
-def events_of(
+def build_events(
     cluster: str, group: EventGroup, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
 ) -> Iterator[Event]:
-    """An attempt, and an observation of each pod that was preempted.
+    """Build the events of an attempt, and an observation of each pod that was preempted.
 
     ``known_by`` is the time that goes into the attempt's id.
     ``before`` is the pod's latest attempt that chose a node: a bind without other events is the end of that attempt.
     """
-    for event in group.of("preempted"):
-        yield _preempted_pod(cluster, event, facts)
-    bind = max(group.of("bound", "not bound"), key=lambda event: event.time, default=None)
+    for event in group.select("preempted"):
+        yield _observe_preempted(cluster, event, facts)
+    bind = max(group.select("bound", "not bound"), key=lambda event: event.time, default=None)
     if bind and before and group.kinds <= {"bound", "not bound", "preempted"} and _is_bind_of(bind, before):
-        yield _bind(_head_of(before), bind, bind.node or before.chosen or facts.node)
+        yield _build_bind(_copy_head(before), bind, bind.node or before.chosen or facts.node)
     elif first := next((event for event in group.events if event.kind != "preempted"), None):
-        yield from _attempt(group, facts, _head(cluster, group, first, facts, known_by), bind)
+        yield from _build_attempt(group, facts, _build_head(cluster, group, first, facts, known_by), bind)
 
 
-def _attempt(
+def _build_attempt(
     group: EventGroup, facts: PodFacts, head: dict[str, Any], bind: SchedulingEvent | None
 ) -> Iterator[AttemptEvent]:
-    nodes = node_verdicts(group, facts)
-    judged = list(_nodes_judged(head, nodes))
+    nodes = collect_verdicts(group, facts)
+    judged = list(_build_node_records(head, nodes))
     yield from judged
-    if group.of(*_CONCLUDING) or judged:
-        yield _concluded(head, group, nodes, facts, len(judged))
+    if group.select(*_CONCLUDING) or judged:
+        yield _build_conclusion(head, group, nodes, facts, len(judged))
     if bind:
-        yield _bind(head, bind, bind.node or nodes.picked or facts.node)
+        yield _build_bind(head, bind, bind.node or nodes.picked or facts.node)
 
 
 def _is_bind_of(bind: SchedulingEvent, attempt: AttemptConcluded) -> bool:
@@ -67,31 +67,31 @@ def _is_bind_of(bind: SchedulingEvent, attempt: AttemptConcluded) -> bool:
     return is_same_pod and bind.scheduler == attempt.scheduler and bind.node in ("", attempt.chosen)
 
 
-def _head_of(attempt: AttemptConcluded) -> dict[str, Any]:
+def _copy_head(attempt: AttemptConcluded) -> dict[str, Any]:
     return {
         name: getattr(attempt, name) for name in ("cluster", "attempt_id", "pod", "scheduler", "reader", "started_at")
     }
 
 
-def _preempted_pod(cluster: str, event: SchedulingEvent, facts: PodFacts) -> PodObserved:
+def _observe_preempted(cluster: str, event: SchedulingEvent, facts: PodFacts) -> PodObserved:
     condition = Condition(
         type=PREEMPTED, status="True", reason=event.reason, message=event.text, last_transition_at=event.time
     )
     return PodObserved(
-        cluster=cluster, pod=_pod(event, facts), observed_at=event.time, phase="",
+        cluster=cluster, pod=_choose_pod_ref(event, facts), observed_at=event.time, phase="",
         node=event.node or facts.node, conditions=[condition],
     )  # fmt: skip
 
 
-def _pod(event: SchedulingEvent, facts: PodFacts) -> PodRef:
+def _choose_pod_ref(event: SchedulingEvent, facts: PodFacts) -> PodRef:
     return event.pod if event.pod.uid or facts.ref is None else facts.ref
 
 
-def _head(
+def _build_head(
     cluster: str, group: EventGroup, first: SchedulingEvent, facts: PodFacts, known_by: datetime
 ) -> dict[str, Any]:
-    """The fields that all events of the attempt share."""
-    pod = _pod(first, facts)
+    """Build the fields that all events of the attempt share."""
+    pod = _choose_pod_ref(first, facts)
     return {
         "cluster": cluster,
         "attempt_id": attempt_id(cluster, first.scheduler, pod.uid or str(pod), known_by),
@@ -102,17 +102,17 @@ def _head(
     }
 
 
-def _nodes_judged(head: dict[str, Any], nodes: NodeVerdicts) -> Iterator[NodesJudged]:
+def _build_node_records(head: dict[str, Any], nodes: NodeVerdicts) -> Iterator[NodesJudged]:
     # The parts and their ids must be the same when the events are read again.
     names = sorted(nodes.verdicts)
     start = 0
-    for part, size in enumerate(_record_sizes(names, nodes.reasons)):
-        yield _record(head, part, names[start : start + size], nodes)
+    for part, size in enumerate(_divide_nodes(names, nodes.reasons)):
+        yield _build_record(head, part, names[start : start + size], nodes)
         start += size
 
 
-def _record_sizes(names: list[str], reasons: Mapping[str, tuple[str, str]]) -> Iterator[int]:
-    """How many nodes go into each record, so that none exceeds half of what Kafka takes."""
+def _divide_nodes(names: list[str], reasons: Mapping[str, tuple[str, str]]) -> Iterator[int]:
+    """Divide the nodes into records of at most half of what Kafka takes; yields the number of nodes in each."""
     size = used_bytes = 0
     for name in names:
         # Twice the text, for the escapes of JSON; 80 bytes for the numbers in the columns.
@@ -125,7 +125,7 @@ def _record_sizes(names: list[str], reasons: Mapping[str, tuple[str, str]]) -> I
         yield size
 
 
-def _record(head: dict[str, Any], part: int, names: list[str], nodes: NodeVerdicts) -> NodesJudged:
+def _build_record(head: dict[str, Any], part: int, names: list[str], nodes: NodeVerdicts) -> NodesJudged:
     verdicts = sorted({nodes.verdicts[name] for name in names})
     refused = {name for name in names if nodes.verdicts[name] == REFUSED}
     reasons = sorted({nodes.reasons[name] for name in refused})
@@ -139,7 +139,7 @@ def _record(head: dict[str, Any], part: int, names: list[str], nodes: NodeVerdic
     )  # fmt: skip
 
 
-def _concluded(
+def _build_conclusion(
     head: dict[str, Any], group: EventGroup, nodes: NodeVerdicts, facts: PodFacts, node_records: int
 ) -> AttemptConcluded:
     chosen = nodes.picked
@@ -159,26 +159,26 @@ def _concluded(
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
         scheduler_message=nodes.message,
-        provenance=Provenance(not_reported=_not_reported(nodes, group)),
+        provenance=Provenance(not_reported=_list_gaps(nodes, group)),
     )
 
 
-def _not_reported(nodes: NodeVerdicts, group: EventGroup) -> list[str]:
-    """What the events leave open. They are written for people: they count nodes rather than name them."""
+def _list_gaps(nodes: NodeVerdicts, group: EventGroup) -> list[str]:
+    """List what the events do not report: they are written for people, and count nodes rather than name them."""
     total = nodes.known_total
     names_only_chosen = nodes.picked is not None and len(nodes.verdicts) == total == 1
     gaps = {
         "which nodes were refused": not nodes.error and len(nodes.verdicts) < total,
         "the nodes that were not chosen": names_only_chosen,
         # Of the events about a choice only HAMi's counts the nodes.
-        OFFERED_NODES: names_only_chosen and not group.of("fits"),
-        FILTER_END: not group.of(*_CONCLUDING),
+        OFFERED_NODES: names_only_chosen and not group.select("fits"),
+        FILTER_END: not group.select(*_CONCLUDING),
         "the end of a text that was cut": nodes.is_cut,
     }
     return [gap for gap, is_open in gaps.items() if is_open]
 
 
-def _bind(head: dict[str, Any], bind: SchedulingEvent, node: str) -> BindConcluded:
+def _build_bind(head: dict[str, Any], bind: SchedulingEvent, node: str) -> BindConcluded:
     is_bound = bind.kind == "bound"
     return BindConcluded(
         **head,

@@ -1,4 +1,4 @@
-"""Why no node fits a pod, parsed from the text of an event or a condition.
+"""Messages about finding no node for a pod, parsed from the text of an event or a condition.
 
 A text can't be split at every comma: a reason may contain ``, that the pod didn't tolerate``, ``{key: value}``, and the
 whole refusal of an extender (``1/8 CardNotHealth, 4/8 CardInsufficientMemory``).
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from ingest.readers.kai.fit_errors import fit_error
+from ingest.readers.kai.fit_errors import parse_fit_error
 
 GRAMMAR: Final[Mapping[str, Any]] = tomllib.loads((Path(__file__).parent / "grammar.toml").read_text("utf-8"))
 
@@ -42,7 +42,7 @@ class FailureMessage:
     error: str = ""
     nominated: str = ""
     postfilter: str = ""
-    """What follows the counts: whether preemption would help."""
+    """The text after the counts, about preemption."""
     origin: str = ""
     """The pod that the text blames, in an event about its group."""
     is_cut: bool = False
@@ -52,20 +52,20 @@ class FailureMessage:
 def parse_failure(text: str) -> FailureMessage:
     """Parse a scheduler's message about finding no node. A text in no known form becomes ``error``, word for word."""
     text = text.strip()
-    for parse in (_counted, _by_predicate, _gang, _waiting, _diagnosis, _kai):
-        if found := parse(text):
-            return found
+    for parse in (_parse_counted, _parse_predicates, _parse_gang, _parse_waiting, _parse_diagnosis, _parse_kai):
+        if message := parse(text):
+            return message
     return FailureMessage(text, error=text)
 
 
-def _counted(text: str) -> FailureMessage | None:
+def _parse_counted(text: str) -> FailureMessage | None:
     counted = _NODES["counted"].fullmatch(text)
     if counted is None:
         return None
-    total, rest = _number(counted["total"]), counted["rest"]
-    front, postfilter = _split_postfilter(rest)
+    total, tail = _parse_number(counted["total"]), counted["rest"]
+    front, postfilter = _split_postfilter(tail)
     # Behind a postfilter text the counts are whole, although the end of the text may be missing.
-    is_cut = not postfilter and rest.endswith(CUT_MARK)
+    is_cut = not postfilter and tail.endswith(CUT_MARK)
     # Before any node was looked at (a missing claim, a scheduling gate) there is a text and no count.
     if not _NODES["item"].match(front):
         error, _, more = front.partition(". ")
@@ -74,43 +74,43 @@ def _counted(text: str) -> FailureMessage | None:
     # divides.
     items = re.split(r", (?=\d+ \S)", front.removesuffix(CUT_MARK).rstrip(".") if not is_cut else front)
     # The last item of a cut text may be incomplete: a wrong reason is worse than a missing one.
-    whole = items[:-1] if is_cut else items
-    found = [item for text_of_item in whole if (item := _NODES["item"].fullmatch(text_of_item))]
-    return FailureMessage(text, total, counts=_sums(found), postfilter=postfilter, is_cut=is_cut)
+    complete_items = items[:-1] if is_cut else items
+    matches = [item for text_of_item in complete_items if (item := _NODES["item"].fullmatch(text_of_item))]
+    return FailureMessage(text, total, counts=_sum_by_reason(matches), postfilter=postfilter, is_cut=is_cut)
 
 
-def _split_postfilter(rest: str) -> tuple[str, str]:
-    found = _POSTFILTER.search(rest)
-    return (rest[: found.start()], rest[found.end() :]) if found else (rest, "")
+def _split_postfilter(text: str) -> tuple[str, str]:
+    match = _POSTFILTER.search(text)
+    return (text[: match.start()], text[match.end() :]) if match else (text, "")
 
 
-def _sums(items: list[re.Match[str]]) -> dict[str, int]:
-    """Nodes by reason; an extender's refusal with several codes counts for each of them."""
+def _sum_by_reason(items: list[re.Match[str]]) -> dict[str, int]:
+    """Sum the nodes by reason; an extender's refusal with several codes counts for each of them."""
     sums: dict[str, int] = {}
     for item in items:
-        for reason in _reasons(item["reason"]):
-            sums[reason] = min(sums.get(reason, 0) + _number(item["count"]), MAX_COUNT)
+        for reason in _split_reasons(item["reason"]):
+            sums[reason] = min(sums.get(reason, 0) + _parse_number(item["count"]), MAX_COUNT)
     return sums
 
 
-def _reasons(text: str) -> list[str]:
+def _split_reasons(text: str) -> list[str]:
     if _NODES["extender"].match(text):
-        return sorted({found["code"] for found in _NODES["code"].finditer(text)})
+        return sorted({match["code"] for match in _NODES["code"].finditer(text)})
     return [text]
 
 
-def _by_predicate(text: str) -> FailureMessage | None:
+def _parse_predicates(text: str) -> FailureMessage | None:
     predicates = _NODES["predicates"].fullmatch(text)
     if predicates is None:
         return None
     # An older form has the reason first and its count in brackets behind it.
-    found = list(_NODES["predicate"].finditer(predicates["rest"]))
-    counts = {item["reason"].lstrip(", "): _number(item["count"]) for item in found}
+    matches = list(_NODES["predicate"].finditer(predicates["rest"]))
+    counts = {item["reason"].lstrip(", "): _parse_number(item["count"]) for item in matches}
     return FailureMessage(text, max(counts.values(), default=0), counts=counts)
 
 
-def _gang(text: str) -> FailureMessage | None:
-    """Volcano's text about a pod group: not about nodes, unless it names the pod that failed and why."""
+def _parse_gang(text: str) -> FailureMessage | None:
+    """Parse Volcano's text about a pod group: not about nodes, unless it names the pod that failed and the reason."""
     gang = _GANG.fullmatch(text)
     if gang is None:
         return None
@@ -120,13 +120,13 @@ def _gang(text: str) -> FailureMessage | None:
     return FailureMessage(text, inner.total, inner.counts, error=inner.error, origin=gang["name"], is_cut=inner.is_cut)
 
 
-def _waiting(text: str) -> FailureMessage | None:
+def _parse_waiting(text: str) -> FailureMessage | None:
     waits = _WAITS.fullmatch(text)
     return FailureMessage(text, error=text, nominated=waits["node"]) if waits else None
 
 
-def _kai(text: str) -> FailureMessage | None:
-    error = fit_error(text)
+def _parse_kai(text: str) -> FailureMessage | None:
+    error = parse_fit_error(text)
     if not (error.is_about_nodes or error.code or error.node_pool):
         return None
     nodes = {name: (why.reason, why.detail) for name, why in error.nodes.items()}
@@ -136,8 +136,8 @@ def _kai(text: str) -> FailureMessage | None:
     return FailureMessage(text, total, {} if nodes else counts, nodes, "" if error.is_about_nodes else text)
 
 
-def _diagnosis(text: str) -> FailureMessage | None:
-    """Koordinator's diagnosis: the refused nodes by name, grouped by reason."""
+def _parse_diagnosis(text: str) -> FailureMessage | None:
+    """Parse Koordinator's diagnosis: the refused nodes by name, grouped by reason."""
     dump = _DIAGNOSIS.fullmatch(text)
     if dump is None:
         return None
@@ -147,20 +147,22 @@ def _diagnosis(text: str) -> FailureMessage | None:
         return None
     schedule = diagnosis.get("scheduleDiagnosis") or {}
     details = schedule.get("nodeFailedDetails") if isinstance(schedule, dict) else None
-    nodes = {name: (reason, "") for reason, names in _failed(details) for name in names}
-    error = _text(diagnosis.get("preFilterMessage")) or _text((diagnosis.get("suggestion") or {}).get("message"))
-    nominated = _text(diagnosis.get("nominatedNode"))
+    nodes = {name: (reason, "") for reason, names in _list_failed(details) for name in names}
+    error = _to_text(diagnosis.get("preFilterMessage")) or _to_text((diagnosis.get("suggestion") or {}).get("message"))
+    nominated = _to_text(diagnosis.get("nominatedNode"))
     return FailureMessage(text, len(nodes), nodes=nodes, error="" if nodes else error or text, nominated=nominated)
 
 
-def _failed(details: Any) -> list[tuple[str, list[str]]]:
+def _list_failed(details: Any) -> list[tuple[str, list[str]]]:
     groups = [group for group in details if isinstance(group, dict)] if isinstance(details, list) else []
-    return [(_text(group.get("reason")), [_text(name) for name in group.get("failedNodes") or ()]) for group in groups]
+    return [
+        (_to_text(group.get("reason")), [_to_text(name) for name in group.get("failedNodes") or ()]) for group in groups
+    ]
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(digits: str) -> int:
+def _parse_number(digits: str) -> int:
     return min(int(digits[:12]), MAX_COUNT)

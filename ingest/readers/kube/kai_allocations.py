@@ -9,12 +9,12 @@ from schemas.events import DeviceAllocation
 _GROUP: Final = "runai-gpu-group"
 """The label; of a pod with several shared devices, the labels that begin so, followed by ``/`` and a name."""
 _MEMORY: Final = "gpu-memory"
-"""In MiB. A pod with ``gpu-fraction`` names no amount: the device's total is not on the pod."""
+"""The annotation with MiB. A pod with ``gpu-fraction`` names no amount: the device's total is not on the pod."""
 _CONTAINER: Final = "gpu-fraction-container-name"
 
 
-def kai_allocations(pod: Mapping[str, Any]) -> list[DeviceAllocation]:
-    """One for each group of the pod; none where it has no share of a device. Whole devices are not named on pods."""
+def read_kai_allocations(pod: Mapping[str, Any]) -> list[DeviceAllocation]:
+    """Read an allocation for each group of the pod; none if it shares no device. Pods do not name whole devices."""
     labels, annotations = part(pod, "metadata", "labels"), part(pod, "metadata", "annotations")
     groups = {value for key, value in labels.items() if isinstance(value, str) and _is_group(key)}
     memory = text(annotations, _MEMORY)

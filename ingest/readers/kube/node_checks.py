@@ -18,14 +18,14 @@ from runtime.kubernetes.object_fields import part, text
 from schemas.events import DEFAULT_CLUSTER, NodeChecked
 
 CHECK_SECONDS: Final = 15.0
-"""As often as HAMi's scheduler looks at its nodes."""
+"""Pause between two checks, the same as between HAMi's scheduler's looks at its nodes."""
 HANDSHAKE_LIMIT: Final = timedelta(seconds=300)
 
 
 class _CheckedNode(NamedTuple):
     registrations: Sequence[VendorRegistration]
     cause: str
-    """Why its registration can't be used."""
+    """The reason that its registration can't be used."""
 
 
 class HamiNodeChecks:
@@ -40,8 +40,8 @@ class HamiNodeChecks:
         self._reported: dict[str, list[tuple[str, str]]] = {}
         """Code and vendor of the problems that were reported last."""
 
-    def changed(self, node: Mapping[str, Any], now: datetime) -> Iterator[NodeChecked]:
-        """What the node's present state changes."""
+    def check_node(self, node: Mapping[str, Any], now: datetime) -> Iterator[NodeChecked]:
+        """Check the node's present state; yields an event if its problems changed."""
         name, annotations = text(node, "metadata", "name"), part(node, "metadata", "annotations")
         vendors = list_vendors(annotations)
         marked = {vendor.word for vendor in vendors if _is_marked(vendor, annotations)}
@@ -49,18 +49,18 @@ class HamiNodeChecks:
             return
         problem = read_node(node, vendors).problem
         # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
-        found = list_vendor_registrations(node, vendors, UTC)
-        registrations = [registration for registration in found if registration.vendor in marked]
+        all_registrations = list_vendor_registrations(node, vendors, UTC)
+        registrations = [registration for registration in all_registrations if registration.vendor in marked]
         self._nodes[name] = _CheckedNode(registrations, str(problem or ""))
         yield from self._check(name, now)
 
-    def gone(self, name: str, now: datetime) -> Iterator[NodeChecked]:
+    def forget(self, name: str, now: datetime) -> Iterator[NodeChecked]:
         self._nodes.pop(name, None)
         if self._reported.pop(name, None):
             yield to_node_checked(self._cluster, name, now, [])
 
     def check(self, now: datetime) -> Iterator[NodeChecked]:
-        """What the time alone changes: a handshake grows old."""
+        """Check all nodes again, because handshakes grow old with time."""
         for name in self._nodes:
             yield from self._check(name, now)
 

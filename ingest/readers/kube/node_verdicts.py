@@ -31,7 +31,7 @@ class NodeVerdicts:
     """By name."""
     scores: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By name, the reason and what more is known about it."""
+    """By name, the reason and its details."""
     counts: dict[str, int] = field(default_factory=dict)
     """By reason, the nodes that are counted and not named."""
     total: int = 0
@@ -50,75 +50,78 @@ class NodeVerdicts:
         return max(self.total, len(self.verdicts))
 
 
-def node_verdicts(group: EventGroup, facts: PodFacts) -> NodeVerdicts:
-    found = NodeVerdicts()
+def collect_verdicts(group: EventGroup, facts: PodFacts) -> NodeVerdicts:
+    outcome = NodeVerdicts()
     for event in group.events:
         if add := _BY_KIND.get(event.kind):
-            add(found, event, facts)
-    return found
+            add(outcome, event, facts)
+    return outcome
 
 
-def _failed_by_code(found: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
+def _add_refusals_by_code(outcome: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
     for name in event.nodes:
-        found.verdicts[name] = REFUSED
-        if (known := found.reasons.get(name)) is None:
-            found.reasons[name] = (event.code, "")
+        outcome.verdicts[name] = REFUSED
+        if (previous := outcome.reasons.get(name)) is None:
+            outcome.reasons[name] = (event.code, "")
         else:
             # HAMi names a node once per code that one of its devices was refused for.
-            found.reasons[name] = (known[0], f"{known[1]}, {event.code}" if known[1] else f"also {event.code}")
-            _count(found, event.code, 1)
-    _count(found, event.code, event.count - len(event.nodes))
+            outcome.reasons[name] = (
+                previous[0],
+                f"{previous[1]}, {event.code}" if previous[1] else f"also {event.code}",
+            )
+            _count(outcome, event.code, 1)
+    _count(outcome, event.code, event.count - len(event.nodes))
 
 
-def _count(found: NodeVerdicts, reason: str, nodes: int) -> None:
+def _count(outcome: NodeVerdicts, reason: str, nodes: int) -> None:
     if nodes > 0:
-        found.counts[reason] = found.counts.get(reason, 0) + nodes
+        outcome.counts[reason] = outcome.counts.get(reason, 0) + nodes
 
 
-def _failed(found: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
-    found.total = max(found.total, event.count)
-    found.message = found.message or event.text
+def _add_failure(outcome: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
+    outcome.total = max(outcome.total, event.count)
+    outcome.message = outcome.message or event.text
     if not event.count:
-        found.error = event.text
+        outcome.error = event.text
 
 
-def _fits(found: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
+def _add_fitting(outcome: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
     for name, score in event.scores.items():
-        found.verdicts[name], found.scores[name] = FITS, score
-    found.verdicts[event.node] = PICKED
-    found.total = max(found.total, event.refused_count + max(event.count, len(found.verdicts)))
-    found.message = event.text
+        outcome.verdicts[name], outcome.scores[name] = FITS, score
+    outcome.verdicts[event.node] = PICKED
+    outcome.total = max(outcome.total, event.refused_count + max(event.count, len(outcome.verdicts)))
+    outcome.message = event.text
 
 
-def _chosen(found: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
-    found.verdicts[event.node] = PICKED
-    found.total = max(found.total, len(found.verdicts))
-    found.nominated = event.nominated
-    found.message = found.message or event.text
+def _add_chosen(outcome: NodeVerdicts, event: SchedulingEvent, _facts: PodFacts) -> None:
+    outcome.verdicts[event.node] = PICKED
+    outcome.total = max(outcome.total, len(outcome.verdicts))
+    outcome.nominated = event.nominated
+    outcome.message = outcome.message or event.text
 
 
-def _bound(found: NodeVerdicts, event: SchedulingEvent, facts: PodFacts) -> None:
-    """kube-scheduler has no event for its choice: the bind is the only one that names the node."""
-    if event.node and found.picked is None:
-        _chosen(found, event, facts)
+def _add_bound(outcome: NodeVerdicts, event: SchedulingEvent, facts: PodFacts) -> None:
+    """Add the bind's node as the choice: kube-scheduler has no event for its choice."""
+    if event.node and outcome.picked is None:
+        _add_chosen(outcome, event, facts)
 
 
-def _refused(found: NodeVerdicts, event: SchedulingEvent, facts: PodFacts) -> None:
-    message = _uncut(parse_failure(event.text), facts)
-    found.message, found.is_cut = message.text, message.is_cut
-    found.total = max(found.total, message.total)
-    found.nominated = message.nominated or facts.nominated
+def _add_refusal(outcome: NodeVerdicts, event: SchedulingEvent, facts: PodFacts) -> None:
+    message = _restore_cut(parse_failure(event.text), facts)
+    outcome.message, outcome.is_cut = message.text, message.is_cut
+    outcome.total = max(outcome.total, message.total)
+    outcome.nominated = message.nominated or facts.nominated
     # Where HAMi named nodes, kube-scheduler's counts are of the same nodes and must not be added.
-    if found.reasons or found.counts:
+    if outcome.reasons or outcome.counts:
         return
-    found.error = message.error or found.error
-    found.counts.update(message.counts)
+    outcome.error = message.error or outcome.error
+    outcome.counts.update(message.counts)
     for name, reason in message.nodes.items():
-        found.verdicts[name], found.reasons[name] = REFUSED, reason
+        outcome.verdicts[name], outcome.reasons[name] = REFUSED, reason
 
 
-def _uncut(message: FailureMessage, facts: PodFacts) -> FailureMessage:
-    """The pod's condition instead of a text that was cut, where both begin with the same text."""
+def _restore_cut(message: FailureMessage, facts: PodFacts) -> FailureMessage:
+    """Restore a text that was cut from the pod's condition, if both begin with the same text."""
     start = message.text.removesuffix(CUT_MARK)
     is_same = message.text.endswith(CUT_MARK) and facts.message.startswith(start)
     return parse_failure(facts.message) if is_same else message
@@ -126,10 +129,10 @@ def _uncut(message: FailureMessage, facts: PodFacts) -> FailureMessage:
 
 # Events of other kinds, such as a failed bind, are about no further node.
 _BY_KIND: Final[dict[str, Callable[[NodeVerdicts, SchedulingEvent, PodFacts], None]]] = {
-    "failed by code": _failed_by_code,
-    "failed": _failed,
-    "fits": _fits,
-    "chosen": _chosen,
-    "refused": _refused,
-    "bound": _bound,
+    "failed by code": _add_refusals_by_code,
+    "failed": _add_failure,
+    "fits": _add_fitting,
+    "chosen": _add_chosen,
+    "refused": _add_refusal,
+    "bound": _add_bound,
 }

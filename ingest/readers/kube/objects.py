@@ -9,9 +9,9 @@ from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY
 from engine.hami.node_registration import list_cordoned_devices, read_node
 from engine.hami.pod_allocations import list_allocations
 from engine.hami.vendor_catalog import list_vendors
-from ingest.readers.kube.kai_allocations import kai_allocations
+from ingest.readers.kube.kai_allocations import read_kai_allocations
 from ingest.readers.kube.node_verdicts import PodFacts
-from ingest.readers.kube.pod_problems import pod_problems, started_at
+from ingest.readers.kube.pod_problems import find_start, list_problems
 from runtime.kubernetes.object_fields import conditions, entries, moment, part, text
 from runtime.kubernetes.pod_description import pod_description
 from schemas.events import NodeObserved, NodeRegistered, PodObserved, PodRef, Request
@@ -20,17 +20,17 @@ from schemas.json_types import JsonView
 _MICROSECONDS: Final = 1_000_000
 
 
-def changed_at(found: JsonView) -> datetime | None:
-    """When the object was last changed, computed from the object alone, so that reading it again gives the same time.
+def derive_change_time(resource: JsonView) -> datetime | None:
+    """Derive the time of the last change from the object only, so that reading it again gives the same time.
 
     Kubernetes keeps whole seconds. The microseconds are taken from the resourceVersion, which grows with every change:
     two changes within a second stay two, and in order.
     """
-    metadata = part(found, "metadata")
+    metadata = part(resource, "metadata")
     # Not deletionTimestamp: it is the time by which the object must be gone, not that of a change.
     stamps = [text(metadata, "creationTimestamp")]
     stamps += [text(entry, "time") for entry in entries(metadata, "managedFields")]
-    stamps += [text(entry, "lastTransitionTime") for entry in entries(found, "status", "conditions")]
+    stamps += [text(entry, "lastTransitionTime") for entry in entries(resource, "status", "conditions")]
     times = [time for stamp in stamps if stamp and (time := moment(stamp))]
     version = text(metadata, "resourceVersion")
     if not times:
@@ -40,15 +40,15 @@ def changed_at(found: JsonView) -> datetime | None:
     return max(times).replace(microsecond=micros)
 
 
-def pod_ref(pod: JsonView) -> PodRef | None:
+def parse_pod_ref(pod: JsonView) -> PodRef | None:
     metadata = part(pod, "metadata")
     namespace, name = text(metadata, "namespace"), text(metadata, "name")
     return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
 
 
-def pod_observed(pod: JsonView, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
-    """None for an object that is not a pod."""
-    ref, observed = pod_ref(pod), changed_at(pod)
+def observe_pod(pod: JsonView, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
+    """Observe a pod; None for an object that is not a pod."""
+    ref, observed = parse_pod_ref(pod), derive_change_time(pod)
     if ref is None or observed is None:
         return None
     return PodObserved(
@@ -56,45 +56,45 @@ def pod_observed(pod: JsonView, cluster: str, label_names: Collection[str] = ())
         node=(node := text(pod, "spec", "nodeName")), conditions=conditions(pod),
         scheduler=text(pod, "spec", "schedulerName"), description=pod_description(pod, label_names),
         # Without a node they may be those of a decision that was given up.
-        allocations=[*list_allocations(pod), *kai_allocations(pod)] if node else [],
-        started_at=started_at(pod), problems=pod_problems(pod),
+        allocations=[*list_allocations(pod), *read_kai_allocations(pod)] if node else [],
+        started_at=find_start(pod), problems=list_problems(pod),
         bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
     )  # fmt: skip
 
 
-def pod_facts(pod: JsonView, observation: PodObserved) -> PodFacts:
-    """What an attempt of the pod needs of it."""
+def derive_pod_facts(pod: JsonView, observation: PodObserved) -> PodFacts:
+    """Derive the facts of the pod that its attempts need."""
     scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
     return PodFacts(
-        observation.pod, tuple(requests(pod)), text(pod, "status", "nominatedNodeName"),
+        observation.pod, tuple(list_requests(pod)), text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
         observation.description if observation.phase == "Pending" else None,
     )  # fmt: skip
 
 
-def quantities(found: JsonView, name: str) -> dict[str, str]:
-    amounts = part(found, "status", name)
+def read_amounts(resource: JsonView, name: str) -> dict[str, str]:
+    amounts = part(resource, "status", name)
     return {key: str(amount) for key, amount in amounts.items() if isinstance(amount, str | int | float)}
 
 
-def node_observed(node: JsonView, cluster: str) -> NodeObserved | None:
-    """None for an object that is not a node."""
-    name, observed = text(node, "metadata", "name"), changed_at(node)
+def observe_node(node: JsonView, cluster: str) -> NodeObserved | None:
+    """Observe a node; None for an object that is not a node."""
+    name, observed = text(node, "metadata", "name"), derive_change_time(node)
     if not name or observed is None:
         return None
     return NodeObserved(
-        cluster=cluster, node=name, observed_at=observed, capacity=quantities(node, "capacity"),
-        allocatable=quantities(node, "allocatable"), conditions=conditions(node),
+        cluster=cluster, node=name, observed_at=observed, capacity=read_amounts(node, "capacity"),
+        allocatable=read_amounts(node, "allocatable"), conditions=conditions(node),
         unschedulable=part(node, "spec").get("unschedulable") is True,
     )  # fmt: skip
 
 
-def node_registered(node: JsonView, cluster: str) -> NodeRegistered | None:
-    """The devices in the node's registrations, of all vendors; None where there is none.
+def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
+    """Observe the devices in the node's registrations, of all vendors; None if there is none.
 
     It shows the annotations as they stand. A scheduler may count fewer devices: it also applies the handshake's rules.
     """
-    name, observed = text(node, "metadata", "name"), changed_at(node)
+    name, observed = text(node, "metadata", "name"), derive_change_time(node)
     annotations = part(node, "metadata", "annotations")
     vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
@@ -108,8 +108,8 @@ def node_registered(node: JsonView, cluster: str) -> NodeRegistered | None:
     )  # fmt: skip
 
 
-def requests(pod: JsonView) -> list[Request]:
-    """The devices that each container requests, init containers first. Amounts must be whole numbers to count."""
+def list_requests(pod: JsonView) -> list[Request]:
+    """List the devices that each container requests, init containers first. Amounts must be whole numbers to count."""
     spec = part(pod, "spec")
     init = [_request(container, is_init=True) for container in entries(spec, "initContainers")]
     return init + [_request(container, is_init=False) for container in entries(spec, "containers")]
@@ -118,16 +118,16 @@ def requests(pod: JsonView) -> list[Request]:
 def _request(container: JsonView, *, is_init: bool) -> Request:
     # Of an extended resource the limit is the request: Kubernetes allows no other.
     amounts = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
-    count = _whole(amounts.get(GPU_COUNT)) or 0
-    memory = _whole(amounts.get(GPU_MEMORY)) if count else None
-    percent = _whole(amounts.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
+    count = _parse_count(amounts.get(GPU_COUNT)) or 0
+    memory = _parse_count(amounts.get(GPU_MEMORY)) if count else None
+    percent = _parse_count(amounts.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
     return Request(
         container=text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
         memory_mib=memory, memory_percent=percent,
-        cores_percent=(_whole(amounts.get(GPU_CORES)) or 0) if count else 0,
+        cores_percent=(_parse_count(amounts.get(GPU_CORES)) or 0) if count else 0,
     )  # fmt: skip
 
 
-def _whole(amount: Any) -> int | None:
+def _parse_count(amount: Any) -> int | None:
     digits = str(amount) if isinstance(amount, str | int) and not isinstance(amount, bool) else ""
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 16 else None

@@ -42,11 +42,11 @@ class EventGroup:
         tried = [event.time for event in self.events if event.kind not in _BINDS] or [self.events[0].time]
         return next((time for time in tried if time.microsecond), tried[0])
 
-    def of(self, *kinds: EventKind) -> list[SchedulingEvent]:
+    def select(self, *kinds: EventKind) -> list[SchedulingEvent]:
         return [event for event in self.events if event.kind in kinds]
 
     def accepts(self, event: SchedulingEvent) -> bool:
-        """True for a later event that can belong to the same attempt."""
+        """Tell whether a later event can belong to the same attempt."""
         if not self.events:
             return True
         kinds = self.kinds
@@ -59,7 +59,7 @@ class EventGroup:
 
 
 def _contradicts(kind: EventKind, kinds: set[EventKind]) -> bool:
-    """True for an event that can't follow the others: after HAMi's last one only kube-scheduler's own may come."""
+    """Tell whether an event can't follow the others: after HAMi's last one only kube-scheduler's own may come."""
     if kind == "failed by code":
         return bool(kinds & _LAST)
     if kind in ("fits", "chosen"):
@@ -67,8 +67,8 @@ def _contradicts(kind: EventKind, kinds: set[EventKind]) -> bool:
     return kind == "failed" and bool(kinds & _LAST)
 
 
-def grouped(events: list[SchedulingEvent]) -> Iterator[EventGroup]:
-    """One pod's events, divided into attempts."""
+def divide_events(events: list[SchedulingEvent]) -> Iterator[EventGroup]:
+    """Divide one pod's events into attempts."""
     group = EventGroup()
     for event in sorted(events, key=lambda event: (event.time, _ORDER[event.kind], event.text)):
         if not group.accepts(event):
@@ -92,7 +92,7 @@ class OpenEventGroups:
         self._pods: OrderedDict[str, _OpenPod] = OrderedDict()
 
     def add(self, event: SchedulingEvent, now: float) -> list[EventGroup]:
-        """Add an event; returns the groups of the pod that was ended for it. ``now``: on the clock of ``settled``."""
+        """Add an event; returns the groups of the pod that ended for it. ``now``: as in ``take_settled``."""
         pod = str(event.pod)
         waiting = self._pods.pop(pod, None) or _OpenPod([], now)
         # Lists and watches overlap: the same event comes more than once.
@@ -102,20 +102,20 @@ class OpenEventGroups:
         self._pods[pod] = waiting
         if len(self._pods) <= MAX_PODS:
             return []
-        return list(grouped(self._pods.popitem(last=False)[1].events))
+        return list(divide_events(self._pods.popitem(last=False)[1].events))
 
-    def settled(self, now: float) -> list[EventGroup]:
+    def take_settled(self, now: float) -> list[EventGroup]:
         """Remove and return the groups of pods without an event for ``QUIET_SECONDS``."""
-        found: list[EventGroup] = []
+        groups: list[EventGroup] = []
         while self._pods:
             pod, waiting = next(iter(self._pods.items()))
             if now - waiting.last_event_at < QUIET_SECONDS:
                 break
             del self._pods[pod]
-            found.extend(grouped(waiting.events))
-        return found
+            groups.extend(divide_events(waiting.events))
+        return groups
 
     def take_all(self) -> list[EventGroup]:
         """Remove and return all groups."""
         waiting, self._pods = self._pods, OrderedDict()
-        return [group for pod in waiting.values() for group in grouped(pod.events)]
+        return [group for pod in waiting.values() for group in divide_events(pod.events)]

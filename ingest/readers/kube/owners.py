@@ -1,4 +1,4 @@
-"""The whole chain of a pod's owners, asked of the API server: a Job's CronJob, a Deployment's inference service.
+"""The full chain of a pod's owners, from the API server: a Job's CronJob, a Deployment's inference service.
 
 Each owner is asked for once and remembered. Where the account may not read a kind, the chain ends below it.
 """
@@ -53,32 +53,32 @@ class Owners:
         """By kind, when the API server refused to show one."""
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def chain(self, namespace: str, owners: Sequence[Owner]) -> list[Owner]:
-        """The pod's owners, as far up as they can be read; ``owners`` are those that the pod itself shows."""
+    async def read_chain(self, namespace: str, owners: Sequence[Owner]) -> list[Owner]:
+        """Read the pod's owners as far up as possible; ``owners`` are those that the pod itself names."""
         # One that was derived from a name has no version; its ReplicaSet names it again, with one.
-        known = [owner for owner in owners if owner.api_version]
-        while known and len(known) < MAX_OWNERS:
+        read_owners = [owner for owner in owners if owner.api_version]
+        while read_owners and len(read_owners) < MAX_OWNERS:
             async with self._turns:
-                above = await self._controller_of(namespace, known[-1])
+                above = await self._read_controller(namespace, read_owners[-1])
             if above is None:
                 break
-            known.append(above)
-        return known if len(known) > len(owners) else _merged(known, owners)
+            read_owners.append(above)
+        return read_owners if len(read_owners) > len(owners) else _merge_owners(read_owners, owners)
 
-    async def _controller_of(self, namespace: str, owner: Owner) -> Owner | None:
+    async def _read_controller(self, namespace: str, owner: Owner) -> Owner | None:
         key = (namespace, owner.api_version, owner.kind, owner.name)
-        if key not in self._above and (found := await self._read(namespace, owner)) is not None:
-            self._above.put(key, controller_of(found))
+        if key not in self._above and (owner_object := await self._read(namespace, owner)) is not None:
+            self._above.put(key, controller_of(owner_object))
         return self._above.get(key)
 
     async def _read(self, namespace: str, owner: Owner) -> Fields | None:
-        """The owner's object, empty where it is gone; None where it can't be read now."""
+        """Read the owner's object, empty if it was deleted; None if it can't be read now."""
         kind = f"{owner.kind} ({owner.api_version})"
         refused_at = self._refused_at.get(kind)
         if refused_at is not None and self._clock() - refused_at < ASKED_AGAIN_SECONDS:
             return None
         try:
-            resource = await self._resource(owner)
+            resource = await self._find_resource(owner)
             return await self._client.metadata(resource.item(Key(namespace, owner.name))) if resource else {}
         except KubeApiError as error:
             if error.status == FORBIDDEN:
@@ -87,23 +87,23 @@ class Owners:
                 self._refused_at[kind] = self._clock()
             return {} if error.is_missing else None
 
-    async def _resource(self, owner: Owner) -> Resource | None:
+    async def _find_resource(self, owner: Owner) -> Resource | None:
         path = f"/{'apis' if '/' in owner.api_version else 'api'}/{owner.api_version}"
         if path not in self._resources:
-            self._resources[path] = dict(_resources(path, await self._client.get(path)))
+            self._resources[path] = dict(_iterate_resources(path, await self._client.get(path)))
         return self._resources[path].get(owner.kind)
 
 
-def _resources(path: str, listed: Fields) -> Iterator[tuple[str, Resource]]:
+def _iterate_resources(path: str, listed: Fields) -> Iterator[tuple[str, Resource]]:
     for entry in entries(listed, "resources"):
         # A name with a slash is a subresource.
         if (name := text(entry, "name")) and "/" not in name:
             yield text(entry, "kind"), Resource(path, name, is_namespaced=entry.get("namespaced") is True)
 
 
-def _merged(known: Sequence[Owner], owners: Sequence[Owner]) -> list[Owner]:
-    """What was read, followed by what the pod shows beyond it."""
-    return [*known, *owners[len(known) :]]
+def _merge_owners(read_owners: Sequence[Owner], owners: Sequence[Owner]) -> list[Owner]:
+    """Merge the owners that were read with those that only the pod names."""
+    return [*read_owners, *owners[len(read_owners) :]]
 
 
 class DescribingSink:
@@ -114,11 +114,11 @@ class DescribingSink:
 
     async def send(self, events: Sequence[Event]) -> None:
         """Return when the other sink has stored them."""
-        await self._sink.send(await asyncio.gather(*map(self._described, events)))
+        await self._sink.send(await asyncio.gather(*map(self._describe, events)))
 
-    async def _described(self, event: Event) -> Event:
+    async def _describe(self, event: Event) -> Event:
         if isinstance(event, PodObserved | AttemptConcluded) and event.description and event.description.owners:
-            owners = await self._owners.chain(event.pod.namespace, event.description.owners)
+            owners = await self._owners.read_chain(event.pod.namespace, event.description.owners)
             description: PodDescription = event.description.model_copy(update={"owners": owners})
             return event.model_copy(update={"description": description})
         return event

@@ -17,17 +17,17 @@ _UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
 _FOR_POD: Final = re.compile(GRAMMAR["kai"]["for_pod"], re.DOTALL)
 
 
-def refusals(group: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
-    """A refusal for each pod that the conditions name; the UIDs of the pods are not there."""
+def list_refusals(group: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
+    """List a refusal for each pod that the conditions name; they have no UIDs of pods."""
     for condition in entries(group, "status", "schedulingConditions"):
         since = moment(text(condition, "lastTransitionTime"))
         if since and text(condition, "type") == _UNSCHEDULABLE and text(condition, "status") == "True":
             for reason in entries(condition, "reasons"):
-                if found := _FOR_POD.fullmatch(text(reason, "message").strip()):
-                    namespace, _, name = found["pod"].partition("/")
+                if match := _FOR_POD.fullmatch(text(reason, "message").strip()):
+                    namespace, _, name = match["pod"].partition("/")
                     pod = PodRef(namespace=namespace, name=name)
-                    yield SchedulingEvent("refused", since, SCHEDULER, pod, found["why"], reason=text(reason, "reason"))
+                    yield SchedulingEvent("refused", since, SCHEDULER, pod, match["why"], reason=text(reason, "reason"))
 
 
-def is_group(found: Mapping[str, Any]) -> bool:
-    return bool(text(found, "metadata", "namespace") and text(found, "metadata", "name"))
+def is_group(group: Mapping[str, Any]) -> bool:
+    return bool(text(group, "metadata", "namespace") and text(group, "metadata", "name"))

@@ -1,4 +1,4 @@
-"""What keeps a pod from running on its node, and when it began to run, from the pod's status."""
+"""Problems that keep a pod from running on its node, and the start of its run, from the pod's status."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,12 +15,12 @@ _NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContai
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 
 
-def started_at(pod: JsonView) -> datetime | None:
-    """When the first container that is no init container began to run, as far as the status still says it."""
-    return min(_starts(pod), default=None)
+def find_start(pod: JsonView) -> datetime | None:
+    """Find the start of the first container that is no init container, as far as the status still has it."""
+    return min(_iterate_starts(pod), default=None)
 
 
-def _starts(pod: JsonView) -> Iterator[datetime]:
+def _iterate_starts(pod: JsonView) -> Iterator[datetime]:
     for status in entries(pod, "status", "containerStatuses"):
         for path in (("state", "running"), ("state", "terminated"), ("lastState", "terminated")):
             is_run = text(status, *path, "reason") not in _NEVER_RAN
@@ -28,35 +28,37 @@ def _starts(pod: JsonView) -> Iterator[datetime]:
                 yield time
 
 
-def pod_problems(pod: JsonView) -> list[ObjectProblem]:
-    """The kubelet's refusal of the whole pod, and the containers that can't start."""
-    since = _since(pod)
+def list_problems(pod: JsonView) -> list[ObjectProblem]:
+    """List the kubelet's refusal of the pod, and the containers that can't start."""
+    since = _find_latest_change(pod)
     if since is None:
         return []
-    found = [(text(pod, "status", "reason"), text(pod, "status", "message"), since)]
-    found += [problem for name in _STATUSES for status in entries(pod, "status", name)
-              for problem in _of_container(status, since)]  # fmt: skip
-    return [ObjectProblem(reason=reason, message=message, at=at) for reason, message, at in found if reason]
+    problems = [(text(pod, "status", "reason"), text(pod, "status", "message"), since)]
+    problems += [problem for name in _STATUSES for status in entries(pod, "status", name)
+              for problem in _iterate_container_problems(status, since)]  # fmt: skip
+    return [
+        ObjectProblem(reason=reason, message=message, at=began_at) for reason, message, began_at in problems if reason
+    ]
 
 
-def _of_container(status: JsonView, since: datetime) -> Iterator[tuple[str, str, datetime]]:
+def _iterate_container_problems(status: JsonView, since: datetime) -> Iterator[tuple[str, str, datetime]]:
     name = text(status, "name")
     waits = text(status, "state", "waiting", "reason")
     if waits not in _NO_PROBLEMS:
-        yield waits, _named(name, text(status, "state", "waiting", "message")), since
+        yield waits, _describe_container(name, text(status, "state", "waiting", "message")), since
     for state in ("state", "lastState"):
         reason = text(status, state, "terminated", "reason")
         if reason in _NEVER_RAN:
             ended = moment(text(status, state, "terminated", "finishedAt"))
-            yield reason, _named(name, text(status, state, "terminated", "message")), ended or since
+            yield reason, _describe_container(name, text(status, state, "terminated", "message")), ended or since
 
 
-def _named(container: str, message: str) -> str:
+def _describe_container(container: str, message: str) -> str:
     return f"container {container}: {message}" if message else f"container {container}"
 
 
-def _since(pod: JsonView) -> datetime | None:
-    """A time that stays while the problem does: an observation with another time would be another observation."""
+def _find_latest_change(pod: JsonView) -> datetime | None:
+    """Find a time that stays while the problem does: an observation with another time would be another observation."""
     changes = (text(entry, "lastTransitionTime") for entry in entries(pod, "status", "conditions"))
     stamps = (*changes, text(pod, "status", "startTime"), text(pod, "metadata", "creationTimestamp"))
     return max((time for stamp in stamps if stamp and (time := moment(stamp))), default=None)

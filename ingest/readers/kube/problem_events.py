@@ -1,10 +1,12 @@
-"""Kubernetes events about what comes after the scheduling and before it: pods that a kubelet can't start, and owners
-that can't make their pods."""
+"""Kubernetes events about problems before and after scheduling.
+
+Owners that can't create their pods, and pods that a kubelet can't start.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ingest.readers.kube.scheduling_events import reporter_of, times
+from ingest.readers.kube.scheduling_events import find_reporter, list_times
 from runtime.kubernetes.object_fields import part, text
 from schemas.events import ObjectProblem, Owner, PodObserved, PodRef, WorkloadObserved
 
@@ -20,27 +22,27 @@ _OF_OWNERS: Final = frozenset(("FailedCreate", "FailedCreatePod"))
 """Reasons of the controllers of Kubernetes, Kubeflow and others."""
 
 
-def problem_event(
+def parse_problem_event(
     event: Mapping[str, Any], cluster: str, node_of: Callable[[PodRef], str]
 ) -> PodObserved | WorkloadObserved | None:
-    """None for every other event. ``node_of``: the node of a pod that exists, else empty."""
-    about = part(event, "regarding") or part(event, "involvedObject")
-    kind, namespace, name = (text(about, field) for field in ("kind", "namespace", "name"))
-    reason, seen_at = text(event, "reason"), times(event)
+    """Parse an event about a problem; None for others. ``node_of``: the node of an existing pod, else empty."""
+    regarding = part(event, "regarding") or part(event, "involvedObject")
+    kind, namespace, name = (text(regarding, field) for field in ("kind", "namespace", "name"))
+    reason, seen_at = text(event, "reason"), list_times(event)
     if not (namespace and name and seen_at) or text(event, "type") != "Warning":
         return None
-    reporter = reporter_of(event)
+    reporter = find_reporter(event)
     message = text(event, "note") or text(event, "message")
     problem = ObjectProblem(reason=reason, message=message, at=seen_at[-1], reported_by=reporter) if reason else None
     if problem and kind == "Pod" and reporter == _KUBELET and reason in _OF_PODS:
-        pod = PodRef(namespace=namespace, name=name, uid=text(about, "uid"))
+        pod = PodRef(namespace=namespace, name=name, uid=text(regarding, "uid"))
         # The event says nothing of the phase.
         return PodObserved(
             cluster=cluster, pod=pod, observed_at=problem.at, phase="", node=node_of(pod),
             problems=[problem],
         )  # fmt: skip
     if problem and kind and kind != "Pod" and reason in _OF_OWNERS:
-        workload = Owner(kind=kind, name=name, api_version=text(about, "apiVersion"))
+        workload = Owner(kind=kind, name=name, api_version=text(regarding, "apiVersion"))
         return WorkloadObserved(
             cluster=cluster, namespace=namespace, workload=workload, observed_at=problem.at, problem=problem
         )

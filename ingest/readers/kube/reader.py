@@ -8,12 +8,12 @@ from typing import Any, Final, Literal
 
 from ingest.readers.kube import objects, pod_groups
 from ingest.readers.kube.claims import PodClaims
-from ingest.readers.kube.events import events_of
+from ingest.readers.kube.events import build_events
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.open_attempts import EventGroup, OpenEventGroups
-from ingest.readers.kube.problem_events import problem_event
-from ingest.readers.kube.remembered import observation_digest, remember
-from ingest.readers.kube.scheduling_events import REASONS, SchedulingEvent, reporter_of, scheduling_events
+from ingest.readers.kube.problem_events import parse_problem_event
+from ingest.readers.kube.remembered import digest_observation, remember
+from ingest.readers.kube.scheduling_events import REASONS, SchedulingEvent, find_reporter, parse_scheduling_events
 from ingest.reading.protocol import Counts
 from ingest.reading.trusted_reporters import TrustedReporters
 from runtime.kubernetes.object_fields import text
@@ -25,7 +25,7 @@ Outcome = Literal["event", "noise", "unknown", "untrusted"]
 Observation = PodObserved | NodeObserved | NodeRegistered
 
 CONDITION_SECONDS: Final = 10.0
-"""How long a pod's condition waits for the event about the same attempt."""
+"""Limit of a condition's wait for the event about the same attempt."""
 
 _REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
 
@@ -47,12 +47,12 @@ class KubeEvents:
         pod_labels: Collection[str] = (),
         reporters: TrustedReporters | None = None,
     ) -> None:
-        """``pod_labels``: the labels of pods that are kept. ``reporters``: whose events are believed."""
+        """Start without objects. ``pod_labels``: labels of pods that are kept. ``reporters``: believed reporters."""
         self._cluster, self._pod_labels = cluster, pod_labels
         self.reporters = reporters or TrustedReporters()
         self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
         self.counts = Counts()
-        """The same without the kinds, as all readers have it; ``lines`` are objects."""
+        """Counts without the kinds, as all readers have them; ``lines`` are objects."""
         self._open = OpenEventGroups()
         self._digests: OrderedDict[str, bytes] = OrderedDict()
         """Digest of each object's latest observation: heartbeats and others' annotations make no new one."""
@@ -66,44 +66,53 @@ class KubeEvents:
         self._seconds: OrderedDict[str, datetime] = OrderedDict()
         """By pod and second, the start of the refused attempt that has this second in its id."""
 
-    def _note(self, kind: ObjectKind, outcome: Outcome, found: Mapping[str, Any]) -> None:
+    def _note(self, kind: ObjectKind, outcome: Outcome, resource: Mapping[str, Any]) -> None:
         self.outcomes[kind, outcome] += 1
         if outcome == "unknown":
-            self.counts.unknown(_sample(kind, found))
+            self.counts.count_unknown(_sample(kind, resource))
         else:
             self.counts.add(outcome)
 
-    def changed(self, kind: ObjectKind, found: Mapping[str, Any], now: float) -> list[Event]:
-        """The events of an object in its present state. One that is not of its kind is counted as unknown."""
-        read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._pod_group}
-        read["claim"] = self._claim
-        return self._counted(list(read[kind](found, now)))
+    def read_object(self, kind: ObjectKind, resource: Mapping[str, Any], now: float) -> list[Event]:
+        """Read an object in its present state; an object of another kind is counted as unknown."""
+        read = {
+            "pod": self._read_pod,
+            "node": self._read_node,
+            "event": self._read_event,
+            "pod group": self._read_pod_group,
+        }
+        read["claim"] = self._read_claim
+        return self._count_events(list(read[kind](resource, now)))
 
-    def gone(self, ref: PodRef, at: datetime) -> list[Event]:
-        """The pod was deleted, which became known at that time. Everything about it is forgotten."""
+    def forget_pod(self, ref: PodRef, deleted_at: datetime) -> list[Event]:
+        """Forget everything about a pod that was deleted; the deletion became known at ``deleted_at``."""
         pod = str(ref)
         facts = self._pods.pop(pod, None) or PodFacts()
         self._conditions.pop(pod, None)
-        self.claims.gone(pod)
+        self.claims.forget(pod)
         self._explained.pop(pod, None)
         self._chosen.pop(pod, None)
         # A pod made again under the same name has to be observed even if it looks alike.
         self._digests.pop(f"pod {ref.uid or pod}", None)
         deleted = PodObserved(
-            cluster=self._cluster, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
+            cluster=self._cluster, pod=ref, observed_at=deleted_at, phase=facts.phase, node=facts.node, deleted=True
         )
-        return self._counted([deleted])
+        return self._count_events([deleted])
 
     def settle(self, now: float) -> list[Event]:
-        """The attempts whose events are complete, and those of conditions for which no event came."""
-        released = self._pods_observed(self.claims.overdue(now))
-        return self._counted([*released, *self._attempts(self._open.settled(now)), *self._unexplained(now)])
+        """Return the attempts whose events are complete, and those of conditions for which no event came."""
+        released = self._observe_pods(self.claims.release_overdue(now))
+        return self._count_events(
+            [*released, *self._build_attempts(self._open.take_settled(now)), *self._release_conditions(now)]
+        )
 
     def close(self) -> list[Event]:
-        """The events of everything that waits, as far as it is known."""
-        return self._counted([*self._attempts(self._open.take_all()), *self._unexplained(float("inf"))])
+        """Return the events of everything that waits."""
+        return self._count_events(
+            [*self._build_attempts(self._open.take_all()), *self._release_conditions(float("inf"))]
+        )
 
-    def _counted(self, events: list[Event]) -> list[Event]:
+    def _count_events(self, events: list[Event]) -> list[Event]:
         ends = [event for event in events if isinstance(event, AttemptConcluded)]
         incomplete = sum(1 for end in ends if end.provenance and end.provenance.not_reported)
         self.counts.events += len(events)
@@ -111,42 +120,42 @@ class KubeEvents:
         self.counts.attempts_complete += len(ends) - incomplete
         return events
 
-    def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
-        observed = objects.pod_observed(pod, self._cluster, self._pod_labels)
+    def _read_pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
+        observed = objects.observe_pod(pod, self._cluster, self._pod_labels)
         if observed is None:
             self._note("pod", "unknown", pod)
             return
-        facts = objects.pod_facts(pod, observed)
+        facts = objects.derive_pod_facts(pod, observed)
         remember(self._pods, str(observed.pod), facts)
         self._note_condition(pod, observed, now)
         if complete := self.claims.complete(observed, pod, now):
-            yield from self._pods_observed([complete])
+            yield from self._observe_pods([complete])
 
-    def _pods_observed(self, pods: list[PodObserved]) -> Iterator[Event]:
+    def _observe_pods(self, pods: list[PodObserved]) -> Iterator[Event]:
         for observed in pods:
-            yield from self._news("pod", {}, {f"pod {observed.pod.uid or observed.pod}": observed})
+            yield from self._observe_changes("pod", {}, {f"pod {observed.pod.uid or observed.pod}": observed})
 
-    def _claim(self, claim: Mapping[str, Any], _now: float) -> Iterator[Event]:
+    def _read_claim(self, claim: Mapping[str, Any], _now: float) -> Iterator[Event]:
         self._note("claim", "noise", claim)
-        yield from self._pods_observed(self.claims.changed(claim))
+        yield from self._observe_pods(self.claims.note_claim(claim))
 
-    def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
-        observed = objects.node_observed(node, self._cluster)
+    def _read_node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
+        observed = objects.observe_node(node, self._cluster)
         if observed is None:
             self._note("node", "unknown", node)
             return
         observations: dict[str, Observation] = {f"node {observed.node}": observed}
-        if registered := objects.node_registered(node, self._cluster):
+        if registered := objects.observe_registration(node, self._cluster):
             observations[f"devices {observed.node}"] = registered
-        yield from self._news("node", node, observations)
+        yield from self._observe_changes("node", node, observations)
 
-    def _news(
-        self, kind: ObjectKind, found: Mapping[str, Any], observations: Mapping[str, Observation]
+    def _observe_changes(
+        self, kind: ObjectKind, resource: Mapping[str, Any], observations: Mapping[str, Observation]
     ) -> Iterator[Observation]:
-        """The observations, by a name of what they are about, that differ from the previous ones."""
-        digests = {name: observation_digest(observation) for name, observation in observations.items()}
+        """Observe changes: yield the observations that differ from the previous ones of the same name."""
+        digests = {name: digest_observation(observation) for name, observation in observations.items()}
         new = [name for name in observations if self._digests.get(name) != digests[name]]
-        self._note(kind, "event" if new else "noise", found)
+        self._note(kind, "event" if new else "noise", resource)
         for name in new:
             remember(self._digests, name, digests[name])
             yield observations[name]
@@ -154,7 +163,7 @@ class KubeEvents:
     def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
         name = str(observation.pod)
         scheduler = text(pod, "spec", "schedulerName")
-        condition = next((found for found in observation.conditions if found.type == "PodScheduled"), None)
+        condition = next((other for other in observation.conditions if other.type == "PodScheduled"), None)
         # SchedulingGated is not a refusal: the pod was not tried.
         if condition is None or condition.status != "False" or condition.reason not in _REASONS_OF_CONDITION:
             self._conditions.pop(name, None)
@@ -165,44 +174,44 @@ class KubeEvents:
             self._wait_for_event(event, now)
 
     def _wait_for_event(self, event: SchedulingEvent, now: float) -> None:
-        known = self._conditions.get(name := str(event.pod))
-        remember(self._conditions, name, _ConditionRefusal(event, known.seen_at if known else now))
+        previous = self._conditions.get(name := str(event.pod))
+        remember(self._conditions, name, _ConditionRefusal(event, previous.seen_at if previous else now))
 
-    def _pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
-        """The group's conditions count as those of its pods, where the pods have none."""
-        found = list(pod_groups.refusals(group))
-        self._note("pod group", "event" if found else "noise" if pod_groups.is_group(group) else "unknown", group)
-        for event in found:
+    def _read_pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
+        """Read a pod group; its conditions count as conditions of its pods, if the pods have none."""
+        refusals = list(pod_groups.list_refusals(group))
+        self._note("pod group", "event" if refusals else "noise" if pod_groups.is_group(group) else "unknown", group)
+        for event in refusals:
             name = str(event.pod)
             facts = self._pods.get(name, PodFacts())
             if name not in self._explained and name not in self._conditions and not facts.node:
                 self._wait_for_event(replace(event, pod=facts.ref or event.pod), now)
         yield from ()
 
-    def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
+    def _read_event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
         if is_own(event):
             self._note("event", "noise", event)
             return
-        found = list(scheduling_events(event))
+        parts = list(parse_scheduling_events(event))
         reason = text(event, "reason")
-        problem = problem_event(event, self._cluster, self._node_of)
-        if (found or problem) and not self.reporters.trusts(reporter_of(event)):
+        problem = parse_problem_event(event, self._cluster, self._find_node)
+        if (parts or problem) and not self.reporters.check(find_reporter(event)):
             self._note("event", "untrusted", event)
             return
-        self._note("event", "event" if found or problem else "unknown" if reason in REASONS else "noise", event)
+        self._note("event", "event" if parts or problem else "unknown" if reason in REASONS else "noise", event)
         if problem:
             yield problem
-        for part in found:
+        for part in parts:
             if part.kind in ("refused", "failed"):
                 remember(self._explained, str(part.pod), None)
                 self._conditions.pop(str(part.pod), None)
-            yield from self._attempts(self._open.add(part, now))
+            yield from self._build_attempts(self._open.add(part, now))
 
-    def _node_of(self, pod: PodRef) -> str:
+    def _find_node(self, pod: PodRef) -> str:
         facts = self._pods.get(str(pod), PodFacts())
         return facts.node if facts.ref and facts.ref.uid == pod.uid else ""
 
-    def _unexplained(self, now: float) -> Iterator[Event]:
+    def _release_conditions(self, now: float) -> Iterator[Event]:
         while self._conditions:
             pod, refusal = next(iter(self._conditions.items()))
             # They are in the order in which they were seen, so the rest is younger.
@@ -210,24 +219,24 @@ class KubeEvents:
                 return
             del self._conditions[pod]
             remember(self._explained, pod, None)
-            yield from self._attempts([EventGroup([refusal.event])])
+            yield from self._build_attempts([EventGroup([refusal.event])])
 
-    def _attempts(self, groups: list[EventGroup]) -> Iterator[Event]:
+    def _build_attempts(self, groups: list[EventGroup]) -> Iterator[Event]:
         for group in groups:
             ref = group.events[0].pod
             pod = str(ref)
             facts = self._pods.get(pod, PodFacts())
             # With another UID they are about another pod of the same name, an earlier or a later one.
             is_same_pod = not ref.uid or facts.ref is None or facts.ref.uid == ref.uid
-            known_by = self._known_by(group, ref.uid or pod)
+            known_by = self._choose_id_time(group, ref.uid or pod)
             before = self._chosen.get(pod)
-            for event in events_of(self._cluster, group, facts if is_same_pod else PodFacts(), known_by, before):
+            for event in build_events(self._cluster, group, facts if is_same_pod else PodFacts(), known_by, before):
                 if isinstance(event, AttemptConcluded) and event.chosen:
                     remember(self._chosen, pod, event)
                 yield event
 
-    def _known_by(self, group: EventGroup, pod: str) -> datetime:
-        """The time in the attempt's id: of a refusal the whole second, unless another attempt already has it.
+    def _choose_id_time(self, group: EventGroup, pod: str) -> datetime:
+        """Choose the time in the attempt's id: the full second of a refusal, unless another attempt already has it.
 
         The event has microseconds and the condition about the same attempt has whole seconds. Whichever of them is read
         (events are kept for an hour), the attempt gets the same id.
@@ -244,7 +253,7 @@ class KubeEvents:
         return second
 
 
-def _sample(kind: ObjectKind, found: Mapping[str, Any]) -> bytes:
-    """An unknown object as a line, for the report of what was not understood."""
-    texts = [text(found, name) for name in ("reason", "note")]
-    return " ".join((kind, *texts) if any(texts) else (kind, str(found))).encode("utf-8", "replace")
+def _sample(kind: ObjectKind, resource: Mapping[str, Any]) -> bytes:
+    """Sample an unknown object as a line, for the report of unknown lines."""
+    texts = [text(resource, name) for name in ("reason", "note")]
+    return " ".join((kind, *texts) if any(texts) else (kind, str(resource))).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What the reader remembers of objects, bounded."""
+"""Bounded memory of objects."""
 
 from collections import OrderedDict
 from hashlib import blake2b
@@ -11,17 +11,17 @@ from schemas.events import Event, NodeRegistered
 MAX_REMEMBERED: Final = 200_000
 
 
-def observation_digest(observation: Event) -> bytes:
-    """Without the time of the observation, and of a handshake only its step: HAMi keeps renewing its time."""
+def digest_observation(observation: Event) -> bytes:
+    """Digest an observation without its time, and with only the step of a handshake: HAMi keeps renewing its time."""
     content = {name: value for name, value in observation.__dict__.items() if name != "observed_at"}
     if isinstance(observation, NodeRegistered):
         content["handshake"] = observation.handshake.partition("_")[0].partition(" ")[0]
     return blake2b(encode_value(content), digest_size=16).digest()
 
 
-def remember(known: OrderedDict[str, Any], key: str, value: Any) -> None:
+def remember(entries: OrderedDict[str, Any], key: str, value: Any) -> None:
     """Set a value as the newest; the oldest goes where there are more than ``MAX_REMEMBERED``."""
-    known.pop(key, None)
-    known[key] = value
-    if len(known) > MAX_REMEMBERED:
-        known.popitem(last=False)
+    entries.pop(key, None)
+    entries[key] = value
+    if len(entries) > MAX_REMEMBERED:
+        entries.popitem(last=False)

@@ -48,17 +48,17 @@ class _ObjectHandler:
     def __init__(self, kind: ObjectKind, reader: KubeEvents, events: deque[Event]) -> None:
         self._kind, self._reader, self._events = kind, reader, events
 
-    def changed(self, found: Json) -> None:
+    def changed(self, resource: Json) -> None:
         try:
-            self._events.extend(self._reader.changed(self._kind, found, time.monotonic()))
+            self._events.extend(self._reader.read_object(self._kind, resource, time.monotonic()))
         except Exception:
             # A defect that one object reveals must not end the watch of all others.
-            log.exception("a defect: a %s could not be read: %.300s", self._kind, found.get("metadata"))
+            log.exception("a defect: a %s could not be read: %.300s", self._kind, resource.get("metadata"))
 
     def gone(self, ref: ObjectRef) -> None:
         if self._kind == "pod":
             pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
-            self._events.extend(self._reader.gone(pod, datetime.now(UTC)))
+            self._events.extend(self._reader.forget_pod(pod, datetime.now(UTC)))
 
 
 class _NodeHandler(_ObjectHandler):
@@ -68,18 +68,18 @@ class _NodeHandler(_ObjectHandler):
         super().__init__("node", reader, events)
         self._checks = checks
 
-    def changed(self, found: Json) -> None:
-        super().changed(found)
+    def changed(self, resource: Json) -> None:
+        super().changed(resource)
         try:
-            self._events.extend(self._checks.changed(found, datetime.now(UTC)))
+            self._events.extend(self._checks.check_node(resource, datetime.now(UTC)))
         except Exception:
-            log.exception("a defect: a node could not be checked: %.300s", found.get("metadata"))
+            log.exception("a defect: a node could not be checked: %.300s", resource.get("metadata"))
 
     def gone(self, ref: ObjectRef) -> None:
-        self._events.extend(self._checks.gone(ref.key.name, datetime.now(UTC)))
+        self._events.extend(self._checks.forget(ref.key.name, datetime.now(UTC)))
 
 
-def _never() -> bool:
+def _is_over() -> bool:
     return False
 
 
@@ -91,7 +91,7 @@ async def watch(
     *,
     checks: HamiNodeChecks | None = None,
     namespace: str = "",
-    until: Callable[[], bool] = _never,
+    until: Callable[[], bool] = _is_over,
 ) -> None:
     """Watch until ``until()`` is true, then send what is still open. ``namespace``: of pods and events; empty: all.
 
@@ -106,17 +106,17 @@ async def watch(
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
         # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
-        kinds = await _kinds(client, namespace)
+        kinds = await _list_kinds(client, namespace)
         reader.claims.is_read = any(kind == "claim" for _, kind, _ in kinds)
-        pods, nodes, *rest = (
-            Reflector(client, Selection(resource, of), _handler(kind, checks, reader, events), TIMEOUTS)
-            for resource, kind, of in kinds
+        pods, nodes, *others = (
+            Reflector(client, Selection(resource, scope), _create_handler(kind, checks, reader, events), TIMEOUTS)
+            for resource, kind, scope in kinds
         )
-        troubles = {reflector: _trouble() for reflector in (pods, nodes, *rest)}
+        troubles = {reflector: _create_trouble() for reflector in (pods, nodes, *others)}
         tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes)]
         closing.push_async_callback(_end, tasks)
         # The reader joins an event with the requests and the nominated node of its pod, so pods are read first.
-        tasks += [asyncio.create_task(_after(pods, reflector)) for reflector in rest]
+        tasks += [asyncio.create_task(_run_after(pods, reflector)) for reflector in others]
         logged: set[str] = set()
         while not until():
             _raise_from(tasks)
@@ -135,11 +135,13 @@ async def watch(
         metrics.note(reader.counts)
 
 
-def _handler(kind: ObjectKind, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]) -> _ObjectHandler:
+def _create_handler(
+    kind: ObjectKind, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]
+) -> _ObjectHandler:
     return _NodeHandler(checks, reader, events) if kind == "node" else _ObjectHandler(kind, reader, events)
 
 
-async def _kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectKind, str]]:
+async def _list_kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectKind, str]]:
     always: list[tuple[Resource, ObjectKind, str]] = [
         (PODS, "pod", namespace), (NODES, "node", ""), (EVENTS, "event", namespace),
     ]  # fmt: skip
@@ -154,7 +156,7 @@ async def _kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectK
 
 
 async def _can_list(client: Client, resource: Resource, namespace: str, lacks: str) -> bool:
-    """True where the cluster has the resource and this account may list it. ``lacks``: what it means if it may not."""
+    """Tell whether the cluster has the resource and this account may list it. ``lacks``: the consequence if not."""
     try:
         await client.page(resource.collection(namespace), limit=1)
     except KubeApiError as error:
@@ -165,12 +167,12 @@ async def _can_list(client: Client, resource: Resource, namespace: str, lacks: s
     return True
 
 
-async def _after(first: Reflector, then: Reflector) -> None:
+async def _run_after(first: Reflector, then: Reflector) -> None:
     await first.synced()
     await then.run()
 
 
-def _trouble() -> LoggedProblem:
+def _create_trouble() -> LoggedProblem:
     return LoggedProblem(
         partial(log.warning, "%s; asking again until it can be read"),
         partial(log.warning, "can be read now; before: %s"),
@@ -178,13 +180,13 @@ def _trouble() -> LoggedProblem:
 
 
 def _log_what_is_missing(troubles: Mapping[Reflector, LoggedProblem]) -> None:
-    """Each trouble once: a right that is not granted keeps a reflector asking without end."""
+    """Log each trouble once: a missing right keeps a reflector asking without end."""
     for reflector, trouble in troubles.items():
         trouble.note(reflector.problem if reflector.last_error else "")
 
 
 def _log_left_out(reader: KubeEvents, logged: set[str]) -> None:
-    """Each reporter once: a scheduler that is not named would otherwise be missing in silence."""
+    """Log each reporter once: a scheduler that is not trusted would otherwise be missing in silence."""
     for name in reader.reporters.left_out.keys() - logged:
         logged.add(name)
         log.warning("events of the reporter %r are not read; if it is one of yours, name it in --event-reporters", name)

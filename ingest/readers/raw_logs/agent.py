@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, field
 
 from ingest.readers.raw_logs.container_readers import ContainerReaders
-from ingest.readers.raw_logs.shippers import lines_of_record
+from ingest.readers.raw_logs.shippers import parse_record
 from ingest.reading.protocol import NOISE, UNKNOWN, Counts, Sink
 from ingest.reading.trusted_containers import TrustedContainers
 from runtime.kafka.record import Record
@@ -30,7 +30,7 @@ class _Partition:
 
     def acknowledge(self) -> None:
         """Acknowledge all records that nothing needs any more."""
-        needed = self.readers.needs()
+        needed = self.readers.find_needed()
         while self.unacknowledged and (needed is None or self.unacknowledged[0].offset < needed):
             record = self.unacknowledged.popleft()
             if self.is_assigned:
@@ -48,7 +48,7 @@ class RawLogs:
         trusted: TrustedContainers,
         cluster: str = DEFAULT_CLUSTER,
     ) -> None:
-        """``trusted``: whose lines are read. ``cluster``: of the lines whose shipper names none."""
+        """Start without partitions. ``trusted``: believed containers. ``cluster``: for lines that name none."""
         self._trusted = trusted
         self._sink, self._clock, self._cluster = sink, clock, cluster
         self._partitions: dict[int, _Partition] = {}
@@ -62,17 +62,17 @@ class RawLogs:
     def unacknowledged(self) -> int:
         return sum(len(partition.unacknowledged) for partition in self._partitions.values())
 
-    def lines(self) -> dict[tuple[str, str], int]:
-        """Lines by source and outcome; those of logs that are not read count as ``other`` of source ``""``."""
+    def count_lines(self) -> dict[tuple[str, str], int]:
+        """Count the lines by source and outcome; lines of logs that are not read are ``other`` of source ``""``."""
         total = Counter(self._counts_of_revoked)
         for partition in self._partitions.values():
             total.update(partition.readers.lines)
         return total
 
-    def counts(self) -> Counts:
-        """The same in the form that all readers have; lines of logs that are not read count as noise."""
+    def to_counts(self) -> Counts:
+        """Convert to the counts that all readers have; lines of logs that are not read count as noise."""
         counts = Counts()
-        for (_, outcome), count in self.lines().items():
+        for (_, outcome), count in self.count_lines().items():
             counts.lines[outcome if outcome in counts.lines else NOISE] += count
         counts.lines[UNKNOWN] += self.strange
         return counts
@@ -94,7 +94,7 @@ class RawLogs:
 
     def forget(self) -> None:
         """Forget all partitions, because Kafka reassigns them: their next owner reads unacknowledged records again."""
-        self._counts_of_revoked = Counter(self.lines())
+        self._counts_of_revoked = Counter(self.count_lines())
         for partition in self._partitions.values():
             partition.is_assigned = False
         self._partitions.clear()
@@ -106,18 +106,18 @@ class RawLogs:
         if partition.unacknowledged and record.offset <= partition.unacknowledged[-1].offset:
             return  # it was read before, and waits already
         partition.unacknowledged.append(record)
-        if events := self._events(partition, record):
+        if events := self._read_events(partition, record):
             await self._sink.send(events)
         partition.acknowledge()
 
-    def _events(self, partition: _Partition, record: Record) -> list[Event]:
-        found = lines_of_record(record.value or b"")
-        if found is None:
+    def _read_events(self, partition: _Partition, record: Record) -> list[Event]:
+        shipped_lines = parse_record(record.value or b"")
+        if shipped_lines is None:
             self.strange += 1
             log.info("partition %d, offset %d: not the JSON of a shipper", record.partition, record.offset)
             return []
         try:
-            return list(partition.readers.take(found, record.offset, self._clock()))
+            return list(partition.readers.take(shipped_lines, record.offset, self._clock()))
         except Exception:
             # A defect that one line reveals must not stop the logs of all other containers.
             log.exception("a defect of a reader: partition %d, offset %d", record.partition, record.offset)

@@ -32,7 +32,7 @@ _BUFFERED_RECORDS: Final = 512
 
 
 def create_app(kafka: KafkaConnection, folder: Path, raw_logs: RawLogs, group: str) -> App:
-    """An app whose one agent feeds ``raw_logs``. ``folder``: Faust insists on a data folder."""
+    """Create an app whose only agent feeds ``raw_logs``. ``folder``: Faust insists on a data folder."""
     app = App(
         group,
         **faust_arguments(kafka),
@@ -58,7 +58,7 @@ def create_app(kafka: KafkaConnection, folder: Path, raw_logs: RawLogs, group: s
     topic = app.topic(RAW_LOGS.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
     async def read_raw_logs(stream: StreamT[bytes]) -> None:
-        await raw_logs.read(_records(app, stream))
+        await raw_logs.read(_iterate_records(app, stream))
 
     app.agent(topic, name="read-raw-logs", concurrency=1)(read_raw_logs)
 
@@ -69,15 +69,15 @@ def create_app(kafka: KafkaConnection, folder: Path, raw_logs: RawLogs, group: s
     return app
 
 
-async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
+async def _iterate_records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
     async for event in stream.noack().events():
         message = event.message
 
         def acknowledge(message: Any = message) -> object:
             return message.ack(app.consumer)
 
-        about = message.topic, message.partition, message.offset, message.key, message.value, message.headers
-        yield Record(*about, round(message.timestamp * 1000), acknowledge)
+        fields = message.topic, message.partition, message.offset, message.key, message.value, message.headers
+        yield Record(*fields, round(message.timestamp * 1000), acknowledge)
 
 
 async def serve(
@@ -103,7 +103,7 @@ async def serve(
                         await stop.wait()
                 if not failed:
                     await raw_logs.settle()
-                metrics.note(raw_logs.counts())
+                metrics.note(raw_logs.to_counts())
         finally:
             await app.stop()
     if failed:

@@ -35,7 +35,7 @@ class _OpenLog:
     last_record_at: float
     source: str = ""
     reader: WaitingReader | None = None
-    """None until a source has recognised the log."""
+    """The log's reader; None until a source has recognised the log."""
     next_number: int = 1
     undecided_lines: int = 0
     parts: list[bytes] = field(default_factory=list)
@@ -44,10 +44,10 @@ class _OpenLog:
     parts_since: int = 0
     """Offset of the record with the first of them."""
     waits: dict[str, int] = field(default_factory=dict)
-    """What the reader waits for, with the offset of the record in which it began."""
+    """Everything unfinished in the reader, with the offset of the record in which it began."""
 
-    def needs(self) -> int | None:
-        """The offset of the oldest record that is still needed; None where none is."""
+    def find_needed(self) -> int | None:
+        """Find the offset of the oldest record that is still needed; None if none is."""
         offsets = list(self.waits.values()) + ([self.parts_since] if self.parts else [])
         return min(offsets, default=None)
 
@@ -57,19 +57,19 @@ class ContainerReaders:
     and ``untrusted``, those of a container that the configuration does not name."""
 
     def __init__(self, trusted: TrustedContainers, cluster: str = DEFAULT_CLUSTER) -> None:
-        """``trusted``: whose lines are read. ``cluster``: of the lines whose shipper names none."""
+        """Start without logs. ``trusted``: believed containers. ``cluster``: for lines whose shipper names none."""
         self._trusted = trusted
         self._cluster = cluster
         self._logs: OrderedDict[ShippedLog, _OpenLog] = OrderedDict()
         """The one that was silent longest first."""
         self.lines: Counter[tuple[str, str]] = Counter()
 
-    def needs(self) -> int | None:
-        """The offset of the oldest record that would be read again after a crash; None where all events are sent."""
-        return min((offset for log in self._logs.values() if (offset := log.needs()) is not None), default=None)
+    def find_needed(self) -> int | None:
+        """Find the offset of the oldest record that would be read again after a crash; None if all events are sent."""
+        return min((offset for log in self._logs.values() if (offset := log.find_needed()) is not None), default=None)
 
     def take(self, lines: list[ShippedLine], offset: int, now: float) -> Iterator[Event]:
-        """Events of the lines of one record; ``offset`` is the record's."""
+        """Take the lines of one record and return their events; ``offset`` is the record's."""
         for line in lines:
             if not self._trusted.trusts(ContainerName(*line.container[:3])):
                 # Before anything is kept about it: any container could print what a scheduler does.
@@ -80,7 +80,7 @@ class ContainerReaders:
             yield from self._close(self._logs.popitem(last=False)[1])
 
     def settle(self, now: float) -> Iterator[Event]:
-        """Events of containers that were silent for ``IDLE_SECONDS``; their logs are closed."""
+        """Settle the containers that were silent for ``IDLE_SECONDS``: return their events and close their logs."""
         while self._logs:
             container, log = next(iter(self._logs.items()))
             if now - log.last_record_at < IDLE_SECONDS:
@@ -92,15 +92,15 @@ class ContainerReaders:
         log = self._logs.pop(line.container, None) or _OpenLog(now)
         log.last_record_at = now
         self._logs[line.container] = log
-        text = _joined(log, line, offset)
+        text = _join_parts(log, line, offset)
         if text is None:
             return
-        if reader := self._reader(log, line.container.cluster or self._cluster, text):
+        if reader := self._choose_reader(log, line.container.cluster or self._cluster, text):
             yield from self._read(log, reader, line, text)
             log.waits = {name: log.waits.get(name, offset) for name in reader.list_unfinished()}
 
-    def _reader(self, log: _OpenLog, cluster: str, text: bytes) -> WaitingReader | None:
-        """The log's reader, chosen by the first line that shows its source; None for a line that is not read."""
+    def _choose_reader(self, log: _OpenLog, cluster: str, text: bytes) -> WaitingReader | None:
+        """Choose the log's reader by the first line that shows its source; None for a line that is not read."""
         if log.reader is None and log.undecided_lines < MAX_UNDECIDED_LINES and (source := find_source(text)):
             log.source, log.reader = source.name, source.create(cluster, NO_FACTS)
         if log.reader is None:
@@ -115,8 +115,8 @@ class ContainerReaders:
             str(container), line.time or datetime(1970, 1, 1, tzinfo=UTC), container.namespace, container.pod,
             container.container, line.labels,
         )  # fmt: skip
-        place, end = LogPosition(0, log.next_number), LogPosition(0, log.next_number + 1)
-        yield from reader.feed(Lines(origin, [text], place, [line.time], end))
+        position, end = LogPosition(0, log.next_number), LogPosition(0, log.next_number + 1)
+        yield from reader.feed(Lines(origin, [text], position, [line.time], end))
         log.next_number += 1
         for outcome, count in reader.counts.lines.items():
             self.lines[log.source, outcome] += count - before[outcome]
@@ -126,8 +126,8 @@ class ContainerReaders:
             yield from log.reader.close()
 
 
-def _joined(log: _OpenLog, line: ShippedLine, offset: int) -> bytes | None:
-    """The line without colours, joined with its earlier parts; None for a part that is not the last one."""
+def _join_parts(log: _OpenLog, line: ShippedLine, offset: int) -> bytes | None:
+    """Join the line, without colours, with its earlier parts; None for a part that is not the last one."""
     text = _COLOURS.sub(b"", line.text) if b"\x1b" in line.text else line.text
     if line.is_partial:
         if not log.parts:

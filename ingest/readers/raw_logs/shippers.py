@@ -44,8 +44,8 @@ class ShippedLine(NamedTuple):
     """The container runtime divided the line: the container's next line continues it."""
 
 
-def lines_of_record(value: bytes) -> list[ShippedLine] | None:
-    """The lines in a record, in order; None for a value that is not the JSON of a shipper, or too long for one."""
+def parse_record(value: bytes) -> list[ShippedLine] | None:
+    """Parse the lines in a record, in order; None for a value that is not a shipper's JSON, or is too long."""
     if len(value) > MAX_DECODED_BYTES:
         return None
     try:
@@ -56,36 +56,36 @@ def lines_of_record(value: bytes) -> list[ShippedLine] | None:
     objects = parsed if isinstance(parsed, list) else [parsed]
     if not all(isinstance(fields, dict) for fields in objects):
         return None
-    found = [line for fields in objects for line in _lines(fields)]
-    return found or None
+    lines = [line for fields in objects for line in _iterate_lines(fields)]
+    return lines or None
 
 
-def _lines(fields: dict[str, Any]) -> Iterator[ShippedLine]:
+def _iterate_lines(fields: dict[str, Any]) -> Iterator[ShippedLine]:
     if isinstance(fields.get("resourceLogs"), list):
-        yield from _otlp(fields)
-    elif (text := _first_text(fields, "log", "message", "MESSAGE")) is not None:
-        yield _plain(fields, text)
+        yield from _iterate_otlp_lines(fields)
+    elif (text := _get_first_text(fields, "log", "message", "MESSAGE")) is not None:
+        yield _parse_plain(fields, text)
 
 
-def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
-    kubernetes = _object(fields.get("kubernetes"))
+def _parse_plain(fields: dict[str, Any], text: str) -> ShippedLine:
+    kubernetes = _to_object(fields.get("kubernetes"))
     container = ShippedLog(
-        _text(kubernetes, "namespace_name") or _text(kubernetes, "pod_namespace"),
-        _text(kubernetes, "pod_name"),
-        _text(kubernetes, "container_name"),
-        as_cluster_name(_text(fields, "cluster_name") or _text(kubernetes, "cluster_name")),
+        _get_text(kubernetes, "namespace_name") or _get_text(kubernetes, "pod_namespace"),
+        _get_text(kubernetes, "pod_name"),
+        _get_text(kubernetes, "container_name"),
+        as_cluster_name(_get_text(fields, "cluster_name") or _get_text(kubernetes, "cluster_name")),
     )
     # Each shipper's default first; the names can be configured.
     stamps = (fields.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
-    times = [time for stamp in stamps if (time := _time(stamp))]
-    labels = _object(kubernetes.get("labels")) or _object(kubernetes.get("pod_labels"))
-    is_partial = _text(fields, "_p" if "_p" in fields else "logtag") in _PARTIAL_TAGS
-    return ShippedLine(container, _bytes(text), times[0] if times else None, _pairs(labels), is_partial)
+    times = [time for stamp in stamps if (time := _parse_time(stamp))]
+    labels = _to_object(kubernetes.get("labels")) or _to_object(kubernetes.get("pod_labels"))
+    is_partial = _get_text(fields, "_p" if "_p" in fields else "logtag") in _PARTIAL_TAGS
+    return ShippedLine(container, _to_bytes(text), times[0] if times else None, _to_pairs(labels), is_partial)
 
 
-def _otlp(fields: dict[str, Any]) -> Iterator[ShippedLine]:
-    for resource in _objects(fields.get("resourceLogs")):
-        attributes = _attributes(_object(resource.get("resource")).get("attributes"))
+def _iterate_otlp_lines(fields: dict[str, Any]) -> Iterator[ShippedLine]:
+    for resource in _to_objects(fields.get("resourceLogs")):
+        attributes = _parse_attributes(_to_object(resource.get("resource")).get("attributes"))
         namespace, pod, name = (attributes.get(f"k8s.{part}.name", "") for part in ("namespace", "pod", "container"))
         cluster = as_cluster_name(attributes.get("k8s.cluster.name", ""))
         container = ShippedLog(namespace, pod, name, cluster)
@@ -96,37 +96,39 @@ def _otlp(fields: dict[str, Any]) -> Iterator[ShippedLine]:
             for key, value in attributes.items()
             if key.startswith((start, alternative))
         }
-        for scope in _objects(resource.get("scopeLogs")):
-            for record in _objects(scope.get("logRecords")):
-                if (text := _string_value(record.get("body"))) is not None:
-                    is_partial = _attributes(record.get("attributes")).get("logtag") in _PARTIAL_TAGS
-                    time = _nanoseconds(record.get("timeUnixNano")) or _nanoseconds(record.get("observedTimeUnixNano"))
-                    yield ShippedLine(container, _bytes(text), time, _pairs(labels), is_partial)
+        for scope in _to_objects(resource.get("scopeLogs")):
+            for record in _to_objects(scope.get("logRecords")):
+                if (text := _get_string_value(record.get("body"))) is not None:
+                    is_partial = _parse_attributes(record.get("attributes")).get("logtag") in _PARTIAL_TAGS
+                    time = _parse_nanoseconds(record.get("timeUnixNano")) or _parse_nanoseconds(
+                        record.get("observedTimeUnixNano")
+                    )
+                    yield ShippedLine(container, _to_bytes(text), time, _to_pairs(labels), is_partial)
 
 
-def _attributes(value: Any) -> dict[str, str]:
-    found = ((item.get("key"), _string_value(item.get("value"))) for item in _objects(value))
-    return {key: value for key, value in found if isinstance(key, str) and value is not None}
+def _parse_attributes(value: Any) -> dict[str, str]:
+    pairs = ((item.get("key"), _get_string_value(item.get("value"))) for item in _to_objects(value))
+    return {key: value for key, value in pairs if isinstance(key, str) and value is not None}
 
 
-def _string_value(value: Any) -> str | None:
+def _get_string_value(value: Any) -> str | None:
     text = value.get("stringValue") if isinstance(value, dict) else None
     return text if isinstance(text, str) else None
 
 
-def _nanoseconds(value: Any) -> datetime | None:
+def _parse_nanoseconds(value: Any) -> datetime | None:
     digits = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 20 or not int(digits):
         return None
-    seconds, rest = divmod(int(digits), _NANOSECONDS)
+    seconds, remainder = divmod(int(digits), _NANOSECONDS)
     # datetime raises for later ones, and a shipper may send any number.
     if seconds >= _LAST_SECOND:
         return None
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=remainder // 1_000)
 
 
-def _time(value: Any) -> datetime | None:
-    """RFC 3339, or seconds since 1970 with or without a fraction."""
+def _parse_time(value: Any) -> datetime | None:
+    """Parse RFC 3339, or seconds since 1970 with or without a fraction."""
     if isinstance(value, str):
         try:
             time = datetime.fromisoformat(value)
@@ -138,26 +140,26 @@ def _time(value: Any) -> datetime | None:
     return None
 
 
-def _first_text(fields: Mapping[str, Any], *keys: str) -> str | None:
+def _get_first_text(fields: Mapping[str, Any], *keys: str) -> str | None:
     return next((value for key in keys if isinstance(value := fields.get(key), str)), None)
 
 
-def _text(fields: Mapping[str, Any], key: str) -> str:
+def _get_text(fields: Mapping[str, Any], key: str) -> str:
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _to_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
+def _to_objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _pairs(labels: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _to_pairs(labels: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((str(key), value) for key, value in labels.items() if isinstance(value, str)))
 
 
-def _bytes(text: str) -> bytes:
+def _to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace").rstrip(b"\r\n")

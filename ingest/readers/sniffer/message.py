@@ -35,38 +35,41 @@ class SnifferMessage:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def message_of_line(line: bytes) -> SnifferMessage | None:
-    """None for a line that the sniffer did not write."""
+def parse_line(line: bytes) -> SnifferMessage | None:
+    """Parse a line; None if the sniffer did not write it."""
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return message_of(fields) if isinstance(fields, dict) else None
+    return parse_message(fields) if isinstance(fields, dict) else None
 
 
-def message_of(fields: Mapping[str, Any]) -> SnifferMessage | None:
-    """The message with these fields; None where they name no pod or node, or no endpoint."""
-    name, pod, node = (_text(fields, key) for key in ("name", "pod", "node"))
+def parse_message(fields: Mapping[str, Any]) -> SnifferMessage | None:
+    """Parse the fields of a message; None if they name no pod or node, or no endpoint."""
+    name, pod, node = (_get_text(fields, key) for key in ("name", "pod", "node"))
     # Requests over gRPC have no field `object`: their endpoint shows what they are about.
-    kind: Object = "Node" if fields.get("object") == "Node" or _text(fields, "endpoint").startswith("node") else "Pod"
-    about = name or (pod if kind == "Pod" else node)
-    namespace, slash, short = about.rpartition("/")
-    name = short if slash else about
-    if not name or not _text(fields, "endpoint"):
+    kind: Object = (
+        "Node" if fields.get("object") == "Node" or _get_text(fields, "endpoint").startswith("node") else "Pod"
+    )
+    qualified_name = name or (pod if kind == "Pod" else node)
+    namespace, slash, short = qualified_name.rpartition("/")
+    name = short if slash else qualified_name
+    if not name or not _get_text(fields, "endpoint"):
         return None
     return SnifferMessage(
-        kind, name, namespace or _text(fields, "namespace"), _text(fields, "endpoint"),
-        _text(fields, "event"), node if kind == "Pod" else about, _text(fields, "reason"), _text(fields, "message"),
-        time_of(_text(fields, "timestamp")), _extra(fields),
+        kind, name, namespace or _get_text(fields, "namespace"), _get_text(fields, "endpoint"),
+        _get_text(fields, "event"), node if kind == "Pod" else qualified_name,
+        _get_text(fields, "reason"), _get_text(fields, "message"),
+        parse_time(_get_text(fields, "timestamp")), _parse_extra(fields),
     )  # fmt: skip
 
 
-def _text(fields: Mapping[str, Any], key: str) -> str:
+def _get_text(fields: Mapping[str, Any], key: str) -> str:
     value = fields.get(key)
     return value.strip() if isinstance(value, str) else ""
 
 
-def _extra(fields: Mapping[str, Any]) -> dict[str, str]:
+def _parse_extra(fields: Mapping[str, Any]) -> dict[str, str]:
     extra = fields.get("extra") or fields.get("payload")
     # The gRPC field `payload` holds JSON as text; the log has an object.
     if isinstance(extra, str):
@@ -79,14 +82,14 @@ def _extra(fields: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): value for key, value in extra.items() if isinstance(value, str)}
 
 
-def time_of(stamp: str) -> datetime | None:
-    """A time as Go prints it, or RFC 3339; None for anything else."""
-    found = _GO_TIME.match(stamp)
-    if found is None:
+def parse_time(stamp: str) -> datetime | None:
+    """Parse a time as Go prints it, or RFC 3339; None for anything else."""
+    match = _GO_TIME.match(stamp)
+    if match is None:
         return None
-    zone = "+00:00" if found["zone"] == "Z" else found["zone"]
+    zone = "+00:00" if match["zone"] == "Z" else match["zone"]
     try:
-        time = datetime.fromisoformat(f"{found['day']}T{found['time']}{(found['part'] or '')[:7]}{zone}")
+        time = datetime.fromisoformat(f"{match['day']}T{match['time']}{(match['part'] or '')[:7]}{zone}")
         time = time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ingest.lines.blocks import Lines
-from ingest.readers.sniffer.message import SnifferMessage, message_of, message_of_line
+from ingest.readers.sniffer.message import SnifferMessage, parse_line, parse_message
 from ingest.reading.protocol import EVENT, NOISE, Counts
 from runtime.bounded_cache import BoundedCache
 from schemas.events import DEFAULT_CLUSTER, Condition, Event, NodeObserved, PodObserved, PodRef
@@ -23,7 +23,7 @@ UNNAMED_NAMESPACE: Final = "-"
 MAX_REMEMBERED: Final = 100_000
 """Pods, and as many nodes; fewer where much is known of each."""
 MAX_REMEMBERED_BYTES: Final = 32 * 1024 * 1024
-"""Of each."""
+"""Bytes of pods, and as many of nodes."""
 PHASES: Final = frozenset(("Pending", "Running", "Succeeded", "Failed", "Unknown"))
 
 _NEVER: Final = datetime(2100, 1, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ _MAX_TEXT: Final = 1_000
 _OBJECT_BYTES: Final = 1_000
 _CONDITION_BYTES: Final = 1_000
 _AMOUNT_BYTES: Final = 200
-"""About what each needs in memory beside its texts."""
+"""Rough size of each in memory, without its texts."""
 
 _DELETE: Final = "podDelete"
 _CAPACITY: Final = "capacity-"
@@ -75,53 +75,53 @@ class SnifferLog:
     """Reads scheduler-sniffer's log and requests. See ``ingest.reading.protocol.LogReader``."""
 
     def __init__(self, namespace: str = UNNAMED_NAMESPACE, *, cluster: str = DEFAULT_CLUSTER) -> None:
-        """``namespace``: of pods whose lines name none."""
+        """Start at the beginning of a log. ``namespace``: for pods whose lines name none."""
         self.counts = Counts()
         self._namespace, self._cluster = namespace, cluster
-        self._pods: BoundedCache[str, _Pod] = _remembered()
-        self._nodes: BoundedCache[str, _Node] = _remembered()
+        self._pods: BoundedCache[str, _Pod] = _create_cache()
+        self._nodes: BoundedCache[str, _Node] = _create_cache()
         self._last_time: datetime | None = None
 
     def feed(self, lines: Lines) -> Iterable[Event]:
         events: list[Event] = []
-        for at, line in enumerate(lines.texts):
-            message = message_of_line(line)
+        for index, line in enumerate(lines.texts):
+            message = parse_line(line)
             if message is None:
                 if line.strip():
-                    self.counts.unknown(line)
+                    self.counts.count_unknown(line)
                 else:
                     self.counts.lines[NOISE] += 1
                 continue
-            written = lines.times[at] if lines.times else None
+            written = lines.times[index] if lines.times else None
             otherwise = written or lines.origin.reference
             # A file's own time may be older than its lines, as after a copy.
             if is_acceptable(message, max(otherwise, _NEVER)):
                 events += self._take(message, otherwise)
             else:
-                self.counts.unknown(line[:_MAX_TEXT])
+                self.counts.count_unknown(line[:_MAX_TEXT])
         return events
 
     def send(self, request: dict[str, Any], received: datetime) -> list[Event]:
-        """Events of a request to the sniffer's service; ``received`` is used where the request has no time."""
-        message = message_of(request)
+        """Return the events of a request to the sniffer's service; ``received`` stands in for a missing time."""
+        message = parse_message(request)
         if message is None or not is_acceptable(message, received):
-            self.counts.unknown(repr(request)[:_MAX_TEXT].encode(errors="replace"))
+            self.counts.count_unknown(repr(request)[:_MAX_TEXT].encode(errors="replace"))
             return []
         return list(self._take(message, received, latest=False))
 
     def close(self) -> Iterable[Event]:
-        """Nothing: each line gave its event at once."""
+        """Return nothing: each line gave its event at once."""
         return ()
 
     def save(self) -> bytes:
-        return _STATE.dump_json(_State(_entries(self._pods), _entries(self._nodes), self._last_time))
+        return _STATE.dump_json(_State(_to_ordered(self._pods), _to_ordered(self._nodes), self._last_time))
 
     def restore(self, saved: bytes) -> None:
         try:
             state = _STATE.validate_json(saved)
         except ValidationError as error:
             raise ValueError(f"not a saved state of a sniffer's log: {error.error_count()} errors") from None
-        self._pods, self._nodes, self._last_time = _remembered(), _remembered(), state.last_time
+        self._pods, self._nodes, self._last_time = _create_cache(), _create_cache(), state.last_time
         for name, pod in state.pods.items():
             self._pods.put(name, pod)
         for name, node in state.nodes.items():
@@ -132,9 +132,9 @@ class SnifferLog:
         self._last_time = max(self._last_time or time, time)
         self.counts.lines[EVENT] += 1
         self.counts.events += 1
-        yield self._node(message, time) if message.object == "Node" else self._pod(message, time)
+        yield self._observe_node(message, time) if message.object == "Node" else self._observe_pod(message, time)
 
-    def _pod(self, message: SnifferMessage, time: datetime) -> PodObserved:
+    def _observe_pod(self, message: SnifferMessage, time: datetime) -> PodObserved:
         ref = PodRef(namespace=message.namespace or self._namespace, name=message.name)
         pod = self._pods.get(str(ref)) or _Pod()
         pod.node = message.node or pod.node
@@ -142,7 +142,7 @@ class SnifferLog:
             pod.phase = message.event
         elif message.event:
             _note_condition(pod, message)
-        is_gone, seen = message.endpoint == _DELETE, _after(pod, time)
+        is_gone, seen = message.endpoint == _DELETE, _advance_time(pod, time)
         if is_gone:
             # Later lines with this name are about another pod: the sniffer names no UID.
             self._pods.pop(str(ref))
@@ -153,13 +153,13 @@ class SnifferLog:
             node=pod.node, conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
-    def _node(self, message: SnifferMessage, time: datetime) -> NodeObserved:
+    def _observe_node(self, message: SnifferMessage, time: datetime) -> NodeObserved:
         node = self._nodes.get(message.name) or _Node()
         if message.event:
             _note_condition(node, message)
-        _update(node.capacity, _starting(message, _CAPACITY))
-        _update(node.allocatable, _starting(message, _ALLOCATABLE))
-        seen = _after(node, time)
+        _update(node.capacity, _select_amounts(message, _CAPACITY))
+        _update(node.allocatable, _select_amounts(message, _ALLOCATABLE))
+        seen = _advance_time(node, time)
         self._nodes.put(message.name, node)
         return NodeObserved(
             cluster=self._cluster, node=message.name, observed_at=seen,
@@ -167,38 +167,40 @@ class SnifferLog:
         )  # fmt: skip
 
 
-def _after(known: _Pod | _Node, time: datetime) -> datetime:
-    """The time of a line; a millisecond after the line before, if that is about the same object and second.
+def _advance_time(subject: _Pod | _Node, time: datetime) -> datetime:
+    """Advance the object's time to the line's; a millisecond after the line before, if that has the same second.
 
     The sniffer writes whole seconds, and two observations with one time would be one. By a millisecond, because
     OpenSearch stores times to the millisecond.
     """
-    known.seen = max(time, known.seen + timedelta(milliseconds=1)) if known.seen else time
-    return known.seen
+    subject.seen = max(time, subject.seen + timedelta(milliseconds=1)) if subject.seen else time
+    return subject.seen
 
 
 def is_acceptable(message: SnifferMessage, received: datetime) -> bool:
-    """False for times of a wrong clock, and for names that no object of Kubernetes has: what is remembered of an object
-    would be wrong, or longer than Kafka takes, from then on."""
+    """Tell whether the time and the names can be right.
+
+    Later observations repeat them: a wrong time would stay, and long names would exceed what Kafka takes.
+    """
     names = (message.name, message.namespace, message.node, message.event)
     is_ahead = message.time is not None and message.time > received + _MAX_AHEAD
     return not is_ahead and all(len(name) <= _MAX_NAME for name in names)
 
 
-def _note_condition(known: _Pod | _Node, message: SnifferMessage) -> None:
-    known.conditions[message.event] = _condition(message)
-    if len(known.conditions) > _MAX_CONDITIONS:
-        del known.conditions[next(iter(known.conditions))]
+def _note_condition(subject: _Pod | _Node, message: SnifferMessage) -> None:
+    subject.conditions[message.event] = _to_condition(message)
+    if len(subject.conditions) > _MAX_CONDITIONS:
+        del subject.conditions[next(iter(subject.conditions))]
 
 
-def _update(known: dict[str, str], amounts: dict[str, str]) -> None:
+def _update(previous: dict[str, str], amounts: dict[str, str]) -> None:
     for name, amount in amounts.items():
-        if len(name) <= _MAX_NAME and (name in known or len(known) < _MAX_RESOURCES):
-            known[name] = amount[:_MAX_NAME]
+        if len(name) <= _MAX_NAME and (name in previous or len(previous) < _MAX_RESOURCES):
+            previous[name] = amount[:_MAX_NAME]
 
 
-def _condition(message: SnifferMessage) -> Condition:
-    """With status True, because the watcher writes a condition only while it holds."""
+def _to_condition(message: SnifferMessage) -> Condition:
+    """Convert to a condition with status True: the watcher writes a condition only while it holds."""
     return Condition(
         type=message.event,
         status="True",
@@ -208,22 +210,23 @@ def _condition(message: SnifferMessage) -> Condition:
     )
 
 
-def _starting(message: SnifferMessage, start: str) -> dict[str, str]:
+def _select_amounts(message: SnifferMessage, start: str) -> dict[str, str]:
     return {key.removeprefix(start): amount for key, amount in message.extra.items() if key.startswith(start)}
 
 
-def _entries(known: BoundedCache[str, V]) -> OrderedDict[str, V]:
-    return OrderedDict((name, value) for name in known if (value := known.get(name)))
+def _to_ordered(cache: BoundedCache[str, V]) -> OrderedDict[str, V]:
+    return OrderedDict((name, value) for name in cache if (value := cache.get(name)))
 
 
-def _remembered() -> BoundedCache[str, Any]:
-    """Beyond its bounds what was reported longest ago is forgotten."""
-    return BoundedCache(MAX_REMEMBERED, MAX_REMEMBERED_BYTES, _size_of)
+def _create_cache() -> BoundedCache[str, Any]:
+    """Create a cache that forgets what was reported longest ago."""
+    return BoundedCache(MAX_REMEMBERED, MAX_REMEMBERED_BYTES, _measure)
 
 
-def _size_of(known: _Pod | _Node) -> int:
+def _measure(subject: _Pod | _Node) -> int:
     texts = sum(
-        len(condition.type) + len(condition.reason) + len(condition.message) for condition in known.conditions.values()
+        len(condition.type) + len(condition.reason) + len(condition.message)
+        for condition in subject.conditions.values()
     )
-    amounts = len(known.capacity) + len(known.allocatable) if isinstance(known, _Node) else 0
-    return _OBJECT_BYTES + _CONDITION_BYTES * len(known.conditions) + texts + _AMOUNT_BYTES * amounts
+    amounts = len(subject.capacity) + len(subject.allocatable) if isinstance(subject, _Node) else 0
+    return _OBJECT_BYTES + _CONDITION_BYTES * len(subject.conditions) + texts + _AMOUNT_BYTES * amounts

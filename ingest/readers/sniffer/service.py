@@ -14,7 +14,7 @@ from ingest.errors import KafkaUnavailableError
 
 SERVICE: Final = "api.SnifferService"
 FIELDS: Final = ("endpoint", "pod", "node", "event", "payload", "timestamp")
-"""In the order of their field numbers, from 1; all of them are strings."""
+"""Fields in the order of their numbers, from 1; all are strings."""
 MAX_REQUEST_BYTES: Final = 1024 * 1024
 MAX_CALLS: Final = 64
 """At once; each may wait for Kafka with a request in memory. Others are answered RESOURCE_EXHAUSTED."""
@@ -22,7 +22,7 @@ MAX_CALLS: Final = 64
 Take = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-def _messages() -> tuple[Any, Any]:
+def _build_messages() -> tuple[Any, Any]:
     file = descriptor_pb2.FileDescriptorProto(name="schedulerlog/sniffer.proto", package="api", syntax="proto3")
     request = file.message_type.add(name="SendRequest")
     for number, name in enumerate(FIELDS, start=1):
@@ -32,16 +32,19 @@ def _messages() -> tuple[Any, Any]:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     names = ("api.SendRequest", "api.SendResponse")
-    made = [message_factory.GetMessageClass(pool.FindMessageTypeByName(name)) for name in names]
-    return made[0], made[1]
+    classes = [message_factory.GetMessageClass(pool.FindMessageTypeByName(name)) for name in names]
+    return classes[0], classes[1]
 
 
-SendRequest, SendResponse = _messages()
+SendRequest, SendResponse = _build_messages()
 
 
-def server(address: str, take: Take, credentials: grpc.ServerCredentials | None = None) -> tuple[grpc.aio.Server, int]:
-    """A server that is not started yet, and its port. ``take`` returns when the request is stored safely; without
-    ``credentials`` nothing is encrypted.
+def create_server(
+    address: str, take: Take, credentials: grpc.ServerCredentials | None = None
+) -> tuple[grpc.aio.Server, int]:
+    """Create a server that is not started yet, and return it with its port.
+
+    ``take`` returns when the request is stored safely; without ``credentials`` nothing is encrypted.
 
     Raises ``OSError`` where the address is in use.
     """

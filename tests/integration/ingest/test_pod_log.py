@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
-from ingest.commands.from_cluster import nodes_of_cluster
+from ingest.commands.from_cluster import list_nodes
 from ingest.lines.framing import read_time
 from ingest.readers.hami.devices import parse_node_list
 from ingest.sources import pod_choice, pod_log
@@ -167,7 +167,7 @@ async def test_a_clock_that_goes_back_costs_no_line_and_repeats_none() -> None:
 
 async def test_a_restart_in_the_middle_of_a_value_of_several_lines_reads_it_whole() -> None:
     value = ["err=<", "\tone", " >"]
-    kubelet = Kubelet([stamped(0), *(stamped(3 * place, text) for place, text in enumerate(value[:2], 1))])
+    kubelet = Kubelet([stamped(0), *(stamped(3 * position, text) for position, text in enumerate(value[:2], 1))])
     async with client_of(kubelet) as client:
         first, reached = await read(client, 1)
         kubelet.current.append(stamped(9, value[2]))
@@ -228,7 +228,7 @@ async def test_the_clusters_own_node_list_gives_the_devices_of_its_nodes(tmp_pat
         kubeconfig.write_text(
             json.dumps({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"})
         )
-        pages = [parse_node_list(page) async for page in nodes_of_cluster(kubeconfig)]
+        pages = [parse_node_list(page) async for page in list_nodes(kubeconfig)]
     found = [{uuid: device.node for uuid, device in page.items()} for page in pages]
     assert found == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]
 
@@ -263,7 +263,7 @@ async def test_a_pod_known_by_the_beginning_of_its_name_is_followed_to_the_next_
 
 async def test_a_restart_continues_in_the_log_of_the_same_pod_and_reads_another_from_its_start() -> None:
     kubelet = Kubelet([stamped(number) for number in (0, 3, 6, 9, 12)])
-    since = Since().next(kubelet.current[2].split(" ")[0])
+    since = Since().advance(kubelet.current[2].split(" ")[0])
 
     async def first_lines(reached: str) -> int:
         async def pods(_: web.Request) -> web.Response:

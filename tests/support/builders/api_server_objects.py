@@ -73,7 +73,7 @@ def a_pod_group(why: str, *, pod: str = "ml/gpu8", time: str = "2026-11-21T03:13
 
 def read(*objects: tuple[Any, Json], reader: KubeEvents | None = None) -> list[Event]:
     reader = reader or KubeEvents()
-    events = [event for kind, item in objects for event in reader.changed(kind, item, 0.0)]
+    events = [event for kind, item in objects for event in reader.read_object(kind, item, 0.0)]
     return events + reader.settle(60.0)
 
 

@@ -17,7 +17,7 @@ from ingest.readers.kai import KaiLog
 from ingest.readers.kai.tags import parse_tagged
 from ingest.readers.kube import KubeEvents
 from ingest.readers.raw_logs.container_readers import ContainerReaders
-from ingest.readers.raw_logs.shippers import ShippedLine, ShippedLog, lines_of_record
+from ingest.readers.raw_logs.shippers import ShippedLine, ShippedLog, parse_record
 from ingest.readers.sniffer import SnifferLog
 from ingest.reading.protocol import LogReader
 from ingest.reading.trusted_containers import TrustedContainers
@@ -61,7 +61,7 @@ def parts_of_a_shipped_line(size: int) -> None:
 
 def lines_of_a_shipped_record(size: int) -> None:
     resource = build_otel_resource(["hello"] * (size // 4), STARTED, ("kai", "a", "b"))
-    lines_of_record(orjson.dumps({"resourceLogs": [resource]}))
+    parse_record(orjson.dumps({"resourceLogs": [resource]}))
 
 
 def letters_behind_a_tag(size: int) -> None:
@@ -97,18 +97,22 @@ def lines_of_the_sniffer(size: int) -> None:
 
 def nodes_in_an_event_of_hami(size: int) -> None:
     nodes = ",".join(f"node{number}:3.5" for number in range(size))
-    KubeEvents().changed("event", an_old_event("FilteringSucceed", f"find fit node(n), {size} nodes fit({nodes})"), 0.0)
+    KubeEvents().read_object(
+        "event", an_old_event("FilteringSucceed", f"find fit node(n), {size} nodes fit({nodes})"), 0.0
+    )
 
 
 def reasons_in_an_event_of_kubernetes(size: int) -> None:
     reasons = ", ".join(f"{number} Insufficient cpu" for number in range(size))
-    KubeEvents().changed("event", an_event("FailedScheduling", f"0/5 nodes are available: {reasons}."), 0.0)
+    KubeEvents().read_object("event", an_event("FailedScheduling", f"0/5 nodes are available: {reasons}."), 0.0)
 
 
 def events_of_kubernetes(size: int) -> None:
     reader = KubeEvents()
     for number in range(size // 40):
-        reader.changed("event", an_event("FailedScheduling", f"0/5 nodes are available: {number} Insufficient cpu."), 0)
+        reader.read_object(
+            "event", an_event("FailedScheduling", f"0/5 nodes are available: {number} Insufficient cpu."), 0
+        )
         reader.settle(float(number))
 
 
@@ -134,8 +138,8 @@ SLOWEST_SECONDS: Final = 1.0
 def long_lines(line: bytes, number: int) -> Iterator[bytes]:
     """The line with a long text behind each of its words: every one of ``FILLS`` under ``make stress``, else one."""
     ends = [at for at in range(1, len(line)) if line[at - 1 : at].isalnum() and not line[at : at + 1].isalnum()]
-    for place, at in enumerate([*ends, len(line)], start=number):
-        for fill in FILLS if IS_STRESS else [FILLS[place % len(FILLS)]]:
+    for position, at in enumerate([*ends, len(line)], start=number):
+        for fill in FILLS if IS_STRESS else [FILLS[position % len(FILLS)]]:
             yield line[:at] + (fill * LONG)[:LONG] + line[at:]
 
 

@@ -49,7 +49,7 @@ def observed_by_kube_events() -> list[Event]:
     reader, manifest = KubeEvents(), manifests.read(CLUSTER)
     created = {"creationTimestamp": "2026-11-21T03:00:00Z"}
     pods = [pod | {"metadata": pod["metadata"] | created} for pod in manifest.pods.values()]
-    return [event for pod in pods for event in reader.changed("pod", pod, 0.0)]
+    return [event for pod in pods for event in reader.read_object("pod", pod, 0.0)]
 
 
 @pytest.mark.parametrize("observe", [observed_by_the_scheduler, observed_by_kube_events])
@@ -104,7 +104,7 @@ def test_any_object_is_read_without_an_error(pod: Json) -> None:
 def test_a_pod_that_is_not_bound_holds_nothing_yet() -> None:
     pod = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
     pod["metadata"]["creationTimestamp"] = "2026-11-21T03:00:00Z"
-    (waiting,) = KubeEvents().changed("pod", pod, 0.0)
+    (waiting,) = KubeEvents().read_object("pod", pod, 0.0)
     assert isinstance(waiting, PodObserved)
     assert waiting.allocations == []
 

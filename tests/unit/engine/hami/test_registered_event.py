@@ -55,7 +55,7 @@ def of_the_scheduler(node: dict[str, Any]) -> NodeRegistered:
 
 
 def of_ingest(node: dict[str, Any]) -> NodeRegistered:
-    (event,) = (event for event in KubeEvents().changed("node", node, 0.0) if isinstance(event, NodeRegistered))
+    (event,) = (event for event in KubeEvents().read_object("node", node, 0.0) if isinstance(event, NodeRegistered))
     return event
 
 

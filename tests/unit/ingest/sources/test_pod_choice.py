@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.pod_choice import chosen
+from ingest.sources.pod_choice import choose_pod
 
 LEADS = {"hami.io/scheduler-role": "leader"}
 
@@ -40,4 +40,4 @@ DELETED = {"deletionTimestamp": "2026-11-22T04:00:00Z"}
     ],
 )  # fmt: skip
 def test_the_pod_that_is_read(pods: list[dict[str, Any]], current: str, name: str) -> None:
-    assert chosen(pods, "hami-scheduler-", current) == name
+    assert choose_pod(pods, "hami-scheduler-", current) == name

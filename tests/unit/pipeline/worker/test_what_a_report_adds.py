@@ -85,7 +85,7 @@ async def test_events_that_this_project_wrote_are_no_decisions() -> None:
     """The review's reproduction: of 10 nodes with 4 refusals the answer became one of 6 nodes without any."""
     lines = build_messages(summarize(by_scheduler()))
     reader = KubeEvents()
-    assert [event for line in lines for event in reader.changed("event", make_event("own", [line]), 0.0)] == []
+    assert [event for line in lines for event in reader.read_object("event", make_event("own", [line]), 0.0)] == []
     assert reader.close() == []
     assert reader.counts.lines["noise"] == len(lines)
 

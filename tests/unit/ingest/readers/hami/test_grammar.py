@@ -1,17 +1,17 @@
 import pytest
 
 from ingest.lines import klog
-from ingest.readers.hami.grammar import grammar, spellings
+from ingest.readers.hami.grammar import load_grammar, load_spellings
 from ingest.readers.hami.reader import HamiLog
 from tests.support.builders.hami_lines import build_lines
 
-SAMPLES = [(spelling.kind, sample) for spelling in spellings() for sample in spelling.samples]
+SAMPLES = [(spelling.kind, sample) for spelling in load_spellings() for sample in spelling.samples]
 
 
 @pytest.mark.parametrize(("kind", "sample"), SAMPLES)
 def test_a_sample_line_has_its_kind(kind: str, sample: str) -> None:
     line = sample.encode()
-    found = grammar().spelling(line, klog.message_start(line))
+    found = load_grammar().find_spelling(line, klog.find_message(line))
     assert found is not None
     assert found.kind == kind
 
@@ -25,11 +25,11 @@ def test_a_sample_line_is_read(kind: str, sample: str) -> None:
 
 
 def test_every_kind_but_noise_has_a_step() -> None:
-    assert {spelling.kind for spelling in spellings()} - {"noise"} == set(HamiLog()._steps)
+    assert {spelling.kind for spelling in load_spellings()} - {"noise"} == set(HamiLog()._steps)
 
 
 def test_every_spelling_has_a_sample_line() -> None:
-    for spelling in spellings():
+    for spelling in load_spellings():
         if spelling.kind != "noise":
             proven = [begin for begin in spelling.begins if any(begin in sample for sample in spelling.samples)]
             assert proven, spelling.begins

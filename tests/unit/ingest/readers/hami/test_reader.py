@@ -14,7 +14,7 @@ from engine.summaries.messages import build_messages
 from engine.summaries.text import write_refusal
 from ingest.lines import klog
 from ingest.readers.hami.devices import RegisteredDevice
-from ingest.readers.hami.grammar import grammar
+from ingest.readers.hami.grammar import load_grammar
 from ingest.readers.hami.reader import HamiLog
 from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged, Event
@@ -328,7 +328,7 @@ def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, devices:
 @pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
 def test_a_log_at_level_0_gives_less_and_nothing_else(log: Path, tmp_path: Path) -> None:
     def is_level_0(line: bytes) -> bool:
-        spelling = grammar().spelling(line, klog.message_start(line))
+        spelling = load_grammar().find_spelling(line, klog.find_message(line))
         return spelling is not None and spelling.level == 0 and spelling.kind != "noise"
 
     short = tmp_path / log.name

@@ -83,7 +83,7 @@ def test_each_state_is_before_the_verdicts_on_it_and_has_their_devices(log: Path
             assert all(rows <= known[key] for key, rows in zip(needed, event.rows.tolist(), strict=True))
             if event.device.size:
                 sizes = [known[key] for key, rows in zip(needed, event.rows.tolist(), strict=True) for _ in range(rows)]
-                assert all(place < size for place, size in zip(event.device.tolist(), sizes, strict=True))
+                assert all(position < size for position, size in zip(event.device.tolist(), sizes, strict=True))
 
 
 @pytest.mark.parametrize("log", RECORDED, ids=lambda path: path.stem)

@@ -3,12 +3,12 @@
 import pytest
 
 from ingest.readers.hami.attempt import NodeLine
-from ingest.readers.hami.tables import refusal_of
+from ingest.readers.hami.tables import parse_refusal
 from schemas.events import REFUSED
 
 
 def test_counts_of_one_total_are_counted() -> None:
-    refusal = refusal_of(NodeLine(REFUSED, reason="2/8 CardNotHealth, 1/8 NumaNotFit"))
+    refusal = parse_refusal(NodeLine(REFUSED, reason="2/8 CardNotHealth, 1/8 NumaNotFit"))
     assert (refusal.counts, refusal.devices, refusal.bare) == ({"CardNotHealth": 2, "NumaNotFit": 1}, 8, "")
 
 
@@ -23,5 +23,5 @@ def test_counts_of_one_total_are_counted() -> None:
     ],
 )
 def test_a_reason_that_can_not_be_counts_is_kept_as_it_is(reason: str) -> None:
-    refusal = refusal_of(NodeLine(REFUSED, reason=reason))
+    refusal = parse_refusal(NodeLine(REFUSED, reason=reason))
     assert (refusal.counts, refusal.bare) == ({}, reason)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.readers.kube import KubeEvents
-from ingest.readers.kube.claims import HELD_SECONDS, ClaimedDevice, devices_of
+from ingest.readers.kube.claims import HELD_SECONDS, ClaimedDevice, list_devices
 from schemas.events import DeviceAllocation, PodObserved
 from schemas.json_types import Json
 from tests.support.builders.api_server_objects import a_pod
@@ -50,43 +50,43 @@ def pods_in(events: list[Any]) -> list[list[DeviceAllocation]]:
     ],
 )
 def test_an_allocated_claim_names_its_devices(result: Json, devices: list[ClaimedDevice]) -> None:
-    assert devices_of(a_claim(result)) == devices
+    assert list_devices(a_claim(result)) == devices
 
 
 def test_a_claim_that_is_not_allocated_names_none() -> None:
-    assert devices_of(a_claim()) is None
-    assert devices_of({"status": {"allocation": "yes"}}) is None
+    assert list_devices(a_claim()) is None
+    assert list_devices({"status": {"allocation": "yes"}}) is None
 
 
 def test_a_pod_is_observed_with_the_devices_of_all_its_claims_in_whatever_order_they_are_seen() -> None:
     first, second = a_claim(GPU, name="one"), a_claim(GPU | {"device": "gpu-1"}, name="two")
     for order in permutations([("pod", claiming("one", "two")), ("claim", first), ("claim", second)]):
         reader = a_reader()
-        events = [event for kind, found in order for event in reader.changed(kind, found, 0.0)]  # type: ignore[arg-type]
+        events = [event for kind, found in order for event in reader.read_object(kind, found, 0.0)]  # type: ignore[arg-type]
         (allocations,) = pods_in(events)
         assert [allocation.uuid for allocation in allocations] == [GPU_0, "gpu.nvidia.com/node1/gpu-1"]
         assert {allocation.container for allocation in allocations} == {"main"}
-        assert pods_in(reader.changed("claim", first, 1.0)) == [], "nothing is new"
+        assert pods_in(reader.read_object("claim", first, 1.0)) == [], "nothing is new"
 
 
 def test_a_pod_does_not_wait_for_a_claim_without_a_limit() -> None:
     reader = a_reader()
-    assert reader.changed("pod", claiming("own"), 0.0) == []
+    assert reader.read_object("pod", claiming("own"), 0.0) == []
     assert reader.settle(HELD_SECONDS - 1) == []
     assert pods_in(reader.settle(HELD_SECONDS)) == [[]]
 
 
 def test_where_claims_are_not_read_nothing_waits() -> None:
-    assert pods_in(KubeEvents().changed("pod", claiming("own"), 0.0)) == [[]]
+    assert pods_in(KubeEvents().read_object("pod", claiming("own"), 0.0)) == [[]]
 
 
 def test_a_pod_without_a_node_and_one_that_has_ended_wait_for_no_claim() -> None:
     pod = claiming("own")
     pod["status"]["phase"] = "Succeeded"
-    assert len(pods_in(a_reader().changed("pod", pod, 0.0))) == 1
+    assert len(pods_in(a_reader().read_object("pod", pod, 0.0))) == 1
     waiting = claiming("own")
     waiting["spec"].pop("nodeName")
-    assert len(pods_in(a_reader().changed("pod", waiting, 0.0))) == 1
+    assert len(pods_in(a_reader().read_object("pod", waiting, 0.0))) == 1
 
 
 def test_a_claim_from_a_template_has_its_name_in_the_pods_status() -> None:
@@ -94,11 +94,11 @@ def test_a_claim_from_a_template_has_its_name_in_the_pods_status() -> None:
     pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
     pod["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "own"}]
     reader = a_reader()
-    reader.changed("claim", a_claim(GPU), 0.0)
-    assert [allocation.uuid for allocation in pods_in(reader.changed("pod", pod, 0.0))[0]] == [GPU_0]
+    reader.read_object("claim", a_claim(GPU), 0.0)
+    assert [allocation.uuid for allocation in pods_in(reader.read_object("pod", pod, 0.0))[0]] == [GPU_0]
     # One that turned out not to be needed.
     pod["status"]["resourceClaimStatuses"] = [{"name": "gpu"}]
-    assert pods_in(a_reader().changed("pod", pod, 0.0)) == [[]]
+    assert pods_in(a_reader().read_object("pod", pod, 0.0)) == [[]]
 
 
 def test_a_device_belongs_to_the_container_that_names_its_request() -> None:
@@ -107,11 +107,11 @@ def test_a_device_belongs_to_the_container_that_names_its_request() -> None:
         {"name": "side", "resources": {"claims": [{"name": "own", "request": "nic"}]}},
     ]
     reader = a_reader()
-    reader.changed("claim", a_claim(GPU | {"request": "gpu/large"}, GPU | {"request": "nic", "device": "n0"}), 0.0)
-    (allocations,) = pods_in(reader.changed("pod", claiming("own", containers=containers), 0.0))
+    reader.read_object("claim", a_claim(GPU | {"request": "gpu/large"}, GPU | {"request": "nic", "device": "n0"}), 0.0)
+    (allocations,) = pods_in(reader.read_object("pod", claiming("own", containers=containers), 0.0))
     assert [allocation.container for allocation in allocations] == ["main", "side"]
     both = [{"name": name, "resources": {"claims": [{"name": "own"}]}} for name in ("main", "side")]
     reader = a_reader()
-    reader.changed("claim", a_claim(GPU), 0.0)
-    (allocations,) = pods_in(reader.changed("pod", claiming("own", containers=both), 0.0))
+    reader.read_object("claim", a_claim(GPU), 0.0)
+    (allocations,) = pods_in(reader.read_object("pod", claiming("own", containers=both), 0.0))
     assert [allocation.container for allocation in allocations] == [""], "one device, whichever of them uses it"

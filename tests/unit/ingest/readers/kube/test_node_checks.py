@@ -44,7 +44,7 @@ def codes(events: list[NodeChecked]) -> list[tuple[str, list[str]]]:
     ],
 )  # fmt: skip
 def test_each_problem_is_found(found: Json, problems: list[str] | None) -> None:
-    events = list(HamiNodeChecks("east").changed(found, NOW))
+    events = list(HamiNodeChecks("east").check_node(found, NOW))
     assert codes(events) == ([("node1", problems)] if problems else [])
     assert all(event.cluster == "east" for event in events)
 
@@ -52,31 +52,31 @@ def test_each_problem_is_found(found: Json, problems: list[str] | None) -> None:
 def test_problems_are_reported_when_they_change_and_once_more_when_they_are_over() -> None:
     checks = HamiNodeChecks()
     broken = node(register="[{]")
-    assert codes(list(checks.changed(broken, NOW))) == [("node1", ["RegistrationUnusable"])]
-    assert list(checks.changed(broken, NOW)) == []
-    assert codes(list(checks.changed(node(), NOW))) == [("node1", [])]
-    assert list(checks.gone("node1", NOW)) == []
+    assert codes(list(checks.check_node(broken, NOW))) == [("node1", ["RegistrationUnusable"])]
+    assert list(checks.check_node(broken, NOW)) == []
+    assert codes(list(checks.check_node(node(), NOW))) == [("node1", [])]
+    assert list(checks.forget("node1", NOW)) == []
 
 
 def test_a_handshake_grows_old_without_a_change_of_the_node() -> None:
     checks = HamiNodeChecks()
-    assert list(checks.changed(node(), NOW)) == []
+    assert list(checks.check_node(node(), NOW)) == []
     later = NOW + timedelta(seconds=290)
     (event,) = checks.check(later)
     assert codes([event]) == [("node1", ["HandshakeTooOld"])]
     (problem,) = event.problems
     assert (problem.handshake, problem.allocatable, problem.is_asked) == (FRESH, 10, False)
     assert list(checks.check(later)) == []
-    assert codes(list(checks.gone("node1", later))) == [("node1", [])]
-    assert list(HamiNodeChecks(limit=timedelta()).changed(node(handshake=OLD), NOW)) == []
+    assert codes(list(checks.forget("node1", later))) == [("node1", [])]
+    assert list(HamiNodeChecks(limit=timedelta()).check_node(node(handshake=OLD), NOW)) == []
 
 
 def test_a_node_that_loses_all_marks_has_no_problems_any_more() -> None:
     checks = HamiNodeChecks()
-    list(checks.changed(node(register="[{]"), NOW))
-    assert codes(list(checks.changed(node(register=None, handshake=None), NOW))) == [("node1", [])]
+    list(checks.check_node(node(register="[{]"), NOW))
+    assert codes(list(checks.check_node(node(register=None, handshake=None), NOW))) == [("node1", [])]
 
 
 @pytest.mark.parametrize("found", [{}, {"metadata": 3}, {"metadata": {"name": "n", "annotations": {REGISTER: 3}}}])
 def test_any_object_is_checked_without_an_error(found: Any) -> None:
-    list(HamiNodeChecks().changed(found, NOW))
+    list(HamiNodeChecks().check_node(found, NOW))

@@ -62,7 +62,7 @@ async def test_the_chain_is_read_to_its_top_and_each_owner_once() -> None:
     api = Api()
     owners = api.owners()
     for _ in range(2):
-        assert await owners.chain("ml", [REPLICA_SET, DERIVED]) == CHAIN
+        assert await owners.read_chain("ml", [REPLICA_SET, DERIVED]) == CHAIN
     assert sorted(api.asked) == sorted(api.objects)
 
 
@@ -74,13 +74,13 @@ async def test_without_the_right_the_chain_is_what_the_pod_shows_and_it_is_logge
     owners = api.owners()
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert await owners.chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DERIVED]
+            assert await owners.read_chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DERIVED]
         assert api.asked.count(path) == 1
         api.now += ASKED_AGAIN_SECONDS
-        await owners.chain("ml", [REPLICA_SET])
+        await owners.read_chain("ml", [REPLICA_SET])
         api.now += ASKED_AGAIN_SECONDS
         api.forbidden = ""
-        assert await owners.chain("ml", [REPLICA_SET]) == CHAIN
+        assert await owners.read_chain("ml", [REPLICA_SET]) == CHAIN
     assert [record.getMessage() for record in caplog.records] == [
         f"owners of pods are read up to their ReplicaSet (apps/v1): forbidden: {path}"
     ]
@@ -89,15 +89,15 @@ async def test_without_the_right_the_chain_is_what_the_pod_shows_and_it_is_logge
 async def test_an_owner_that_is_gone_or_of_an_unknown_kind_ends_the_chain() -> None:
     api = Api()
     del api.objects["/apis/apps/v1/namespaces/ml/deployments/web"]
-    assert await api.owners().chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DEPLOYMENT]
+    assert await api.owners().read_chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DEPLOYMENT]
     strange = Owner(kind="Strange", name="x", api_version="apps/v1")
-    assert await api.owners().chain("ml", [strange]) == [strange]
+    assert await api.owners().read_chain("ml", [strange]) == [strange]
 
 
 async def test_owners_in_a_circle_end() -> None:
     api = Api()
     api.objects["/apis/apps/v1/namespaces/ml/deployments/web"] = owned_by(REPLICA_SET)
-    assert len(await api.owners().chain("ml", [REPLICA_SET])) == 8
+    assert len(await api.owners().read_chain("ml", [REPLICA_SET])) == 8
 
 
 async def test_descriptions_are_completed_on_the_way_to_the_sink() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.readers.kube import KubeEvents
-from ingest.readers.kube.kai_allocations import kai_allocations
+from ingest.readers.kube.kai_allocations import read_kai_allocations
 from schemas.events import AttemptConcluded, DeviceAllocation, ObjectProblem, Owner, PodObserved, WorkloadObserved
 from schemas.json_types import Json
 from tests.support.builders.api_server_objects import a_pod, an_event, read
@@ -16,7 +16,7 @@ REFUSED = "Allocate failed due to rpc error: code = Unknown desc = device not fo
 
 
 def observed(pod: Json) -> PodObserved:
-    (event,) = KubeEvents().changed("pod", pod, 0.0)
+    (event,) = KubeEvents().read_object("pod", pod, 0.0)
     assert isinstance(event, PodObserved)
     return event
 
@@ -78,16 +78,16 @@ def test_a_container_that_could_not_start_did_not_run() -> None:
 
 def test_a_change_of_something_else_does_not_repeat_a_problem() -> None:
     reader, pod = KubeEvents(), with_status(containerStatuses=[a_container(waiting={"reason": "ErrImagePull"})])
-    assert len(reader.changed("pod", pod, 0.0)) == 1
+    assert len(reader.read_object("pod", pod, 0.0)) == 1
     pod["metadata"] |= {"resourceVersion": "1002", "managedFields": [{"time": "2026-11-21T03:30:00Z"}]}
-    assert reader.changed("pod", pod, 1.0) == []
+    assert reader.read_object("pod", pod, 1.0) == []
 
 
 def test_a_kubelets_warning_is_a_problem_of_the_pod() -> None:
     reader = KubeEvents("east")
-    reader.changed("pod", a_pod(node="node1"), 0.0)
+    reader.read_object("pod", a_pod(node="node1"), 0.0)
     event = an_event("UnexpectedAdmissionError", REFUSED, scheduler="kubelet")
-    (found,) = reader.changed("event", event, 0.0)
+    (found,) = reader.read_object("event", event, 0.0)
     assert isinstance(found, PodObserved)
     assert (found.cluster, found.node, found.phase, str(found.pod)) == ("east", "node1", "", "ml/gpu8")
     at = datetime(2026, 11, 21, 3, 13, 32, 250001, tzinfo=UTC)
@@ -165,5 +165,5 @@ def test_kais_shares_are_held_by_group(
     pod = a_pod(node="node1")
     pod["metadata"] |= {"labels": labels, "annotations": annotations}
     expected = [DeviceAllocation(uuid=uuid, container=name, memory_mib=memory) for uuid, name, memory in held]
-    assert kai_allocations(pod) == expected
+    assert read_kai_allocations(pod) == expected
     assert observed(pod).allocations == expected

@@ -45,7 +45,7 @@ def test_the_condition_completes_an_event_that_was_cut() -> None:
 
 def test_a_condition_becomes_an_attempt_when_no_event_comes() -> None:
     reader = KubeEvents()
-    assert list_attempts(reader.changed("pod", a_pod(condition=REFUSAL), 0.0)) == []
+    assert list_attempts(reader.read_object("pod", a_pod(condition=REFUSAL), 0.0)) == []
     assert reader.settle(5.0) == []
     (attempt,) = list_attempts(reader.settle(20.0))
     assert attempt.refused_nodes["Insufficient nvidia.com/gpu"] == 3
@@ -101,7 +101,7 @@ def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
     reader, at = KubeEvents(), datetime(2026, 11, 21, 3, 20, tzinfo=UTC)
     read(("pod", a_pod(node="gpu-1", phase="Running")), reader=reader)
     ref = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
-    assert reader.gone(ref, at) == [
+    assert reader.forget_pod(ref, at) == [
         PodObserved(cluster="default", pod=ref, observed_at=at, phase="Running", node="gpu-1", deleted=True)
     ]
     again = read(("pod", a_pod(node="gpu-2", version=1002)), reader=reader)

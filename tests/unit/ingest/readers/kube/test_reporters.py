@@ -9,7 +9,7 @@ import yaml
 from ingest.readers.kube import KubeEvents
 from ingest.reading.options import WatchSettings
 from ingest.reading.report import report
-from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, MAX_LEFT_OUT, TrustedReporters, reporter_patterns
+from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, MAX_LEFT_OUT, TrustedReporters, parse_reporter_patterns
 from schemas.events import AttemptConcluded, PodObserved
 from schemas.json_types import Json
 from tests.support.builders.api_server_objects import a_pod, an_event, an_old_event, list_attempts, read
@@ -46,7 +46,7 @@ def test_h8_a_reporter_is_named_in_every_form_of_events(named: Json) -> None:
     event = an_event("FailedScheduling", REFUSAL)
     del event["reportingController"]
     for patterns, count in (("gpu-*,kubelet", 1), ("other-*", 0)):
-        reader = KubeEvents(reporters=TrustedReporters(reporter_patterns(patterns)))
+        reader = KubeEvents(reporters=TrustedReporters(parse_reporter_patterns(patterns)))
         events = read(("event", event | named), reader=reader)
         assert len([outcome for outcome in events if isinstance(outcome, AttemptConcluded)]) == count
 
@@ -75,8 +75,8 @@ def test_the_default_has_the_schedulers_that_the_reader_knows() -> None:
     events = [an_event("FailedScheduling", REFUSAL, scheduler=name) for name in DEFAULT_REPORTERS if "*" not in name]
     assert [len(list_attempts(read(("event", event)))) for event in events] == [1] * len(events)
     assert read(("event", an_old_event("FilteringFailed", "x")))
-    assert trusted.trusts("pytorchjob-controller")
-    assert not trusted.trusts("")
+    assert trusted.check("pytorchjob-controller")
+    assert not trusted.check("")
 
 
 def test_the_policy_of_the_deployment_guards_the_default() -> None:
@@ -88,13 +88,13 @@ def test_the_policy_of_the_deployment_guards_the_default() -> None:
 
 def test_names_of_those_that_are_left_out_are_bounded() -> None:
     trusted = TrustedReporters()
-    for place in range(3 * MAX_LEFT_OUT):
-        assert not trusted.trusts(f"{place}-{'x' * 1000}")
+    for position in range(3 * MAX_LEFT_OUT):
+        assert not trusted.check(f"{position}-{'x' * 1000}")
     assert len(trusted.left_out) == MAX_LEFT_OUT
     assert max(map(len, trusted.left_out)) == 128
 
 
 def test_no_reporter_at_all_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="names no reporter"):
-        reporter_patterns(" , ")
+        parse_reporter_patterns(" , ")
     assert WatchSettings.model_fields["event_reporters"].default == DEFAULT_REPORTERS

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ingest.readers.raw_logs.agent import RawLogs
 from ingest.readers.raw_logs.container_readers import IDLE_SECONDS
-from ingest.readers.raw_logs.shippers import ShippedLog, lines_of_record
+from ingest.readers.raw_logs.shippers import ShippedLog, parse_record
 from ingest.readers.registry import find_source
-from ingest.reading.trusted_containers import ContainerName, TrustedContainers, container_patterns
+from ingest.reading.trusted_containers import ContainerName, TrustedContainers, parse_container_patterns
 from runtime.kafka.record import Record
 from schemas.codec.records import encode
 from schemas.events import Event
@@ -27,14 +27,14 @@ KAI = TrustedContainers(["kai/*/*", "other/*/*"])
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_shippers_json_has_the_container_and_the_time_of_a_line(form: str) -> None:
-    (line,) = lines_of_record(record(form, "hello")) or []
+    (line,) = parse_record(record(form, "hello")) or []
     assert (line.container, line.text, line.time) == (ShippedLog(*NAMES), b"hello", STARTED)
     assert (line.labels, line.is_partial) == ((("app", "x"),), False)
 
 
 def test_a_tag_that_is_no_text_is_read_as_none() -> None:
     shipped = json.loads(record("fluent-bit", "hello")) | {"_p": ["P"]}
-    (line,) = lines_of_record(json.dumps(shipped).encode()) or []
+    (line,) = parse_record(json.dumps(shipped).encode()) or []
     assert (line.text, line.is_partial) == (b"hello", False)
 
 
@@ -52,7 +52,7 @@ def of_cluster(form: str) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_shipper_may_name_the_cluster(form: str) -> None:
-    (line,) = lines_of_record(of_cluster(form)) or []
+    (line,) = parse_record(of_cluster(form)) or []
     assert line.container == ShippedLog(*NAMES, "prod-east")
 
 
@@ -74,7 +74,7 @@ def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     logs = {
         "resourceLogs": [build_otel_resource(["a", "b"], STARTED, NAMES), build_otel_resource(["c"], STARTED, other)]
     }
-    lines = lines_of_record(json.dumps(logs).encode()) or []
+    lines = parse_record(json.dumps(logs).encode()) or []
     assert [(line.container.pod, line.text) for line in lines] == [(NAMES[1], b"a"), (NAMES[1], b"b"), ("other", b"c")]
 
 
@@ -82,7 +82,7 @@ def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     "value", [b"", b"hello", b"3", b"null", b"[3]", b"{}", b'{"resourceLogs": [3]}', b'{"log": 3}']
 )
 def test_a_value_that_is_not_a_shippers_json_is_refused(value: bytes) -> None:
-    assert lines_of_record(value) is None
+    assert parse_record(value) is None
 
 
 KEYS = (
@@ -95,7 +95,7 @@ ANY_JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries
 
 @given(ANY_JSON)
 def test_any_json_is_read_without_an_error(value: object) -> None:
-    lines_of_record(json.dumps(value).encode())
+    parse_record(json.dumps(value).encode())
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,14 @@ async def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     cut = [json.dumps(json.loads(part) | {"_p": tag}).encode() for part, tag in zip(parts, "PF", strict=True)]
     raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
     await raw_logs.read(kafka.records(cut))
-    assert raw_logs.lines()["kai-log", "event"] == sum(raw_logs.lines().values()) == 1
+    assert raw_logs.count_lines()["kai-log", "event"] == sum(raw_logs.count_lines().values()) == 1
 
 
 async def test_other_containers_and_strange_records_are_counted_and_skipped() -> None:
     kafka = Kafka()
     raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
     await raw_logs.read(kafka.records([record("vector", "GET / 200"), b"\xff", record("otel", "hello")]))
-    assert (raw_logs.lines(), raw_logs.strange) == ({("", "other"): 2}, 1)
+    assert (raw_logs.count_lines(), raw_logs.strange) == ({("", "other"): 2}, 1)
     assert kafka.acknowledged == [0, 1, 2]
 
 
@@ -196,12 +196,12 @@ async def test_h8_lines_of_a_container_that_is_not_named_become_no_events() -> N
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
     assert kafka.sent == []
-    assert raw_logs.lines() == {("", "untrusted"): len(forged)}
+    assert raw_logs.count_lines() == {("", "untrusted"): len(forged)}
     assert kafka.acknowledged == list(range(len(forged)))
 
 
 def test_h8_a_container_is_trusted_when_all_parts_of_a_pattern_are_its_names() -> None:
-    trusted = TrustedContainers(container_patterns("kube-system/hami-scheduler-*/*, kai-?/a/b"))
+    trusted = TrustedContainers(parse_container_patterns("kube-system/hami-scheduler-*/*, kai-?/a/b"))
     assert trusted.trusts(ContainerName("kube-system", "hami-scheduler-7d9", "vgpu-scheduler-extender"))
     assert trusted.trusts(ContainerName("kai-2", "a", "b"))
     assert not trusted.trusts(ContainerName("tenant", "hami-scheduler-7d9", "x"))
@@ -212,4 +212,4 @@ def test_h8_a_container_is_trusted_when_all_parts_of_a_pattern_are_its_names() -
 @pytest.mark.parametrize("text", ["", "kube-system", "a/b", "a/b/c/d", "a//c"])
 def test_h8_a_pattern_without_three_parts_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"kube-system/hami-scheduler-|names no container"):
-        container_patterns(text)
+        parse_container_patterns(text)

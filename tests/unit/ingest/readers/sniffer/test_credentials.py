@@ -9,8 +9,8 @@ import grpc
 import pytest
 
 from ingest.errors import MistakeError
-from ingest.readers.sniffer.credentials import server_credentials
-from ingest.readers.sniffer.service import SERVICE, SendRequest, SendResponse, server
+from ingest.readers.sniffer.credentials import create_credentials
+from ingest.readers.sniffer.service import SERVICE, SendRequest, SendResponse, create_server
 from ingest.reading.options import GrpcOptions
 from runtime.http.server_tls import CertificatePair
 from runtime.settings.addresses import HostPort
@@ -51,7 +51,7 @@ async def test_m13_only_who_shows_a_certificate_of_the_authority_is_let_in(tmp_p
     async def take(request: dict[str, Any]) -> None:
         requests.append(request)
 
-    running, port = server(str(LOOPBACK), take, server_credentials(LOOPBACK, secured_by(ours)))
+    running, port = create_server(str(LOOPBACK), take, create_credentials(LOOPBACK, secured_by(ours)))
     await running.start()
     try:
         await taken(port, client(ours, ours.issue("scheduler")))
@@ -74,7 +74,7 @@ async def test_m13_a_replaced_certificate_is_shown_and_a_broken_one_is_not(tmp_p
     async def take(_: dict[str, Any]) -> None:
         pass
 
-    running, port = server(str(LOOPBACK), take, server_credentials(LOOPBACK, asked))
+    running, port = create_server(str(LOOPBACK), take, create_credentials(LOOPBACK, asked))
     await running.start()
     try:
         old = client(ours, ours.issue("scheduler"))
@@ -93,15 +93,15 @@ def test_m13_beyond_loopback_it_starts_with_the_authority_of_its_clients_or_as_i
     secured = secured_by(Authority(tmp_path / "ours"))
     for lacking in (GrpcOptions(), replace(secured, client_ca_file=None)):
         with pytest.raises(MistakeError, match=r"192\.0\.2\.1:4242 .* --client-ca-file, or --insecure"):
-            server_credentials(ANYWHERE, lacking)
-    assert server_credentials(ANYWHERE, secured)
-    assert server_credentials(ANYWHERE, GrpcOptions(insecure=True)) is None
-    assert server_credentials(LOOPBACK, GrpcOptions()) is None
+            create_credentials(ANYWHERE, lacking)
+    assert create_credentials(ANYWHERE, secured)
+    assert create_credentials(ANYWHERE, GrpcOptions(insecure=True)) is None
+    assert create_credentials(LOOPBACK, GrpcOptions()) is None
 
 
 def test_m13_files_that_cant_be_used_are_named(tmp_path: Path) -> None:
     secured = secured_by(Authority(tmp_path / "ours"))
     with pytest.raises(MistakeError, match="--cert-file and --key-file together"):
-        server_credentials(LOOPBACK, replace(secured, key_file=None))
+        create_credentials(LOOPBACK, replace(secured, key_file=None))
     with pytest.raises(MistakeError, match=r"--key-file: .* can't be read"):
-        server_credentials(LOOPBACK, replace(secured, key_file=tmp_path / "absent"))
+        create_credentials(LOOPBACK, replace(secured, key_file=tmp_path / "absent"))

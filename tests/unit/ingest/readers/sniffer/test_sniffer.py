@@ -11,9 +11,9 @@ from engine.summaries.occupancy import Facts, to_sighting
 from ingest.errors import KafkaUnavailableError
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.sniffer import SnifferLog
-from ingest.readers.sniffer.message import time_of
+from ingest.readers.sniffer.message import parse_time
 from ingest.readers.sniffer.reader import MAX_REMEMBERED_BYTES
-from ingest.readers.sniffer.service import SERVICE, SendRequest, SendResponse, server
+from ingest.readers.sniffer.service import SERVICE, SendRequest, SendResponse, create_server
 from ingest.reading.protocol import EVENT, UNKNOWN
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import Event, NodeObserved, PodObserved
@@ -105,7 +105,7 @@ def test_a_line_that_the_sniffer_did_not_write_is_unknown() -> None:
     ],
 )
 def test_times_are_read_as_go_prints_them(stamp: str, time: datetime | None) -> None:
-    assert time_of(stamp) == time
+    assert parse_time(stamp) == time
 
 
 def a_pod_line(event: str, node: str, second: int, endpoint: str = "podUpdate", pod: str = "ml/a") -> bytes:
@@ -142,7 +142,7 @@ async def sent(request: dict[str, str], reader: SnifferLog, *, is_stored: bool =
             raise KafkaUnavailableError("no broker")
         events.extend(reader.send(request, datetime(2024, 4, 20, tzinfo=UTC)))
 
-    running, port = server("127.0.0.1:0", take)
+    running, port = create_server("127.0.0.1:0", take)
     await running.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
